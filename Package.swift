@@ -1,0 +1,94 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let package = Package(
+    name: "swift-account-kit",
+    platforms: [.macOS(.v15)],
+    products: [
+        .library(name: "AccountKit", targets: ["AccountKit"]),
+        .library(name: "AccountHTTP", targets: ["AccountHTTP"]),
+        .library(name: "AccountCommands", targets: ["AccountCommands"]),
+        .library(name: "AccountImport", targets: ["AccountImport"]),
+        .library(name: "AccountTesting", targets: ["AccountTesting"]),
+        .executable(name: "account", targets: ["account"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    ],
+    targets: [
+        // C at the bottom: libsodium, and the few system calls that Swift cannot import.
+        .systemLibrary(
+            name: "CSodium",
+            pkgConfig: "libsodium",
+            providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]
+        ),
+        .target(name: "CAccountKitShims"),
+
+        // The core.
+        .target(name: "Sealing", dependencies: ["CSodium"]),
+        .target(
+            name: "AccountKit",
+            dependencies: [
+                "CAccountKitShims",
+                "Sealing",
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+
+        // Around the core: siblings, which do not import each other.
+        .target(
+            name: "AccountHTTP",
+            dependencies: [
+                "AccountKit",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+            ]
+        ),
+        .target(
+            name: "AccountCommands",
+            dependencies: [
+                "AccountKit",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .target(name: "AccountImport", dependencies: ["AccountKit"]),
+        .target(name: "AccountTesting", dependencies: ["AccountKit"]),
+
+        // The command.
+        .executableTarget(
+            name: "account",
+            dependencies: [
+                "AccountKit",
+                "AccountHTTP",
+                "AccountCommands",
+                "AccountImport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]
+        ),
+    ]
+)
+
+for target in package.targets where target.type != .system {
+    var settings = target.swiftSettings ?? []
+
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0335-existential-any.md
+    // Require `any` for existential types.
+    settings.append(.enableUpcomingFeature("ExistentialAny"))
+
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0409-access-level-on-imports.md
+    // An import is internal unless it says otherwise.
+    settings.append(.enableUpcomingFeature("InternalImportsByDefault"))
+
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0444-member-import-visibility.md
+    // A member can be used only where its module is imported.
+    settings.append(.enableUpcomingFeature("MemberImportVisibility"))
+
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0443-warning-control-flags.md
+    // A warning fails the build of this package; it never fails the build of one that depends on it.
+    settings.append(.treatAllWarnings(as: .error))
+
+    target.swiftSettings = settings
+}

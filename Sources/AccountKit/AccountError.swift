@@ -1,0 +1,97 @@
+/// Why something could not be done with an account, and what to do about it.
+///
+/// Being signed out, being offline and an answer that is not understood are not errors but states; see
+/// ``SessionState``. No error ever holds a token or a password. Two errors are equal if their codes are.
+public struct AccountError: Error, Sendable {
+    /// What kind of error it is.
+    public var code: Code
+
+    /// What is wrong and what can be done about it, for a person.
+    public var message: String
+
+    /// What it came from, such as a system call and its errno.
+    public var cause: (any Error)?
+
+    /// Puts an error together.
+    ///
+    /// - Parameters:
+    ///   - code: What kind of error it is.
+    ///   - message: What is wrong and what can be done about it; without secrets.
+    ///   - cause: What it came from.
+    public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+}
+
+extension AccountError {
+    /// What kind of error it is. More may be added, so a `switch` needs a `default`.
+    public struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
+        /// The code as it stands in JSON output.
+        public let rawValue: String
+
+        /// A code of an app's own adapter.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The code as it stands in JSON output.
+        public var description: String { rawValue }
+
+        /// There is an archive, and no key to open it.
+        public static let noKey = Code(rawValue: "noKey")
+
+        /// The archive is whole in form and does not open: the key is another one, or bytes were changed.
+        public static let wrongKeyOrDamaged = Code(rawValue: "wrongKeyOrDamaged")
+
+        /// The file is not an archive, or not all of one.
+        public static let damaged = Code(rawValue: "damaged")
+
+        /// The archive is of a later version, or uses an option that this version does not know.
+        public static let unsupportedVersion = Code(rawValue: "unsupportedVersion")
+
+        /// The operating system did not let the file be read or written.
+        public static let inaccessible = Code(rawValue: "inaccessible")
+
+        /// A folder or file belongs to someone else, or others can write to it.
+        public static let insecureContainer = Code(rawValue: "insecureContainer")
+
+        /// Another process has held the lock of the archive for too long.
+        public static let busy = Code(rawValue: "busy")
+
+        /// The archive was changed by someone else in the meantime.
+        public static let conflict = Code(rawValue: "conflict")
+
+        /// The account does not fit into an archive of 1 MiB.
+        public static let tooLarge = Code(rawValue: "tooLarge")
+
+        /// Saved and visible, but the disk did not confirm that it survives a power cut.
+        public static let durabilityUnknown = Code(rawValue: "durabilityUnknown")
+
+        /// Nobody is signed in.
+        public static let notSignedIn = Code(rawValue: "notSignedIn")
+
+        /// The service refused this sign-in; what was stored before is still there.
+        public static let signInRefused = Code(rawValue: "signInRefused")
+
+        /// The service was needed and could not be reached, or gave no clear answer.
+        public static let serviceUnavailable = Code(rawValue: "serviceUnavailable")
+
+        /// The service, or this app's registration with it, is not set up for what was asked.
+        public static let misconfigured = Code(rawValue: "misconfigured")
+
+        /// A name, an address or a value is not of the form that it must have.
+        public static let invalidArgument = Code(rawValue: "invalidArgument")
+    }
+}
+
+extension AccountError: Equatable {
+    /// Whether both are of the same kind.
+    public static func == (left: AccountError, right: AccountError) -> Bool { left.code == right.code }
+}
+
+extension AccountError: CustomStringConvertible {
+    /// The message, and the cause in brackets.
+    public var description: String {
+        if let cause { "\(message) (\(cause))" } else { message }
+    }
+}

@@ -1,0 +1,87 @@
+/// A service that knows accounts: it verifies, refreshes and revokes them.
+///
+/// An app with a login of its own implements this in some twenty lines; `AccountHTTP` has it for OAuth 2.0 and OpenID
+/// Connect. Each function returns if the service did what was asked. Otherwise it throws the ``AuthoritySignal`` that
+/// says what the answer looked like, and decides nothing itself. Any other error that it throws counts as no clear
+/// answer, so a mistake in an authority never signs anyone out.
+///
+/// Ways to sign in are separate protocols, since few services have them all: ``PasswordAuthority``, ``TokenAuthority``.
+public protocol AccountAuthority: Sendable {
+    /// Asks the service whose the access token is.
+    ///
+    /// - Returns: The user, as the service knows them now.
+    /// - Throws: An ``AuthoritySignal``.
+    func verify(_ account: Account) async throws -> Identity
+
+    /// Exchanges the refresh token for a new access token. Called only for an account that has a refresh token.
+    ///
+    /// - Returns: The new credentials. What the reply leaves out is `nil` or empty; the store keeps what it had.
+    /// - Throws: An ``AuthoritySignal``.
+    func refresh(_ account: Account) async throws -> Credentials
+
+    /// Tells the service that the user has signed out, so that it forgets the tokens.
+    ///
+    /// - Throws: An ``AuthoritySignal``.
+    func revoke(_ account: Account) async throws
+}
+
+extension AccountAuthority {
+    /// For a service without refresh tokens: no account of it has one, so there is nothing to exchange.
+    public func refresh(_ account: Account) async throws -> Credentials {
+        throw AuthoritySignal.misconfigured("this service is not known to refresh tokens")
+    }
+
+    /// For a service that cannot be told of a sign-out: the tokens are forgotten here, and live on there till they expire.
+    public func revoke(_ account: Account) async throws {}
+}
+
+/// A user, as the service knows them.
+public struct Identity: Sendable, Hashable {
+    /// The user at the service.
+    public var id: String
+
+    /// The name that the user is known by.
+    public var username: String?
+
+    /// What the service says of the user; fields that it does not mention keep their values.
+    public var profile: UserProfile
+
+    /// Puts an identity together.
+    public init(id: String, username: String? = nil, profile: UserProfile = UserProfile()) {
+        self.id = id
+        self.username = username
+        self.profile = profile
+    }
+
+    /// Puts an identity together for a service that numbers its users.
+    public init(id: some BinaryInteger, username: String? = nil, profile: UserProfile = UserProfile()) {
+        self.init(id: String(id), username: username, profile: profile)
+    }
+}
+
+/// An authority at which one signs in with a user name and a password.
+public protocol PasswordAuthority: AccountAuthority {
+    /// Signs in.
+    ///
+    /// - Returns: The account, as far as the service told it.
+    /// - Throws: An ``AuthoritySignal``.
+    func signIn(username: String, password: Secret) async throws -> Account
+}
+
+/// An authority that can tell whose a given access token is.
+public protocol TokenAuthority: AccountAuthority {
+    /// Signs in with a token that the user got elsewhere.
+    ///
+    /// - Returns: The account, as far as the service told it.
+    /// - Throws: An ``AuthoritySignal``.
+    func signIn(token: Secret) async throws -> Account
+}
+
+/// An authority at which the user's profile can be changed.
+public protocol ProfileAuthority: AccountAuthority {
+    /// Sends the profile of `account` to the service.
+    ///
+    /// - Returns: The user, as the service knows them after the change.
+    /// - Throws: An ``AuthoritySignal``.
+    func updateProfile(of account: Account) async throws -> Identity
+}

@@ -1,0 +1,64 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// How things stand with a session: four different things, none of which is ever taken for another.
+public enum SessionState: Sendable, Equatable {
+    /// Nobody is signed in, and why.
+    case signedOut(SignOut)
+
+    /// The service knows this account, as of `account.verifiedAt`.
+    case verified(Account)
+
+    /// The account is there, the service did not confirm it just now, and why.
+    case unverified(Account, UnverifiedReason)
+
+    /// There is an archive, and it cannot be read. Nobody was signed out, and nothing was changed.
+    case unreadable(AccountError)
+
+    /// The account, verified or not.
+    public var account: Account? {
+        switch self {
+        case .verified(let account), .unverified(let account, _): account
+        case .signedOut, .unreadable: nil
+        }
+    }
+}
+
+/// Why and when a session ended, without a word about whose it was.
+public struct SignOut: Sendable, Hashable {
+    /// Why. The raw values are stable.
+    public enum Reason: String, Sendable, Hashable, CaseIterable {
+        /// Nobody has signed in here yet.
+        case neverSignedIn
+        /// The user signed out.
+        case signedOutByUser
+        /// The service ended the session.
+        case sessionEnded
+    }
+
+    /// Why.
+    public var reason: Reason
+
+    /// When; `nil` if nobody has signed in yet.
+    public var date: Date?
+
+    /// The service that ended the session.
+    public var issuer: String?
+
+    /// The service's own code for it, such as `invalid_grant`.
+    public var detail: String?
+
+    /// Puts a sign-out together.
+    public init(_ reason: Reason, date: Date? = nil, issuer: String? = nil, detail: String? = nil) {
+        self.reason = reason
+        self.date = date
+        self.issuer = issuer
+        self.detail = detail
+    }
+
+    /// Nobody has signed in here yet.
+    public static let neverSignedIn = SignOut(.neverSignedIn)
+}

@@ -1,0 +1,126 @@
+import CSodium
+
+/// The sealed form of an archive: header, key slots, ciphertext, commitment. Little-endian, exact in length.
+///
+/// The byte layout is the documentation page "The archive format", from which a reader in another language can be
+/// written.
+package struct Envelope: Sendable {
+    /// Plaintexts are padded to a multiple of this (`sodium_pad`), so that lengths tell nothing.
+    package static let paddingBlock = 512
+
+    private static let commitmentByteCount = 32
+
+    package let slots: [KeySlot]
+    private let header: EnvelopeHeader
+
+    /// The header and the slots, as they stand in the file.
+    private let prefix: [UInt8]
+    private let ciphertext: ArraySlice<UInt8>
+    private let commitment: ArraySlice<UInt8>
+
+    package var generation: UInt64 { header.generation }
+    package var storeID: [UInt8] { header.storeID }
+    package var dataKeyID: [UInt8] { header.dataKeyID }
+
+    /// Reads the structure. Nothing is decrypted, and no number in it is trusted before it is checked.
+    package init(parsing bytes: [UInt8]) throws(EnvelopeError) {
+        header = try EnvelopeHeader(parsing: bytes)
+        let prefixCount = header.prefixByteCount
+        let ciphertextEnd = prefixCount + header.ciphertextByteCount
+        guard bytes.count == ciphertextEnd + Self.commitmentByteCount else {
+            throw .damaged("it has \(bytes.count) bytes instead of \(ciphertextEnd + Self.commitmentByteCount)")
+        }
+        let plaintextCount = header.ciphertextByteCount - SubkeyPair.tagLength
+        guard plaintextCount > 0, plaintextCount % Self.paddingBlock == 0 else {
+            throw .damaged("its ciphertext has no possible length")
+        }
+        var slots: [KeySlot] = []
+        for start in stride(from: EnvelopeHeader.byteCount, to: prefixCount, by: KeySlot.byteCount) {
+            slots.append(try KeySlot(parsing: bytes[start..<start + KeySlot.byteCount]))
+        }
+        self.slots = slots
+        prefix = Array(bytes[..<prefixCount])
+        ciphertext = bytes[prefixCount..<ciphertextEnd]
+        commitment = bytes[ciphertextEnd...]
+    }
+
+    /// The keys of this archive, by an opener for one of its slots.
+    package func unlock(
+        with opener: KeySlot.Opener, kind: KeySlot.Kind, context: SealingContext
+    ) throws(EnvelopeError) -> ArchiveKeys {
+        let candidates = slots.filter { $0.kind == kind }
+        guard !candidates.isEmpty else { throw .noSlot(kind) }
+        for slot in candidates {
+            do throws(EnvelopeError) {
+                let dataKey = try slot.unwrap(with: opener, storeID: storeID, context: context)
+                return ArchiveKeys(storeID: storeID, dataKeyID: dataKeyID, dataKey: dataKey, slots: slots)
+            } catch .wrongKeyOrDamaged {
+                continue
+            }
+        }
+        throw .wrongKeyOrDamaged
+    }
+
+    /// The plaintext, padding included, in guarded memory.
+    ///
+    /// - Returns: The bytes, and how many of them are the plaintext; the rest is padding.
+    package func open(
+        with keys: ArchiveKeys, context: SealingContext
+    ) throws(EnvelopeError) -> (plaintext: GuardedBytes, count: Int) {
+        guard keys.storeID == storeID, keys.dataKeyID == dataKeyID else { throw .wrongKeyOrDamaged }
+        let fileKeys = keys.fileKeys(salt: header.salt)
+        let expected = fileKeys.commitment(
+            to: Self.commitmentMessage(prefix: prefix, context: context, nonce: header.nonce, ciphertext: ciphertext))
+        guard Sodium.isEqual(expected, commitment),
+            let plaintext = fileKeys.decrypt(
+                ciphertext, nonce: header.nonce, additionalData: prefix + context.bytes)
+        else { throw .wrongKeyOrDamaged }
+        var count = 0
+        let status = plaintext.withUnsafeBytes { plaintext in
+            sodium_unpad(
+                &count, plaintext.baseAddress!.assumingMemoryBound(to: UInt8.self), plaintext.count, Self.paddingBlock)
+        }
+        guard status == 0 else { throw .damaged("its padding is not one") }
+        return (plaintext, count)
+    }
+
+    /// How long the padded form of a plaintext is: always at least one byte of padding.
+    package static func paddedByteCount(_ count: Int) -> Int {
+        (count / paddingBlock + 1) * paddingBlock
+    }
+
+    /// Pads a buffer of ``paddedByteCount(_:)`` bytes whose first `count` bytes are the plaintext.
+    package static func pad(_ buffer: UnsafeMutableRawBufferPointer, count: Int) {
+        let start = buffer.baseAddress!.assumingMemoryBound(to: UInt8.self)
+        let status = sodium_pad(nil, start, count, paddingBlock, buffer.count)
+        precondition(status == 0, "the buffer is too short for its padding")
+    }
+
+    /// The bytes of a new envelope.
+    ///
+    /// - Parameter plaintext: Padded with ``pad(_:count:)``.
+    package static func seal(
+        _ plaintext: GuardedBytes, generation: UInt64, keys: ArchiveKeys, context: SealingContext
+    ) -> [UInt8] {
+        let header = EnvelopeHeader(
+            slotCount: keys.slots.count, ciphertextByteCount: plaintext.count + SubkeyPair.tagLength,
+            generation: generation, storeID: keys.storeID, dataKeyID: keys.dataKeyID)
+        let prefix = keys.slots.reduce(into: header.bytes) { $0 += $1.bytes }
+        let fileKeys = keys.fileKeys(salt: header.salt)
+        let ciphertext = fileKeys.encrypt(
+            plaintext, nonce: header.nonce, additionalData: prefix + context.bytes)
+        let commitment = fileKeys.commitment(
+            to: commitmentMessage(prefix: prefix, context: context, nonce: header.nonce, ciphertext: ciphertext[...]))
+        return prefix + ciphertext + commitment
+    }
+
+    private static func commitmentMessage(
+        prefix: [UInt8], context: SealingContext, nonce: [UInt8], ciphertext: ArraySlice<UInt8>
+    ) -> [UInt8] {
+        var message: [UInt8] = []
+        message.append(lengthPrefixed: prefix)
+        message.append(lengthPrefixed: context.bytes)
+        message.append(lengthPrefixed: nonce + ciphertext)
+        return message
+    }
+}

@@ -1,0 +1,17 @@
+/// Why an envelope does not open. None of these says that nobody is signed in.
+package enum EnvelopeError: Error, Hashable, Sendable {
+    /// The bytes are not an envelope, or not all of one; the text says what is wrong with them.
+    case damaged(String)
+
+    /// A later format, or an option of it that this code does not know; the text names it.
+    case unsupported(String)
+
+    /// A key slot or the payload does not open. A wrong key and changed bytes cannot be told apart, by design.
+    case wrongKeyOrDamaged
+
+    /// No slot of the archive is for this kind of key.
+    case noSlot(KeySlot.Kind)
+
+    /// There is not enough memory to derive a passphrase's key.
+    case outOfMemory
+}

@@ -1,0 +1,78 @@
+/// The first 128 bytes of an envelope.
+struct EnvelopeHeader: Hashable, Sendable {
+    static let byteCount = 128
+    static let magic: [UInt8] = Array("ACCT\r\n".utf8) + [0x1A, 0x0A]
+    static let slotCounts = 1...8
+
+    var ciphertextByteCount: Int
+    var slotCount: Int
+
+    /// Grows by one with each write of the archive.
+    var generation: UInt64
+
+    /// 16 random bytes, the same for the life of the archive's lineage.
+    var storeID: [UInt8]
+
+    /// 16 random bytes that name the data key.
+    var dataKeyID: [UInt8]
+
+    /// 32 random bytes, fresh each write.
+    var salt: [UInt8]
+
+    /// 24 random bytes, fresh each write.
+    var nonce: [UInt8]
+
+    /// What stands before the ciphertext: this header and the slots.
+    var prefixByteCount: Int { Self.byteCount + slotCount * KeySlot.byteCount }
+
+    init(slotCount: Int, ciphertextByteCount: Int, generation: UInt64, storeID: [UInt8], dataKeyID: [UInt8]) {
+        self.ciphertextByteCount = ciphertextByteCount
+        self.slotCount = slotCount
+        self.generation = generation
+        self.storeID = storeID
+        self.dataKeyID = dataKeyID
+        salt = Sodium.randomBytes(count: 32)
+        nonce = Sodium.randomBytes(count: 24)
+    }
+
+    init(parsing bytes: [UInt8]) throws(EnvelopeError) {
+        guard bytes.starts(with: Self.magic) else { throw .damaged("it does not begin as an envelope") }
+        guard bytes.count >= Self.byteCount else { throw .damaged("it is cut off in its header") }
+        var fields = FieldReader(bytes[Self.magic.count...])
+        let version = fields.number(UInt16.self)
+        guard version == 1 else { throw .unsupported("envelope version \(version)") }
+        let suite = fields.number(UInt8.self)
+        guard suite == 1 else { throw .unsupported("cipher suite \(suite)") }
+        let flags = fields.number(UInt8.self)
+        guard flags == 0 else { throw .unsupported("flags \(flags)") }
+        let prefixByteCount = Int(fields.number(UInt32.self))
+        ciphertextByteCount = Int(fields.number(UInt32.self))
+        slotCount = Int(fields.number(UInt16.self))
+        guard fields.number(UInt16.self) == 0 else { throw .unsupported("header extension") }
+        generation = fields.number()
+        storeID = fields.bytes(16)
+        dataKeyID = fields.bytes(16)
+        salt = fields.bytes(32)
+        nonce = fields.bytes(24)
+        guard fields.number(UInt64.self) == 0 else { throw .unsupported("header extension") }
+        guard Self.slotCounts.contains(slotCount) else { throw .damaged("it has \(slotCount) key slots") }
+        guard prefixByteCount == self.prefixByteCount else { throw .damaged("its header length is wrong") }
+    }
+
+    var bytes: [UInt8] {
+        var bytes = Self.magic
+        bytes.append(littleEndian: UInt16(1))
+        bytes += [1, 0]
+        bytes.append(littleEndian: UInt32(prefixByteCount))
+        bytes.append(littleEndian: UInt32(ciphertextByteCount))
+        bytes.append(littleEndian: UInt16(slotCount))
+        bytes.append(littleEndian: UInt16(0))
+        bytes.append(littleEndian: generation)
+        bytes += storeID
+        bytes += dataKeyID
+        bytes += salt
+        bytes += nonce
+        bytes.append(littleEndian: UInt64(0))
+        return bytes
+    }
+}

@@ -1,0 +1,143 @@
+/// One way to open an archive: the data key, wrapped by a key of one kind. 160 bytes.
+package struct KeySlot: Hashable, Sendable {
+    /// Where the wrapping key comes from.
+    package enum Kind: UInt8, Sendable, CaseIterable {
+        case keyFile = 1
+        case passphrase = 2
+        case command = 3
+        case environment = 4
+    }
+
+    /// What opens a slot: 32 bytes, or a passphrase that yields them.
+    package enum Opener: Sendable {
+        case key(GuardedBytes)
+        case passphrase(GuardedBytes)
+    }
+
+    package static let byteCount = 160
+    static let keyByteCount = 32
+
+    package let kind: Kind
+
+    /// When the slot was made, in seconds since 1970.
+    package let created: UInt32
+
+    /// 16 random bytes that name the slot.
+    package let keyID: [UInt8]
+
+    /// For a passphrase only.
+    package let cost: PassphraseCost?
+
+    let salt: [UInt8]
+    let nonce: [UInt8]
+    private(set) var wrappedKey: [UInt8]
+    private(set) var commitment: [UInt8]
+
+    /// Wraps `dataKey` for a new slot.
+    ///
+    /// - Parameters:
+    ///   - opener: A key of exactly 32 bytes, or a passphrase.
+    ///   - created: Seconds since 1970.
+    init(
+        wrapping dataKey: GuardedBytes, for opener: Opener, kind: Kind, created: UInt32, cost: PassphraseCost,
+        storeID: [UInt8], context: SealingContext
+    ) throws(EnvelopeError) {
+        self.kind = kind
+        self.created = created
+        keyID = Sodium.randomBytes(count: 16)
+        if case .passphrase = opener { self.cost = cost } else { self.cost = nil }
+        salt = Sodium.randomBytes(count: 16)
+        nonce = Sodium.randomBytes(count: 24)
+        wrappedKey = []
+        commitment = []
+
+        let keys = try subkeys(for: opener, storeID: storeID)
+        wrappedKey = keys.encrypt(dataKey, nonce: nonce, additionalData: wrapData(storeID: storeID, context: context))
+        commitment = keys.commitment(to: commitmentMessage(storeID: storeID, context: context))
+    }
+
+    /// Reads a slot, and checks its numbers before anyone works with them.
+    init(parsing bytes: ArraySlice<UInt8>) throws(EnvelopeError) {
+        var fields = FieldReader(bytes)
+        let kindNumber = fields.number(UInt8.self)
+        guard let kind = Kind(rawValue: kindNumber) else { throw .unsupported("key slot type \(kindNumber)") }
+        self.kind = kind
+        let algorithm = fields.number(UInt8.self)
+        guard algorithm == 1 else { throw .unsupported("key slot algorithm \(algorithm)") }
+        guard fields.number(UInt16.self) == 0 else { throw .unsupported("key slot flags") }
+        created = fields.number()
+        keyID = fields.bytes(16)
+        let operations = fields.number(UInt32.self)
+        let memoryKiB = fields.number(UInt32.self)
+        salt = fields.bytes(16)
+        nonce = fields.bytes(24)
+        wrappedKey = fields.bytes(48)
+        commitment = fields.bytes(32)
+        guard fields.number(UInt64.self) == 0 else { throw .unsupported("key slot extension") }
+
+        if kind == .passphrase {
+            guard let cost = PassphraseCost(operations: operations, memoryKiB: memoryKiB) else {
+                throw .unsupported("passphrase cost of \(operations) passes over \(memoryKiB) KiB")
+            }
+            self.cost = cost
+        } else {
+            guard operations == 0, memoryKiB == 0 else { throw .damaged("a key slot without passphrase names a cost") }
+            cost = nil
+        }
+    }
+
+    /// The slot as it stands in the file.
+    var bytes: [UInt8] {
+        var bytes = head
+        bytes += wrappedKey
+        bytes += commitment
+        bytes.append(littleEndian: UInt64(0))
+        return bytes
+    }
+
+    /// The data key, if `opener` is the slot's.
+    func unwrap(with opener: Opener, storeID: [UInt8], context: SealingContext) throws(EnvelopeError) -> GuardedBytes {
+        let keys = try subkeys(for: opener, storeID: storeID)
+        guard Sodium.isEqual(keys.commitment(to: commitmentMessage(storeID: storeID, context: context)), commitment),
+            let dataKey = keys.decrypt(
+                wrappedKey[...], nonce: nonce, additionalData: wrapData(storeID: storeID, context: context))
+        else { throw .wrongKeyOrDamaged }
+        return dataKey
+    }
+
+    /// The first 72 bytes: all but the wrapped key, its commitment and the zeros.
+    private var head: [UInt8] {
+        var head: [UInt8] = [kind.rawValue, 1, 0, 0]
+        head.append(littleEndian: created)
+        head += keyID
+        head.append(littleEndian: cost?.operations ?? 0)
+        head.append(littleEndian: cost?.memoryKiB ?? 0)
+        head += salt
+        head += nonce
+        return head
+    }
+
+    private func subkeys(for opener: Opener, storeID: [UInt8]) throws(EnvelopeError) -> SubkeyPair {
+        let key: GuardedBytes
+        switch (opener, cost) {
+        case (.key(let raw), nil) where raw.count == Self.keyByteCount:
+            key = raw
+        case (.passphrase(let passphrase), let cost?):
+            guard let derived = cost.key(passphrase: passphrase, salt: salt) else { throw .outOfMemory }
+            key = derived
+        default:
+            throw .wrongKeyOrDamaged
+        }
+        return SubkeyPair(key: key, message: storeID + [kind.rawValue] + salt, purpose: .slot)
+    }
+
+    private func wrapData(storeID: [UInt8], context: SealingContext) -> [UInt8] {
+        context.bytes + storeID + head
+    }
+
+    private func commitmentMessage(storeID: [UInt8], context: SealingContext) -> [UInt8] {
+        var message: [UInt8] = []
+        message.append(lengthPrefixed: context.bytes)
+        return message + storeID + head + wrappedKey
+    }
+}

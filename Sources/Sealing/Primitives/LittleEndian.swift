@@ -1,0 +1,31 @@
+/// Appends the envelope's number and length formats to bytes.
+extension [UInt8] {
+    /// A number, little-endian.
+    package mutating func append(littleEndian value: some FixedWidthInteger) {
+        Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
+    }
+
+    /// `lp(x)`: the length as a 32-bit number, then the bytes.
+    package mutating func append(lengthPrefixed bytes: some Collection<UInt8>) {
+        append(littleEndian: UInt32(bytes.count))
+        append(contentsOf: bytes)
+    }
+}
+
+/// Reads the envelope's fields one after the other; the caller has checked that there are enough bytes.
+struct FieldReader {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ bytes: ArraySlice<UInt8>) {
+        rest = bytes
+    }
+
+    mutating func bytes(_ count: Int) -> [UInt8] {
+        defer { rest = rest.dropFirst(count) }
+        return Array(rest.prefix(count))
+    }
+
+    mutating func number<Value: FixedWidthInteger>(_: Value.Type = Value.self) -> Value {
+        bytes(MemoryLayout<Value>.size).reversed().reduce(0) { $0 << 8 | Value($1) }
+    }
+}

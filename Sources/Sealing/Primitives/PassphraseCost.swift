@@ -1,0 +1,36 @@
+import CSodium
+
+/// How much work and memory a guess of a passphrase costs (Argon2id, RFC 9106).
+///
+/// The numbers stand in a key slot, which anyone may have written, so they are checked before any work is done.
+package struct PassphraseCost: Hashable, Sendable {
+    /// Passes over the memory: 1…10.
+    package let operations: UInt32
+
+    /// Memory in KiB: 8 MiB…1 GiB.
+    package let memoryKiB: UInt32
+
+    /// libsodium's MODERATE: 3 passes over 256 MiB, some 0.7 s.
+    package static let moderate = PassphraseCost(operations: 3, memoryKiB: 256 * 1024)!
+
+    /// `nil` outside of the bounds.
+    package init?(operations: UInt32, memoryKiB: UInt32) {
+        guard (1...10).contains(operations), (8 * 1024...1024 * 1024).contains(memoryKiB) else { return nil }
+        self.operations = operations
+        self.memoryKiB = memoryKiB
+    }
+
+    /// The key-encryption key of a passphrase: `crypto_pwhash`, Argon2id, 32 bytes. `nil` if there is not that much memory.
+    package func key(passphrase: GuardedBytes, salt: [UInt8]) -> GuardedBytes? {
+        struct OutOfMemory: Error {}
+        precondition(salt.count == Int(crypto_pwhash_SALTBYTES))
+        return try? GuardedBytes(count: 32) { key throws(OutOfMemory) in
+            let status = passphrase.withUnsafeBytes { passphrase in
+                crypto_pwhash(
+                    key.baseAddress!, UInt64(key.count), passphrase.baseAddress!, UInt64(passphrase.count), salt,
+                    UInt64(operations), Int(memoryKiB) * 1024, crypto_pwhash_ALG_ARGON2ID13)
+            }
+            guard status == 0 else { throw OutOfMemory() }
+        }
+    }
+}

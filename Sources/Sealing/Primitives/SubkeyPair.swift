@@ -1,0 +1,75 @@
+import CSodium
+
+/// Two keys derived from one: the first encrypts, the second commits to what was encrypted and by which key.
+///
+/// ChaCha20-Poly1305 alone does not bind a ciphertext to one key: whoever chooses the keys can make a ciphertext that
+/// opens under several. So each ciphertext here comes with a BLAKE2b commitment, which is checked first.
+/// Source: libsodium, "Authenticated encryption with additional data", section "Robustness"; Len, Grubbs, Ristenpart,
+/// "Partitioning Oracle Attacks" (2021).
+struct SubkeyPair {
+    /// What a derived pair is for: the personalisation of the hash, zero-padded to 16 bytes.
+    enum Purpose: String {
+        case slot = "acct.v1.slot"
+        case file = "acct.v1.file"
+    }
+
+    static let tagLength = Int(crypto_aead_xchacha20poly1305_ietf_ABYTES)
+
+    /// 32 bytes that encrypt, then 32 that commit.
+    private let bytes: GuardedBytes
+
+    /// Derives the pair: `crypto_generichash_blake2b_salt_personal`, 64 bytes, keyed, without its salt argument.
+    init(key: GuardedBytes, message: [UInt8], purpose: Purpose) {
+        let personal = Array(purpose.rawValue.utf8) + [UInt8](repeating: 0, count: 16 - purpose.rawValue.utf8.count)
+        bytes = GuardedBytes(count: 64) { derived in
+            key.withUnsafeBytes { key in
+                _ = crypto_generichash_blake2b_salt_personal(
+                    derived.baseAddress!, derived.count, message, UInt64(message.count),
+                    key.baseAddress, key.count, nil, personal)
+            }
+        }
+    }
+
+    /// BLAKE2b-256 of `message` under the committing key.
+    func commitment(to message: [UInt8]) -> [UInt8] {
+        bytes.withUnsafeBytes { keys in
+            [UInt8](unsafeUninitializedCapacity: 32) { buffer, filled in
+                crypto_generichash_blake2b(
+                    buffer.baseAddress!, 32, message, UInt64(message.count), keys.baseAddress! + 32, 32)
+                filled = 32
+            }
+        }
+    }
+
+    /// XChaCha20-Poly1305-IETF: the ciphertext, as long as the plaintext, and its 16-byte tag.
+    func encrypt(_ plaintext: GuardedBytes, nonce: [UInt8], additionalData: [UInt8]) -> [UInt8] {
+        let count = plaintext.count + Self.tagLength
+        return bytes.withUnsafeBytes { keys in
+            plaintext.withUnsafeBytes { plaintext in
+                [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+                    crypto_aead_xchacha20poly1305_ietf_encrypt(
+                        buffer.baseAddress!, nil, plaintext.baseAddress, UInt64(plaintext.count),
+                        additionalData, UInt64(additionalData.count), nil, nonce, keys.baseAddress!)
+                    filled = count
+                }
+            }
+        }
+    }
+
+    /// The plaintext, straight into guarded memory; `nil` if it was not made with this key and additional data.
+    func decrypt(_ ciphertext: ArraySlice<UInt8>, nonce: [UInt8], additionalData: [UInt8]) -> GuardedBytes? {
+        struct NotAuthentic: Error {}
+        let count = ciphertext.count - Self.tagLength
+        guard count >= 0 else { return nil }
+        return try? GuardedBytes(count: count) { plaintext throws(NotAuthentic) in
+            let status = bytes.withUnsafeBytes { keys in
+                ciphertext.withUnsafeBufferPointer { ciphertext in
+                    crypto_aead_xchacha20poly1305_ietf_decrypt(
+                        plaintext.baseAddress, nil, nil, ciphertext.baseAddress!, UInt64(ciphertext.count),
+                        additionalData, UInt64(additionalData.count), nonce, keys.baseAddress!)
+                }
+            }
+            guard status == 0 else { throw NotAuthentic() }
+        }
+    }
+}
