@@ -55,7 +55,10 @@ let package = Package(
             ]
         ),
         .target(name: "AccountImport", dependencies: ["AccountKit"]),
-        .target(name: "AccountTesting", dependencies: ["AccountKit"]),
+        .target(
+            name: "AccountTesting",
+            dependencies: ["AccountKit", .product(name: "Logging", package: "swift-log")]
+        ),
 
         // The command.
         .executableTarget(
@@ -67,6 +70,19 @@ let package = Package(
                 "AccountImport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
+        ),
+
+        // Tests: those without I/O mirror their module; those that need files and processes have a target of their own.
+        .testTarget(name: "SealingTests", dependencies: ["Sealing"]),
+        .testTarget(name: "AccountKitTests", dependencies: ["AccountKit", "AccountTesting"]),
+        .testTarget(
+            name: "AccountKitSystemTests",
+            dependencies: ["AccountKit", "AccountTesting", "Sealing", "archive-exerciser"]
+        ),
+        .executableTarget(
+            name: "archive-exerciser",
+            dependencies: ["AccountKit"],
+            path: "Tests/archive-exerciser"
         ),
     ]
 )

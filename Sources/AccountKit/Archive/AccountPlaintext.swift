@@ -1,0 +1,148 @@
+import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The plaintext of an archive: a section with the secrets, then a section with everything else.
+///
+/// Both begin with their length in four bytes. The secrets section has an entry a token: two bytes that say which, two
+/// zero bytes, the length in four bytes, the token. The other section is a binary property list. A plaintext is opened
+/// into guarded memory, where the account's tokens stay; only the second section is copied out to be decoded.
+enum AccountPlaintext {
+    private enum SecretTag: UInt16 {
+        case accessToken = 1
+        case refreshToken = 2
+        case idToken = 3
+    }
+
+    /// The second section: all that is not secret. The names are those in the file.
+    private struct Record: Codable {
+        var id: String
+        var issuer: String?
+        var username: String?
+        var clientID: String?
+        var tokenType: String
+        var scopes: [String]?
+        var issuedAt: Date
+        var expiresAt: Date?
+        var verifiedAt: Date?
+        var profile: [String: ProfileValue]?
+    }
+
+    /// Writes an account into guarded memory, padded.
+    ///
+    /// - Returns: The plaintext, and the account with its tokens in that memory, so that it has one allocation.
+    static func encode(_ account: Account) throws(AccountError) -> (plaintext: GuardedBytes, account: Account) {
+        let credentials = account.credentials
+        let secrets = [
+            (SecretTag.accessToken, credentials.accessToken as Secret?), (.refreshToken, credentials.refreshToken),
+            (.idToken, credentials.idToken),
+        ].compactMap { tag, secret in secret.map { (tag, $0) } }
+        let record = try encodeRecord(of: account)
+        let secretsCount = secrets.reduce(0) { $0 + 8 + $1.1.byteCount }
+        let count = 4 + secretsCount + 4 + record.count
+
+        var ranges: [SecretTag: Range<Int>] = [:]
+        let plaintext = GuardedBytes(count: Envelope.paddedByteCount(count)) { buffer in
+            var offset = 0
+            let put = { (bytes: UnsafeRawBufferPointer) in
+                UnsafeMutableRawBufferPointer(rebasing: buffer[offset...]).copyMemory(from: bytes)
+                offset += bytes.count
+            }
+            let putNumber = { (value: UInt32) in withUnsafeBytes(of: value.littleEndian, put) }
+            putNumber(UInt32(secretsCount))
+            for (tag, secret) in secrets {
+                putNumber(UInt32(tag.rawValue))
+                putNumber(UInt32(secret.byteCount))
+                ranges[tag] = offset..<offset + secret.byteCount
+                secret.withUnsafeBytes(put)
+            }
+            putNumber(UInt32(record.count))
+            record.withUnsafeBytes(put)
+            Envelope.pad(buffer, count: count)
+        }
+        var account = account
+        account.credentials.accessToken = Secret(plaintext, range: ranges[.accessToken]!)
+        account.credentials.refreshToken = ranges[.refreshToken].map { Secret(plaintext, range: $0) }
+        account.credentials.idToken = ranges[.idToken].map { Secret(plaintext, range: $0) }
+        return (plaintext, account)
+    }
+
+    /// Reads an account whose tokens stay where they are.
+    ///
+    /// - Parameter count: How many bytes of the memory are the plaintext; the rest is padding.
+    static func decode(_ plaintext: GuardedBytes, count: Int) throws(AccountError) -> Account {
+        var secrets: [SecretTag: Secret] = [:]
+        var reader = Reader(plaintext: plaintext, end: count)
+        let secretsEnd = try reader.section()
+        while reader.offset < secretsEnd.upperBound {
+            let number = UInt16(truncatingIfNeeded: try reader.number())
+            guard let tag = SecretTag(rawValue: number) else {
+                throw AccountError(.unsupportedVersion, "the archive holds a kind of token (\(number)) that this version does not know")
+            }
+            secrets[tag] = Secret(plaintext, range: try reader.section(skip: true))
+        }
+        guard reader.offset == secretsEnd.upperBound else { throw malformed }
+        let range = try reader.section()
+        guard range.upperBound == count else { throw malformed }
+        let recordBytes = plaintext.withUnsafeBytes { Data($0[range]) }
+        guard let accessToken = secrets[.accessToken] else { throw malformed }
+        let record: Record
+        do {
+            record = try PropertyListDecoder().decode(Record.self, from: recordBytes)
+        } catch {
+            throw malformed
+        }
+        return Account(
+            id: record.id, issuer: record.issuer, username: record.username,
+            credentials: Credentials(
+                accessToken: accessToken, refreshToken: secrets[.refreshToken], idToken: secrets[.idToken],
+                tokenType: record.tokenType, scopes: record.scopes ?? [], clientID: record.clientID,
+                issuedAt: record.issuedAt, expiresAt: record.expiresAt),
+            profile: UserProfile(record.profile ?? [:]), verifiedAt: record.verifiedAt)
+    }
+
+    private static func encodeRecord(of account: Account) throws(AccountError) -> Data {
+        let credentials = account.credentials
+        let record = Record(
+            id: account.id, issuer: account.issuer, username: account.username, clientID: credentials.clientID,
+            tokenType: credentials.tokenType, scopes: credentials.scopes.isEmpty ? nil : credentials.scopes,
+            issuedAt: credentials.issuedAt, expiresAt: credentials.expiresAt, verifiedAt: account.verifiedAt,
+            profile: account.profile.fields.isEmpty ? nil : account.profile.fields)
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .binary
+        do {
+            return try encoder.encode(record)
+        } catch {
+            throw AccountError(.invalidArgument, "the profile cannot be written as a property list", cause: error)
+        }
+    }
+
+    private static var malformed: AccountError {
+        AccountError(.damaged, "the archive opens, and what is in it is not an account")
+    }
+
+    /// Reads numbers and sections, and never past the end.
+    private struct Reader {
+        let plaintext: GuardedBytes
+        let end: Int
+        var offset = 0
+
+        mutating func number() throws(AccountError) -> UInt32 {
+            guard end - offset >= 4 else { throw malformed }
+            defer { offset += 4 }
+            return plaintext.withUnsafeBytes { UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self)) }
+        }
+
+        /// Where the section that begins with its length is; the offset is then at its start, or behind it.
+        mutating func section(skip: Bool = false) throws(AccountError) -> Range<Int> {
+            let count = Int(try number())
+            guard count <= end - offset else { throw malformed }
+            defer { if skip { offset += count } }
+            return offset..<offset + count
+        }
+    }
+}

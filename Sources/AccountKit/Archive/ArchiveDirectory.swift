@@ -1,0 +1,204 @@
+import Sealing
+
+/// The folder of an archive, and what is done in it; whoever changes something holds the lock.
+struct ArchiveDirectory: Sendable {
+    let path: String
+
+    /// The app's folder, which `path` is in or is.
+    let root: String
+
+    func path(_ name: String) -> String { path + "/" + name }
+
+    // MARK: Trust
+
+    /// Refuses a folder that belongs to someone else, or that others can write to. A folder that is not there is fine.
+    func checkTrust() throws(AccountError) {
+        for folder in root == path ? [root] : [root, path] {
+            let status = try mapping(folder) { () throws(SystemCallError) in try SystemCall.targetStatus(folder) }
+            guard let status else { continue }
+            guard status.kind == .directory else {
+                throw AccountError(.inaccessible, "\(folder) is not a folder: move it away")
+            }
+            guard status.owner == SystemCall.effectiveUser else {
+                throw AccountError(
+                    .insecureContainer,
+                    "\(folder) belongs to user \(status.owner), and this runs as user \(SystemCall.effectiveUser): run it "
+                        + "as that user (without sudo), or take the folder over with `chown -R \(SystemCall.effectiveUser) "
+                        + "\(folder)`")
+            }
+            guard status.permissions & 0o022 == 0 else {
+                throw AccountError(
+                    .insecureContainer,
+                    "others can write to \(folder), and could put a file of theirs in place of yours: run `chmod go-w "
+                        + "\(folder)`")
+            }
+        }
+    }
+
+    /// Makes the folder, and those above it that are not there, for the owner only.
+    func make() throws(AccountError) {
+        try mapping(path) { () throws(SystemCallError) in
+            guard try SystemCall.targetStatus(path) == nil else { return }
+            var missing: [String] = []
+            var folder = path
+            while !folder.isEmpty, try SystemCall.targetStatus(folder) == nil {
+                missing.append(folder)
+                folder = folder.parentDirectory
+            }
+            for folder in missing.reversed() {
+                guard try SystemCall.makeDirectory(folder) else { continue }
+                // A umask may have taken away what the owner needs.
+                try SystemCall.changePermissions(folder, 0o700)
+                try SystemCall.synchronizeDirectory(folder.parentDirectory.isEmpty ? "/" : folder.parentDirectory)
+            }
+        }
+    }
+
+    // MARK: Entries
+
+    /// Reads an entry; `nil` if there is none.
+    func read(_ entry: ArchiveEntry) throws(AccountError) -> StoredEntry? {
+        let path = path(entry.rawValue)
+        let limit = ArchivePropertyList.maximumByteCount
+        do {
+            let file = try FileDescriptor.openForReading(path)
+            let status = try file.status()
+            guard status.kind == .regular else {
+                throw AccountError(.inaccessible, "\(path) is not a file: move it away and try again")
+            }
+            guard status.byteCount <= limit else {
+                throw AccountError(.damaged, "\(path) has \(status.byteCount) bytes, an archive at most \(limit)")
+            }
+            let bytes = try file.read(limit: limit, expected: status.byteCount)
+            guard bytes.count <= limit else {
+                throw AccountError(.damaged, "\(path) grew past \(limit) bytes while it was read")
+            }
+            return StoredEntry(bytes: bytes, revision: ArchiveRevision(bytes: Sodium.hash(bytes, count: 16)))
+        } catch let error as AccountError {
+            throw error
+        } catch let error as SystemCallError where error.isNoEntry {
+            return nil
+        } catch let error as SystemCallError where error.isLink {
+            throw AccountError(
+                .inaccessible, "\(path) is a symbolic link, which is not followed: put the file itself there", cause: error)
+        } catch {
+            throw AccountError(.inaccessible, "\(path) cannot be read", cause: error)
+        }
+    }
+
+    /// Gives an entry another name in the same folder, one that nothing has.
+    func setAside(_ entry: ArchiveEntry, label: String) throws(AccountError) -> String {
+        let source = path(entry.rawValue)
+        return try mapping(source) { () throws(SystemCallError) in
+            var destination = source + "." + label
+            var count = 1
+            while try SystemCall.status(destination) != nil {
+                count += 1
+                destination = source + "." + label + "-\(count)"
+            }
+            try SystemCall.rename(source, to: destination)
+            try SystemCall.changePermissions(destination, 0o600)
+            try SystemCall.synchronizeDirectory(path)
+            return destination
+        }
+    }
+
+    /// Makes the new file of an entry ready. Those that a crash left behind are removed first.
+    func makeTemporary(for entry: ArchiveEntry, reserving byteCount: Int?) throws(AccountError) -> TemporaryFile {
+        try mapping(path) { () throws(SystemCallError) in
+            for name in try SystemCall.names(in: path) where TemporaryFile.isName(name) {
+                try SystemCall.remove(self.path(name))
+            }
+            return try TemporaryFile.make(for: entry, in: self, reserving: byteCount)
+        }
+    }
+
+    /// Waits until the disk has the folder's entries.
+    func synchronize() -> ArchiveReceipt.Durability {
+        do throws(SystemCallError) {
+            try SystemCall.synchronizeDirectory(path)
+            return .durable
+        } catch {
+            return .unknown(reason: "\(error)")
+        }
+    }
+
+    func conflict(_ entry: ArchiveEntry) -> AccountError {
+        AccountError(.conflict, "\(path(entry.rawValue)) was changed by another process meanwhile: try again")
+    }
+}
+
+/// A file that is to take an entry's place. It is removed unless it did.
+struct TemporaryFile: ~Copyable {
+    let entry: ArchiveEntry
+    private let directory: ArchiveDirectory
+    private let file: FileDescriptor
+
+    /// Makes `.Account.plist.<16 hexadecimal digits>.tmp`, for the owner only, whatever the umask.
+    static func make(
+        for entry: ArchiveEntry, in directory: ArchiveDirectory, reserving byteCount: Int?
+    ) throws(SystemCallError) -> TemporaryFile {
+        let random = Sodium.randomBytes(count: 8).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        let path = directory.path(".\(entry.rawValue).\(random).tmp")
+        let file = try FileDescriptor.create(path)
+        do throws(SystemCallError) {
+            try file.setPermissions(0o600)
+            if let byteCount { try file.reserve(byteCount) }
+        } catch {
+            _ = try? SystemCall.remove(path)
+            throw error
+        }
+        return TemporaryFile(entry: entry, directory: directory, file: file)
+    }
+
+    private init(entry: ArchiveEntry, directory: ArchiveDirectory, file: consuming FileDescriptor) {
+        self.entry = entry
+        self.directory = directory
+        self.file = file
+    }
+
+    /// Whether a file of this name is one that a crash left behind, as seen by whoever holds the lock.
+    static func isName(_ name: String) -> Bool {
+        name.hasPrefix(".") && name.hasSuffix(".tmp") && name.contains(".plist.")
+    }
+
+    /// Writes the bytes, and puts the file in the entry's place once they are on the disk.
+    consuming func commit(_ bytes: [UInt8]) throws(AccountError) -> ArchiveReceipt {
+        let destination = directory.path(entry.rawValue)
+        do throws(SystemCallError) {
+            try file.write(bytes)
+            // What was reserved and not needed.
+            try file.truncate(to: bytes.count)
+            try file.synchronize()
+            try SystemCall.rename(file.path, to: destination)
+        } catch {
+            _ = try? SystemCall.remove(file.path)
+            throw AccountError(.inaccessible, "\(destination) cannot be saved; it is as it was before", cause: error)
+        }
+        return ArchiveReceipt(
+            revision: ArchiveRevision(bytes: Sodium.hash(bytes, count: 16)), durability: directory.synchronize())
+    }
+
+    consuming func discard() throws(SystemCallError) {
+        try SystemCall.remove(file.path)
+    }
+}
+
+/// Makes an ``AccountError`` of a failed system call.
+func mapping<Result: ~Copyable>(
+    _ path: String, _ body: () throws(SystemCallError) -> Result
+) throws(AccountError) -> Result {
+    do throws(SystemCallError) {
+        return try body()
+    } catch {
+        throw AccountError(.inaccessible, "\(path) cannot be used", cause: error)
+    }
+}
+
+extension String {
+    /// The path without its last component; empty for one directly below the root.
+    var parentDirectory: String {
+        guard let slash = lastIndex(of: "/") else { return "" }
+        return String(self[..<slash])
+    }
+}

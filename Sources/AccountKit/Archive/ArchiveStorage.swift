@@ -1,0 +1,125 @@
+/// Where archives are kept: a file for one machine, memory for tests, or an engine that several machines share.
+///
+/// The port is small so that each of these can keep its promises:
+///
+/// - A read gives whole bytes that were written together, and a revision that no other bytes of the entry have.
+/// - A transaction has exclusive access across tasks, processes and machines, as far as it can be had. Since a lease can
+///   run out unnoticed, each change also names the revision that it replaces, and fails with
+///   ``AccountError/Code-swift.struct/conflict`` if that is not the stored one.
+/// - A change is all or nothing, and is on stable storage when the call returns.
+///
+/// `ArchiveStorageConformance` in `AccountTesting` checks them.
+public protocol ArchiveStorage: Sendable {
+    /// Reads an entry, without a lock and without writing anything.
+    ///
+    /// - Returns: `nil` if there is none, which is not an error.
+    /// - Throws: An ``AccountError``, if it could not be found out whether there is one, or what it is.
+    func read(_ entry: ArchiveEntry) async throws -> StoredEntry?
+
+    /// Waits for exclusive access to all entries.
+    ///
+    /// - Parameter patience: How long to wait.
+    /// - Returns: The transaction, which must be ended with ``ArchiveTransaction/end()``.
+    /// - Throws: ``AccountError/Code-swift.struct/busy`` after that time; others if there can be no access.
+    func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction
+}
+
+/// Exclusive access to a storage.
+public protocol ArchiveTransaction: Sendable {
+    /// Reads an entry as it is now.
+    func read(_ entry: ArchiveEntry) async throws -> StoredEntry?
+
+    /// Makes sure that an entry of up to `byteCount` bytes can be written later in this transaction, and changes nothing.
+    ///
+    /// Done before something is spent that could not be had again if the write failed, such as a refresh token.
+    func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws
+
+    /// Writes an entry, if its revision still is `revision`; `nil` means that there is none.
+    ///
+    /// - Returns: The new revision, and whether the change is known to survive a power cut.
+    /// - Throws: ``AccountError/Code-swift.struct/conflict`` if it is another revision. After any error the entry is as
+    ///   it was.
+    func replace(
+        _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
+    ) async throws -> ArchiveReceipt
+
+    /// Removes an entry, if its revision still is `revision`.
+    ///
+    /// - Returns: Whether the change is known to survive a power cut.
+    /// - Throws: ``AccountError/Code-swift.struct/conflict`` if it is another revision.
+    func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability
+
+    /// Puts an entry that cannot be read out of the way, without losing it.
+    ///
+    /// - Returns: Where it is now, for a person.
+    func setAside(_ entry: ArchiveEntry, label: String) async throws -> String
+
+    /// Gives up access and what was reserved. Never fails: what cannot be tidied up is tidied up next time.
+    func end() async
+}
+
+/// One of the things that are stored for a session.
+public struct ArchiveEntry: Hashable, Sendable, RawRepresentable {
+    /// The name, which a file storage uses as the file's.
+    public let rawValue: String
+
+    /// An entry by its name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The account, sealed.
+    public static let account = ArchiveEntry(rawValue: "Account.plist")
+
+    /// Why and when the last session ended; nothing personal.
+    public static let signOut = ArchiveEntry(rawValue: "SignOut.plist")
+
+    /// That a refresh token is being spent; nothing personal.
+    public static let refreshIntent = ArchiveEntry(rawValue: "Refresh.plist")
+}
+
+/// What a storage has for an entry.
+public struct StoredEntry: Sendable, Hashable {
+    /// The bytes.
+    public var bytes: [UInt8]
+
+    /// The revision that these bytes are.
+    public var revision: ArchiveRevision
+
+    /// Puts an entry together.
+    public init(bytes: [UInt8], revision: ArchiveRevision) {
+        self.bytes = bytes
+        self.revision = revision
+    }
+}
+
+/// Tells one state of an entry from all others. Only the storage that made it knows what is in it.
+public struct ArchiveRevision: Sendable, Hashable {
+    /// Opaque bytes: a digest, a version number, an entity tag.
+    public let bytes: [UInt8]
+
+    /// A revision of a storage's own making.
+    public init(bytes: [UInt8]) { self.bytes = bytes }
+}
+
+/// What a storage says after a write.
+public struct ArchiveReceipt: Sendable, Hashable {
+    /// Whether a change is known to survive a power cut.
+    public enum Durability: Sendable, Hashable {
+        /// It survives.
+        case durable
+
+        /// Everyone sees the change, but the storage did not confirm that it survives.
+        case unknown(reason: String)
+    }
+
+    /// The revision of the bytes that were written.
+    public var revision: ArchiveRevision
+
+    /// Whether they are known to survive a power cut.
+    public var durability: Durability
+
+    /// Puts a receipt together.
+    public init(revision: ArchiveRevision, durability: Durability) {
+        self.revision = revision
+        self.durability = durability
+    }
+}

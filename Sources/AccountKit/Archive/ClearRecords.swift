@@ -1,0 +1,56 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The record of why the last session ended: a small property list, in the clear since it says nothing personal.
+enum SignOutRecord {
+    private struct Record: Codable {
+        var reason: String
+        var date: Date?
+        var issuer: String?
+        var detail: String?
+    }
+
+    static func encode(_ signOut: SignOut) throws(AccountError) -> [UInt8] {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .xml
+        do {
+            return [UInt8](
+                try encoder.encode(
+                    Record(
+                        reason: signOut.reason.rawValue, date: signOut.date, issuer: signOut.issuer,
+                        detail: signOut.detail)))
+        } catch {
+            throw AccountError(.inaccessible, "the sign-out cannot be recorded", cause: error)
+        }
+    }
+
+    /// Without a record, or with one that cannot be read, nobody is known to have signed in yet.
+    static func decode(_ bytes: [UInt8]?) -> SignOut {
+        guard let bytes, let record = try? PropertyListDecoder().decode(Record.self, from: Data(bytes)),
+            let reason = SignOut.Reason(rawValue: record.reason)
+        else { return .neverSignedIn }
+        return SignOut(reason, date: record.date, issuer: record.issuer, detail: record.detail)
+    }
+}
+
+/// The record that a refresh token is being spent: a small property list with the date, in the clear.
+struct RefreshIntent: Codable {
+    var date: Date
+
+    func encode() throws(AccountError) -> [UInt8] {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .xml
+        do {
+            return [UInt8](try encoder.encode(self))
+        } catch {
+            throw AccountError(.inaccessible, "the refresh cannot be recorded", cause: error)
+        }
+    }
+
+    static func decode(_ bytes: [UInt8]) -> RefreshIntent? {
+        try? PropertyListDecoder().decode(RefreshIntent.self, from: Data(bytes))
+    }
+}

@@ -1,0 +1,114 @@
+import Synchronization
+
+/// Archives as files of one folder, safe against crashes, full disks, other processes and planted links.
+///
+/// A write goes to a new file beside the old one, reaches the disk, and takes the old one's place in one step (rename(2));
+/// then the folder reaches the disk. So there is always the old or the new entry, whole. Whoever writes holds the lock on
+/// `Account.lock`, which the kernel drops when a process dies; the lock file itself is never removed, since removing one
+/// that others wait for would let two in.
+///
+/// The folder is made with mode 0700 when something is first written. A folder that belongs to someone else, or that
+/// others can write to, is refused.
+public struct FileArchiveStorage: ArchiveStorage {
+    /// The name of the lock file.
+    package static let lockName = "Account.lock"
+
+    private let directory: ArchiveDirectory
+
+    /// The storage of a session in a container.
+    public init(container: AppContainer, session: SessionName = .default) {
+        directory = ArchiveDirectory(path: container.directory(of: session), root: container.root)
+    }
+
+    /// Reads an entry, without a lock and without writing anything.
+    public func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+        try directory.checkTrust()
+        return try directory.read(entry)
+    }
+
+    /// Takes the lock of the folder, and makes the folder first if it is not there.
+    ///
+    /// The kernel has no queue for such locks, so they are asked for again and again, first after 1 ms, at last every
+    /// 25 ms.
+    public func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
+        try directory.checkTrust()
+        try directory.make()
+        let lockPath = directory.path(Self.lockName)
+        let lock = try mapping(lockPath) { () throws(SystemCallError) in try FileDescriptor.openLock(lockPath) }
+        let deadline = ContinuousClock.now.advanced(by: patience)
+        var pause = Duration.milliseconds(1)
+        while try !mapping(lockPath, { () throws(SystemCallError) in try lock.tryLock() }) {
+            guard ContinuousClock.now < deadline else {
+                throw AccountError(
+                    .busy,
+                    "another process has been using \(directory.path) for more than \(patience.text): try again, or look "
+                        + "for a process that hangs (`fuser \(lockPath)` names it)")
+            }
+            try await Task.sleep(for: pause)
+            pause = min(pause * 2, .milliseconds(25))
+        }
+        return FileArchiveTransaction(directory: directory, lock: lock)
+    }
+}
+
+/// Exclusive access to a folder: the open lock file, and a file that was made ready to be written.
+private final class FileArchiveTransaction: ArchiveTransaction {
+    private struct State: ~Copyable {
+        var lock: FileDescriptor?
+        var reserved: TemporaryFile?
+    }
+
+    private let directory: ArchiveDirectory
+    private let state: Mutex<State>
+
+    init(directory: ArchiveDirectory, lock: consuming FileDescriptor) {
+        self.directory = directory
+        state = Mutex(State(lock: lock, reserved: nil))
+    }
+
+    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+        try directory.read(entry)
+    }
+
+    func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
+        try state.withLock { state in
+            try state.reserved.take()?.discard()
+            state.reserved = try directory.makeTemporary(for: entry, reserving: byteCount)
+        }
+    }
+
+    func replace(
+        _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
+    ) async throws -> ArchiveReceipt {
+        guard try directory.read(entry)?.revision == revision else { throw directory.conflict(entry) }
+        return try state.withLock { state in
+            let reserved = state.reserved.take()
+            let file: TemporaryFile
+            if let reserved, reserved.entry == entry {
+                file = reserved
+            } else {
+                file = try directory.makeTemporary(for: entry, reserving: nil)
+            }
+            return try file.commit(bytes)
+        }
+    }
+
+    func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
+        guard try directory.read(entry)?.revision == revision else { throw directory.conflict(entry) }
+        let path = directory.path(entry.rawValue)
+        try mapping(path) { () throws(SystemCallError) in _ = try SystemCall.remove(path) }
+        return directory.synchronize()
+    }
+
+    func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
+        try directory.setAside(entry, label: label)
+    }
+
+    func end() async {
+        state.withLock { state in
+            // A file that cannot be removed now is removed by the next writer.
+            try? state.reserved.take()?.discard()
+            state.lock = nil
+        }
+    }
+}

@@ -1,0 +1,149 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// The folders of one app, as iOS gives them to an app in its sandbox, on every platform.
+///
+/// Nothing is made or touched by asking for a folder: folders are made when something is written to them, with mode
+/// 0700.
+public struct AppContainer: Hashable, Sendable {
+    /// Which app it is. Bound into every archive of the container: another app's archive does not open here.
+    public let identifier: String
+
+    /// What must survive, such as `Account.plist`; backed up. On Linux `$XDG_DATA_HOME/<identifier>/Documents`.
+    public let documents: URL
+
+    /// What can be fetched again, and may vanish at any time. On Linux `$XDG_CACHE_HOME/<identifier>`.
+    public let caches: URL
+
+    /// Settings, without secrets. On Linux `$XDG_CONFIG_HOME/<identifier>`.
+    public let preferences: URL
+
+    /// The key file: in another tree than `documents`, so that syncing or leaking those does not leak the key. On Linux
+    /// `$XDG_STATE_HOME/<identifier>`.
+    public let keys: URL
+
+    /// Gone after the run. On Linux `$XDG_RUNTIME_DIR/<identifier>`, else in the temporary directory.
+    public let temporary: URL
+
+    /// The folder that must belong to the user, together with all that is below it on the way to a file.
+    package let root: String
+
+    /// The folders where the platform has them.
+    ///
+    /// On Linux as the XDG Base Directory Specification says: unset, empty and relative variables mean its defaults. On
+    /// Apple systems in the user's `Library`.
+    ///
+    /// - Parameter identifier: The app, such as `com.example.gists`: 1…128 of `a-z A-Z 0-9 . _ -`, without a leading dot.
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for another identifier, or if the user has no home
+    ///   directory.
+    public init(identifier: String) throws(AccountError) {
+        try self.init(identifier: identifier, environment: Environment.value, home: Environment.homeDirectory)
+    }
+
+    /// All folders under one, in iOS's layout: for tests, for portable installs, or for `$HOME` itself.
+    ///
+    /// - Parameters:
+    ///   - root: An absolute path.
+    ///   - identifier: The app; see ``init(identifier:)``.
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for another identifier, or a relative path.
+    public init(root: String, identifier: String) throws(AccountError) {
+        try Self.check(identifier: identifier)
+        guard root.hasPrefix("/") else {
+            throw AccountError(.invalidArgument, "\"\(root)\" is not an absolute path: begin it with a slash")
+        }
+        self.identifier = identifier
+        self.root = root
+        documents = URL(filePath: root + "/Documents", directoryHint: .isDirectory)
+        caches = URL(filePath: root + "/Library/Caches", directoryHint: .isDirectory)
+        preferences = URL(filePath: root + "/Library/Preferences", directoryHint: .isDirectory)
+        keys = URL(filePath: root + "/Library/Keys", directoryHint: .isDirectory)
+        temporary = URL(filePath: root + "/tmp", directoryHint: .isDirectory)
+    }
+
+    package init(
+        identifier: String, environment: (String) -> String?, home: String?
+    ) throws(AccountError) {
+        try Self.check(identifier: identifier)
+        func base(_ variable: String, _ fallback: String) throws(AccountError) -> String {
+            if let path = environment(variable), path.hasPrefix("/") { return path + "/" + identifier }
+            guard let home else {
+                throw AccountError(.invalidArgument, "there is no home directory: set HOME, or \(variable)")
+            }
+            return home + "/" + fallback + "/" + identifier
+        }
+        self.identifier = identifier
+        #if canImport(Darwin)
+        root = try base("XDG_DATA_HOME", "Library/Application Support")
+        let paths = (
+            caches: try base("XDG_CACHE_HOME", "Library/Caches"),
+            preferences: try base("XDG_CONFIG_HOME", "Library/Preferences"),
+            keys: try base("XDG_STATE_HOME", "Library/Keys")
+        )
+        #else
+        root = try base("XDG_DATA_HOME", ".local/share")
+        let paths = (
+            caches: try base("XDG_CACHE_HOME", ".cache"),
+            preferences: try base("XDG_CONFIG_HOME", ".config"),
+            keys: try base("XDG_STATE_HOME", ".local/state")
+        )
+        #endif
+        documents = URL(filePath: root + "/Documents", directoryHint: .isDirectory)
+        caches = URL(filePath: paths.caches, directoryHint: .isDirectory)
+        preferences = URL(filePath: paths.preferences, directoryHint: .isDirectory)
+        keys = URL(filePath: paths.keys, directoryHint: .isDirectory)
+        let runtime = environment("XDG_RUNTIME_DIR").flatMap { $0.hasPrefix("/") ? $0 : nil }
+        let temporaryBase = environment("TMPDIR").flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
+        temporary = URL(
+            filePath: runtime.map { $0 + "/" + identifier } ?? "\(temporaryBase)/\(identifier)-\(SystemCall.effectiveUser)",
+            directoryHint: .isDirectory)
+    }
+
+    private static func check(identifier: String) throws(AccountError) {
+        let isAllowed = { (scalar: Unicode.Scalar) in
+            scalar.isASCII && (scalar.properties.isAlphabetic || ("0"..."9").contains(scalar) || "._-".unicodeScalars.contains(scalar))
+        }
+        guard (1...128).contains(identifier.utf8.count), identifier.unicodeScalars.allSatisfy(isAllowed),
+            !identifier.hasPrefix(".")
+        else {
+            throw AccountError(
+                .invalidArgument,
+                "\"\(identifier)\" is not an app identifier: use 1 to 128 letters, digits, dots, underscores or hyphens, "
+                    + "and no dot at the start")
+        }
+    }
+}
+
+extension AppContainer {
+    /// The folder of a session's archive.
+    package func directory(of session: SessionName) -> String {
+        let documents = documents.path(percentEncoded: false).droppingTrailingSlash
+        return session == .default ? documents : documents + "/Sessions/" + session.rawValue
+    }
+
+    /// The sessions of which there is anything: those that were signed in once, in the order of their names, the
+    /// default one first.
+    ///
+    /// - Throws: ``AccountError/Code-swift.struct/inaccessible``.
+    public func sessions() throws(AccountError) -> [SessionName] {
+        do {
+            var sessions: [SessionName] = []
+            if try SystemCall.status(directory(of: .default) + "/" + ArchiveEntry.account.rawValue) != nil {
+                sessions.append(.default)
+            }
+            let folder = documents.path(percentEncoded: false).droppingTrailingSlash + "/Sessions"
+            let names = try SystemCall.names(in: folder).sorted()
+            return sessions + names.compactMap { name in try? SessionName(name) }.filter { $0 != .default }
+        } catch {
+            throw AccountError(.inaccessible, "the sessions cannot be listed", cause: error)
+        }
+    }
+}
+
+extension String {
+    fileprivate var droppingTrailingSlash: String {
+        count > 1 && hasSuffix("/") ? String(dropLast()) : self
+    }
+}

@@ -1,0 +1,34 @@
+/// The name of one of several sign-ins in a container: 1…64 of `a-z A-Z 0-9 . _ -`, without a leading dot.
+public struct SessionName: Hashable, Sendable, CustomStringConvertible {
+    /// The name.
+    public let rawValue: String
+
+    /// The session that is meant when none is named.
+    public static let `default` = SessionName(unchecked: "default")
+
+    /// Checks a name.
+    ///
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if it is not of the form above.
+    public init(_ name: String) throws(AccountError) {
+        let allowed = { (byte: UInt8) in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                true
+            default: false
+            }
+        }
+        guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(allowed), !name.hasPrefix(".") else {
+            throw AccountError(
+                .invalidArgument,
+                "\"\(name)\" is not a session name: use 1 to 64 letters, digits, dots, underscores or hyphens, "
+                    + "and no dot at the start")
+        }
+        rawValue = name
+    }
+
+    private init(unchecked name: String) { rawValue = name }
+
+    /// The name.
+    public var description: String { rawValue }
+}

@@ -1,0 +1,312 @@
+import CAccountKitShims
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A system call that failed: its name, what it was about, and errno.
+public struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The call, such as `open`.
+    public let call: String
+
+    /// The file that it was about.
+    public let path: String
+
+    /// The error number (errno(3)).
+    public let errno: Int32
+
+    /// In words: `open "/tmp/x": No such file or directory (ENOENT)`.
+    public var description: String {
+        "\(call) \"\(path)\": \(Self.text(errno)) (\(Self.name(errno)))"
+    }
+
+    package init(_ call: String, _ path: String, errno: Int32) {
+        self.call = call
+        self.path = path
+        self.errno = errno
+    }
+
+    /// Whether there is no such file, or no folder that it could be in.
+    package var isNoEntry: Bool { errno == ENOENT }
+
+    /// Whether there is a symbolic link where none is followed.
+    package var isLink: Bool { errno == ELOOP }
+
+    /// The message of an errno, such as "No space left on device".
+    private static func text(_ errno: Int32) -> String {
+        strerror(errno).map { String(cString: $0) } ?? "error \(errno)"
+    }
+
+    private static func name(_ errno: Int32) -> String {
+        accountkit_errno_name(errno).map { String(cString: $0) } ?? "errno \(errno)"
+    }
+}
+
+/// What the system tells about a file.
+package struct FileStatus: Sendable {
+    package enum Kind: Sendable { case regular, directory, symbolicLink, other }
+
+    package let kind: Kind
+    package let owner: UInt32
+    package let permissions: UInt32
+    package let byteCount: Int
+}
+
+/// An open file, closed when dropped. The system calls that the archive needs, in one place; nothing is decided here.
+package struct FileDescriptor: ~Copyable {
+    package let number: Int32
+    package let path: String
+
+    private init(number: Int32, path: String) {
+        self.number = number
+        self.path = path
+    }
+
+    deinit { _ = close(number) }
+
+    /// Opens for reading, neither following a link nor waiting for a pipe's other end.
+    package static func openForReading(_ path: String) throws(SystemCallError) -> FileDescriptor {
+        try open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    }
+
+    /// Opens a directory, to synchronise it.
+    package static func openDirectory(_ path: String) throws(SystemCallError) -> FileDescriptor {
+        try open(path, O_RDONLY | O_DIRECTORY)
+    }
+
+    /// Opens a lock file, and makes it if it is not there.
+    package static func openLock(_ path: String) throws(SystemCallError) -> FileDescriptor {
+        try open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK)
+    }
+
+    /// Makes a new file; fails if there is anything of that name, also a dangling link.
+    package static func create(_ path: String) throws(SystemCallError) -> FileDescriptor {
+        try open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+    }
+
+    private static func open(_ path: String, _ flags: Int32) throws(SystemCallError) -> FileDescriptor {
+        let number = try SystemCall.retrying("open", path) { Self.openCall(path, flags | O_CLOEXEC) }
+        return FileDescriptor(number: number, path: path)
+    }
+
+    private static func openCall(_ path: String, _ flags: Int32) -> Int32 {
+        #if canImport(Glibc)
+        Glibc.open(path, flags, 0o600)
+        #elseif canImport(Musl)
+        Musl.open(path, flags, 0o600)
+        #else
+        Darwin.open(path, flags, 0o600)
+        #endif
+    }
+
+    package borrowing func status() throws(SystemCallError) -> FileStatus {
+        var info = stat()
+        try SystemCall.check("fstat", path, fstat(number, &info))
+        return FileStatus(info)
+    }
+
+    /// Reads to the end, or one byte past `limit`, so that the caller sees that there is more.
+    package borrowing func read(limit: Int, expected: Int) throws(SystemCallError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(min(expected, limit) + 1)
+        while bytes.count <= limit {
+            let room = max(min(expected, limit) + 1 - bytes.count, 4096)
+            var failure: Int32 = 0
+            let chunk = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
+                let got = sysRead(number, buffer.baseAddress!, room)
+                if got < 0 { failure = errno }
+                count = max(got, 0)
+            }
+            if failure == EINTR { continue }
+            guard failure == 0 else { throw SystemCallError("read", path, errno: failure) }
+            if chunk.isEmpty { break }
+            bytes += chunk
+        }
+        return bytes
+    }
+
+    package borrowing func write(_ bytes: [UInt8]) throws(SystemCallError) {
+        let result = bytes.withUnsafeBytes { bytes in
+            Result { () throws(SystemCallError) in try write(bytes) }
+        }
+        try result.get()
+    }
+
+    package borrowing func write(_ bytes: UnsafeRawBufferPointer) throws(SystemCallError) {
+        var offset = 0
+        while offset < bytes.count {
+            let count = sysWrite(number, bytes.baseAddress! + offset, bytes.count - offset)
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw SystemCallError("write", path, errno: errno)
+            }
+            // A write of nothing to a regular file does not happen; if it did, the loop must not spin.
+            guard count > 0 else { throw SystemCallError("write", path, errno: EIO) }
+            offset += count
+        }
+    }
+
+    package borrowing func setPermissions(_ permissions: UInt32) throws(SystemCallError) {
+        try SystemCall.check("fchmod", path, fchmod(number, mode_t(permissions)))
+    }
+
+    package borrowing func truncate(to count: Int) throws(SystemCallError) {
+        try SystemCall.check("ftruncate", path, ftruncate(number, off_t(count)))
+    }
+
+    /// Reserves disk space for a file of `count` bytes.
+    package borrowing func reserve(_ count: Int) throws(SystemCallError) {
+        let code = accountkit_reserve(number, off_t(count))
+        guard code == 0 else { throw SystemCallError("fallocate", path, errno: code) }
+    }
+
+    /// Waits until the disk has it all. After a failure the state is unknown, so it is never tried again on one file.
+    package borrowing func synchronize() throws(SystemCallError) {
+        try SystemCall.check("fsync", path, accountkit_sync(number))
+    }
+
+    /// Tries to take the exclusive lock; `false` if another holds it.
+    package borrowing func tryLock() throws(SystemCallError) -> Bool {
+        if accountkit_try_lock(number) == 0 { return true }
+        let code = errno
+        if code == EAGAIN || code == EACCES || code == EWOULDBLOCK || code == EINTR { return false }
+        throw SystemCallError("lock", path, errno: code)
+    }
+}
+
+/// System calls on paths.
+package enum SystemCall {
+    package static var effectiveUser: UInt32 { geteuid() }
+
+    /// What is at `path`, not following a link at its end; `nil` if there is nothing.
+    package static func status(_ path: String) throws(SystemCallError) -> FileStatus? {
+        var info = stat()
+        guard lstat(path, &info) == 0 else {
+            if errno == ENOENT { return nil }
+            throw SystemCallError("lstat", path, errno: errno)
+        }
+        return FileStatus(info)
+    }
+
+    /// What `path` leads to; `nil` if there is nothing.
+    package static func targetStatus(_ path: String) throws(SystemCallError) -> FileStatus? {
+        var info = stat()
+        guard stat(path, &info) == 0 else {
+            if errno == ENOENT { return nil }
+            throw SystemCallError("stat", path, errno: errno)
+        }
+        return FileStatus(info)
+    }
+
+    /// Makes a directory for its owner only; `false` if there is something of that name.
+    package static func makeDirectory(_ path: String) throws(SystemCallError) -> Bool {
+        if mkdir(path, 0o700) == 0 { return true }
+        if errno == EEXIST { return false }
+        throw SystemCallError("mkdir", path, errno: errno)
+    }
+
+    package static func changePermissions(_ path: String, _ permissions: UInt32) throws(SystemCallError) {
+        try check("chmod", path, chmod(path, mode_t(permissions)))
+    }
+
+    package static func rename(_ source: String, to destination: String) throws(SystemCallError) {
+        #if canImport(Glibc)
+        try check("rename", destination, Glibc.rename(source, destination))
+        #elseif canImport(Musl)
+        try check("rename", destination, Musl.rename(source, destination))
+        #else
+        try check("rename", destination, Darwin.rename(source, destination))
+        #endif
+    }
+
+    /// Gives a file a second name; `false` if there is something of that name.
+    package static func link(_ source: String, as destination: String) throws(SystemCallError) -> Bool {
+        #if canImport(Glibc)
+        let status = Glibc.link(source, destination)
+        #elseif canImport(Musl)
+        let status = Musl.link(source, destination)
+        #else
+        let status = Darwin.link(source, destination)
+        #endif
+        if status == 0 { return true }
+        if errno == EEXIST { return false }
+        throw SystemCallError("link", destination, errno: errno)
+    }
+
+    /// Removes a file; `false` if there was none.
+    @discardableResult
+    package static func remove(_ path: String) throws(SystemCallError) -> Bool {
+        if unlink(path) == 0 { return true }
+        if errno == ENOENT { return false }
+        throw SystemCallError("unlink", path, errno: errno)
+    }
+
+    /// The names in a directory, without `.` and `..`; empty if there is no such directory.
+    package static func names(in path: String) throws(SystemCallError) -> [String] {
+        guard let directory = opendir(path) else {
+            if errno == ENOENT { return [] }
+            throw SystemCallError("opendir", path, errno: errno)
+        }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    /// Waits until the disk has a directory's entries.
+    package static func synchronizeDirectory(_ path: String) throws(SystemCallError) {
+        try FileDescriptor.openDirectory(path).synchronize()
+    }
+
+    /// Forbids core dumps of this process, and attaching to it by the user's other processes.
+    package static func forbidDumps() throws(SystemCallError) {
+        try check("prctl", "PR_SET_DUMPABLE", accountkit_forbid_dumps())
+    }
+
+    package static func check(_ call: String, _ path: String, _ status: Int32) throws(SystemCallError) {
+        guard status == 0 else { throw SystemCallError(call, path, errno: errno) }
+    }
+
+    /// Repeats a call that a signal interrupted.
+    package static func retrying(
+        _ call: String, _ path: String, _ body: () -> Int32
+    ) throws(SystemCallError) -> Int32 {
+        while true {
+            let result = body()
+            if result >= 0 { return result }
+            guard errno == EINTR else { throw SystemCallError(call, path, errno: errno) }
+        }
+    }
+}
+
+extension FileStatus {
+    fileprivate init(_ info: stat) {
+        switch info.st_mode & S_IFMT {
+        case S_IFREG: kind = .regular
+        case S_IFDIR: kind = .directory
+        case S_IFLNK: kind = .symbolicLink
+        default: kind = .other
+        }
+        owner = info.st_uid
+        permissions = UInt32(info.st_mode) & 0o7777
+        byteCount = Int(info.st_size)
+    }
+}
+
+// Inside FileDescriptor its own `read` and `write` hide those of the C library.
+private func sysRead(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer, _ count: Int) -> Int {
+    read(descriptor, buffer, count)
+}
+
+private func sysWrite(_ descriptor: Int32, _ buffer: UnsafeRawPointer, _ count: Int) -> Int {
+    write(descriptor, buffer, count)
+}

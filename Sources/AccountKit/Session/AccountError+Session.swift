@@ -1,0 +1,35 @@
+extension AccountError {
+    /// Nobody is signed in, and why.
+    init(notSignedIn signOut: SignOut) {
+        let message =
+            switch signOut.reason {
+            case .neverSignedIn: "nobody is signed in: sign in first"
+            case .signedOutByUser: "nobody is signed in any more: sign in again"
+            case .sessionEnded:
+                "\(signOut.issuer ?? "the service") ended this session\(signOut.detail.map { " (\($0))" } ?? ""): sign in again"
+            }
+        self.init(.notSignedIn, message)
+    }
+
+    /// What an answer to a sign-in means to whoever wanted to sign in. Nothing that was stored has changed.
+    init(signIn signal: AuthoritySignal) {
+        switch Ruling(on: signal, to: .signIn, .init(holdsRefreshToken: false)) {
+        case .attemptFailed(let detail):
+            self.init(.signInRefused, "the service refused the sign-in (\(detail)): check user name and password, or token")
+        case .startOver: self.init(.signInRefused, "the code has expired: start again")
+        case .keep(let reason) where reason.code == .misconfigured:
+            self.init(.misconfigured, "the service does not take this sign-in: \(reason.detail ?? "misconfigured")")
+        case .keep(let reason):
+            self.init(.serviceUnavailable, "the sign-in got no clear answer (\(reason)): nothing was changed, try again")
+        case .refreshOnce, .adoptStored, .clear, .pollAgain, .revokeLater:
+            self.init(.serviceUnavailable, "the sign-in got no clear answer: nothing was changed, try again")
+        }
+    }
+}
+
+extension UnverifiedReason: CustomStringConvertible {
+    /// The code, and the detail if there is one.
+    public var description: String {
+        detail.map { "\(code.rawValue): \($0)" } ?? code.rawValue
+    }
+}

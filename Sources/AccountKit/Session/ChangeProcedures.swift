@@ -1,0 +1,122 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Puts a new sign-in in place of whatever is there.
+struct SignInProcedure: SessionProcedure {
+    private enum Phase { case locking, comparing, settingAside, saving, finished }
+
+    private let account: Account
+    private var phase = Phase.locking
+
+    init(_ account: Account) { self.account = account }
+
+    mutating func start() -> SessionStep<Result<Account, AccountError>> { .lock }
+
+    mutating func resume(after event: SessionEvent) -> SessionStep<Result<Account, AccountError>> {
+        switch (phase, event) {
+        case (.locking, .done): return go(to: .comparing, .load)
+        case (.comparing, .content(.absent)), (.settingAside, .done):
+            return go(to: .saving, .save(account, ifRevision: nil))
+        case (.comparing, .content(.present(_, let revision))):
+            return go(to: .saving, .save(account, ifRevision: revision))
+        case (.comparing, .content(.unreadable(let error))):
+            // What cannot be reached cannot be moved either; what does not open is kept for whoever has its key.
+            guard error.isAboutContent else { return go(to: .finished, .finish(.failure(error))) }
+            return go(to: .settingAside, .setAside)
+        case (.saving, .saved(let account)): return go(to: .finished, .finish(.success(account)))
+        case (_, .failed(let error)): return go(to: .finished, .finish(.failure(error)))
+        default: unexpected(event, in: phase)
+        }
+    }
+
+    private mutating func go(
+        to phase: Phase, _ step: SessionStep<Result<Account, AccountError>>
+    ) -> SessionStep<Result<Account, AccountError>> {
+        self.phase = phase
+        return step
+    }
+}
+
+/// Removes the account because the user says so.
+struct SignOutProcedure: SessionProcedure {
+    private enum Phase { case locking, comparing, clearing(Account), forgetting(Account), finished }
+
+    private let signOut: SignOut
+    private var phase = Phase.locking
+
+    init(_ signOut: SignOut) { self.signOut = signOut }
+
+    mutating func start() -> SessionStep<Result<Account?, AccountError>> { .lock }
+
+    /// The outcome is the account that was signed out; `nil` if there was none.
+    mutating func resume(after event: SessionEvent) -> SessionStep<Result<Account?, AccountError>> {
+        switch (phase, event) {
+        case (.locking, .done): return go(to: .comparing, .load)
+        case (.comparing, .content(.absent)): return go(to: .finished, .finish(.success(nil)))
+        case (.comparing, .content(.present(let account, let revision))):
+            return go(to: .clearing(account), .clear(signOut, ifRevision: revision))
+        case (.comparing, .content(.unreadable(let error))): return go(to: .finished, .finish(.failure(error)))
+        case (.clearing(let account), .done): return go(to: .forgetting(account), .forgetIntent)
+        case (.forgetting(let account), .done), (.forgetting(let account), .failed):
+            return go(to: .finished, .finish(.success(account)))
+        case (_, .failed(let error)): return go(to: .finished, .finish(.failure(error)))
+        default: unexpected(event, in: phase)
+        }
+    }
+
+    private mutating func go(
+        to phase: Phase, _ step: SessionStep<Result<Account?, AccountError>>
+    ) -> SessionStep<Result<Account?, AccountError>> {
+        self.phase = phase
+        return step
+    }
+}
+
+/// Changes the stored account, whatever it is by then.
+struct UpdateProcedure: SessionProcedure {
+    private enum Phase { case locking, comparing, saving, finished }
+
+    private let change: @Sendable (inout Account) throws(AccountError) -> Void
+    private var phase = Phase.locking
+
+    init(_ change: @escaping @Sendable (inout Account) throws(AccountError) -> Void) { self.change = change }
+
+    mutating func start() -> SessionStep<Result<Account, AccountError>> { .lock }
+
+    mutating func resume(after event: SessionEvent) -> SessionStep<Result<Account, AccountError>> {
+        switch (phase, event) {
+        case (.locking, .done): return go(to: .comparing, .load)
+        case (.comparing, .content(.present(var account, let revision))):
+            do throws(AccountError) {
+                try change(&account)
+            } catch {
+                return go(to: .finished, .finish(.failure(error)))
+            }
+            return go(to: .saving, .save(account, ifRevision: revision))
+        case (.comparing, .content(.absent)):
+            let error = AccountError(.notSignedIn, "nobody is signed in, so there is nothing to change: sign in first")
+            return go(to: .finished, .finish(.failure(error)))
+        case (.comparing, .content(.unreadable(let error))): return go(to: .finished, .finish(.failure(error)))
+        case (.saving, .saved(let account)): return go(to: .finished, .finish(.success(account)))
+        case (_, .failed(let error)): return go(to: .finished, .finish(.failure(error)))
+        default: unexpected(event, in: phase)
+        }
+    }
+
+    private mutating func go(
+        to phase: Phase, _ step: SessionStep<Result<Account, AccountError>>
+    ) -> SessionStep<Result<Account, AccountError>> {
+        self.phase = phase
+        return step
+    }
+}
+
+extension AccountError {
+    /// Whether the archive was reached and does not open, rather than not reached.
+    fileprivate var isAboutContent: Bool {
+        [.noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion].contains(code)
+    }
+}

@@ -1,0 +1,137 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A refresh: spends a refresh token at most once, and only when the reply can be stored.
+///
+/// Lock → read again; another process may have been faster → make sure that the result can be saved → record the intent
+/// → ask the service → save before anyone uses it → forget the intent.
+struct RefreshProcedure: SessionProcedure {
+    private enum Phase {
+        case locking
+        case comparing
+        case preparing(Account, ArchiveRevision)
+        case recording(Account, ArchiveRevision)
+        case requesting(Account, ArchiveRevision)
+        case saving(Account, ArchiveRevision, isRetry: Bool)
+        case clearing(Account, SignOut)
+        case forgetting(RefreshOutcome)
+        case superseded
+        case finished
+    }
+
+    private let account: Account
+    private let now: Date
+    private var phase = Phase.locking
+
+    /// - Parameters:
+    ///   - account: Whose tokens are to be replaced; if the archive holds others, those are the result.
+    ///   - now: The date.
+    init(of account: Account, now: Date) {
+        self.account = account
+        self.now = now
+    }
+
+    mutating func start() -> SessionStep<RefreshOutcome> { .lock }
+
+    mutating func resume(after event: SessionEvent) -> SessionStep<RefreshOutcome> {
+        switch (phase, event) {
+        case (.locking, .failed(let error)): return finish(.kept(account, .cannotSave(error)))
+        case (.locking, .done): return go(to: .comparing, .load)
+
+        case (.comparing, .content(.present(let stored, let revision))):
+            guard stored.isSameUser(as: account), stored.credentials.hasSameTokens(as: account.credentials) else {
+                return finish(.current(stored))
+            }
+            guard stored.credentials.refreshToken != nil else {
+                return finish(.kept(stored, .init(.notChecked, detail: "there is no refresh token")))
+            }
+            return go(to: .preparing(stored, revision), .prepareSave)
+        case (.comparing, .content(let content)), (.superseded, .content(let content)):
+            return finish(outcome(of: content))
+
+        case (.preparing(let stored, _), .failed(let error)), (.recording(let stored, _), .failed(let error)):
+            return finish(.kept(stored, .cannotSave(error)))
+        case (.preparing(let stored, let revision), .done):
+            return go(to: .recording(stored, revision), .recordIntent)
+        case (.recording(let stored, let revision), .done):
+            return go(to: .requesting(stored, revision), .requestTokens(stored))
+
+        case (.requesting(let stored, let revision), .renewed(let credentials)):
+            var renewed = stored
+            renewed.credentials = stored.credentials.renewed(by: credentials)
+            renewed.verifiedAt = now
+            return go(to: .saving(renewed, revision, isRetry: false), .save(renewed, ifRevision: revision))
+        case (.requesting(let stored, let revision), .refused(let signal)):
+            return rule(on: signal, stored, revision)
+
+        case (.saving, .saved(let account)): return go(to: .forgetting(.current(account)), .forgetIntent)
+        case (.saving, .failed(let error)) where error.code == .conflict: return go(to: .superseded, .load)
+        // The old token is spent, so it is worth a second try: with a new file, not with what was reserved.
+        case (.saving(let renewed, let revision, isRetry: false), .failed):
+            return go(to: .saving(renewed, revision, isRetry: true), .save(renewed, ifRevision: revision))
+        case (.saving(let renewed, _, isRetry: true), .failed(let error)): return finish(.unsaved(renewed, error))
+
+        case (.clearing(_, let signOut), .done): return go(to: .forgetting(.signedOut(signOut)), .forgetIntent)
+        case (.clearing, .failed(let error)) where error.code == .conflict: return go(to: .superseded, .load)
+        case (.clearing(let stored, _), .failed(let error)): return finish(.kept(stored, .cannotClear(error)))
+
+        // A record too many is harmless: the next refresh replaces it.
+        case (.forgetting(let outcome), .done), (.forgetting(let outcome), .failed): return finish(outcome)
+
+        default: unexpected(event, in: phase)
+        }
+    }
+
+    private mutating func rule(
+        on signal: AuthoritySignal, _ stored: Account, _ revision: ArchiveRevision
+    ) -> SessionStep<RefreshOutcome> {
+        // Read under the lock, so the token that was sent is the stored one; clearing compares the revision once more.
+        switch Ruling(on: signal, to: .refresh, .init(holdsRefreshToken: true)) {
+        case .clear(let detail):
+            let signOut = SignOut(.sessionEnded, date: now, issuer: stored.issuer, detail: detail)
+            return go(to: .clearing(stored, signOut), .clear(signOut, ifRevision: revision))
+        case .keep(let reason):
+            // Without a reply nobody knows whether the token was spent, and the record of it stays.
+            if signal.mayHaveBeenCarriedOut { return finish(.kept(stored, reason)) }
+            return go(to: .forgetting(.kept(stored, reason)), .forgetIntent)
+        case .refreshOnce, .adoptStored, .attemptFailed, .pollAgain, .startOver, .revokeLater:
+            return go(to: .forgetting(.kept(stored, .init(.unclearReply))), .forgetIntent)
+        }
+    }
+
+    private func outcome(of content: AccountArchive.Content) -> RefreshOutcome {
+        switch content {
+        case .present(let account, _): .current(account)
+        case .absent(let signOut): .signedOut(signOut)
+        case .unreadable(let error): .unreadable(error)
+        }
+    }
+
+    private mutating func go(to phase: Phase, _ step: SessionStep<RefreshOutcome>) -> SessionStep<RefreshOutcome> {
+        self.phase = phase
+        return step
+    }
+
+    private mutating func finish(_ outcome: RefreshOutcome) -> SessionStep<RefreshOutcome> {
+        go(to: .finished, .finish(outcome))
+    }
+}
+
+extension AuthoritySignal {
+    /// Whether the request may have reached the service although no whole reply came back.
+    fileprivate var mayHaveBeenCarriedOut: Bool {
+        switch self {
+        case .noReply(.reset), .noReply(.timeout), .noReply(.cancelled), .noReply(.truncated), .noReply(.garbled): true
+        default: false
+        }
+    }
+}
+
+extension UnverifiedReason {
+    fileprivate static func cannotSave(_ error: AccountError) -> UnverifiedReason {
+        UnverifiedReason(error.code == .busy ? .busy : .cannotSave, detail: error.description)
+    }
+}

@@ -1,0 +1,93 @@
+/// One thing that is done in the life of a session, as a state machine without I/O: it says what is to be done next, is
+/// told what came of it, and in the end says how things stand.
+///
+/// Files, locks, networks and tasks are around it, in ``AccountStore``; a test or a simulation can put anything else
+/// there, in any order of events.
+protocol SessionProcedure: Sendable {
+    associatedtype Outcome: Sendable
+
+    /// What is to be done first.
+    mutating func start() -> SessionStep<Outcome>
+
+    /// What is to be done after `event` came of the last step.
+    mutating func resume(after event: SessionEvent) -> SessionStep<Outcome>
+}
+
+/// What a procedure wants done, and in brackets what may come of it.
+enum SessionStep<Outcome: Sendable>: Sendable {
+    /// Read the archive (`content`).
+    case load
+
+    /// Begin a transaction (`done`, `failed`). It ends with the procedure, or before.
+    case lock
+
+    /// End the transaction (`done`).
+    case unlock
+
+    /// Make sure that the account could be saved (`done`, `failed`).
+    case prepareSave
+
+    /// Put an archive that cannot be read out of the way (`done`, `failed`).
+    case setAside
+
+    /// Record that a refresh token is about to be spent (`done`, `failed`).
+    case recordIntent
+
+    /// Forget that record (`done`, `failed`).
+    case forgetIntent
+
+    /// Ask the service whose the token is (`verified`, `refused`).
+    case verify(Account)
+
+    /// Ask the service for new tokens (`renewed`, `refused`).
+    case requestTokens(Account)
+
+    /// Refresh the account, or join those who are at it (`refreshEnded`).
+    case refresh(Account)
+
+    /// Save an account in place of a revision (`saved`, `failed`).
+    case save(Account, ifRevision: ArchiveRevision?)
+
+    /// Remove the account, and record why (`done`, `failed`).
+    case clear(SignOut, ifRevision: ArchiveRevision)
+
+    /// Nothing more.
+    case finish(Outcome)
+}
+
+/// What came of a step.
+enum SessionEvent: Sendable {
+    case done
+    case failed(AccountError)
+    case content(AccountArchive.Content)
+    case verified(Identity)
+    case renewed(Credentials)
+    case refused(AuthoritySignal)
+    case refreshEnded(RefreshOutcome)
+    case saved(Account)
+}
+
+/// How a refresh ended.
+enum RefreshOutcome: Sendable {
+    /// These tokens are new, from the service or from another process that was faster.
+    case current(Account)
+
+    /// The account is as it was, and why.
+    case kept(Account, UnverifiedReason)
+
+    /// The tokens are new, and could not be stored.
+    case unsaved(Account, AccountError)
+
+    /// Nobody is signed in any more.
+    case signedOut(SignOut)
+
+    /// The archive cannot be read any more.
+    case unreadable(AccountError)
+}
+
+extension SessionProcedure {
+    /// For an event that the step before cannot have had.
+    func unexpected(_ event: SessionEvent, in phase: some Any) -> Never {
+        preconditionFailure("\(Self.self): \(event) came in the phase \(phase)")
+    }
+}

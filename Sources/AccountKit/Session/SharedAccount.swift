@@ -1,0 +1,86 @@
+import Synchronization
+
+/// The account in memory, which every thread reads without I/O, and those who listen to its changes.
+final class SharedAccount: Sendable {
+    fileprivate struct State {
+        var account: Account?
+        /// Counts what was published, so that a slow read does not undo what came after it began.
+        var changeCount = 0
+        var listeners: [Int: AsyncStream<AccountEvent>.Continuation] = [:]
+        var nextListener = 0
+    }
+
+    private let state = Mutex(State())
+
+    var account: Account? { state.withLock { $0.account } }
+
+    /// To be taken before a read begins, and given to ``publish(_:readSince:)`` with what was read.
+    var changeCount: Int { state.withLock { $0.changeCount } }
+
+    /// Takes over what was read from the archive, unless something was published since.
+    func publish(_ content: AccountArchive.Content, readSince changeCount: Int) {
+        state.withLock { state in
+            guard state.changeCount == changeCount else { return }
+            switch content {
+            case .present(let account, _): state.set(account, isSignIn: false)
+            case .absent(let signOut): state.remove(signOut)
+            // An archive that cannot be read does not say that nobody is signed in.
+            case .unreadable: break
+            }
+        }
+    }
+
+    /// Takes over what was saved.
+    func publish(_ account: Account, isSignIn: Bool) {
+        state.withLock { $0.set(account, isSignIn: isSignIn) }
+    }
+
+    /// Takes over that the session ended.
+    func publish(_ signOut: SignOut) {
+        state.withLock { $0.remove(signOut) }
+    }
+
+    func publishUnknownDurability(_ reason: String) {
+        state.withLock { $0.yield(.durabilityUnknown(reason)) }
+    }
+
+    func events() -> AsyncStream<AccountEvent> {
+        let (stream, continuation) = AsyncStream.makeStream(of: AccountEvent.self)
+        let listener = state.withLock { state in
+            defer { state.nextListener += 1 }
+            state.listeners[state.nextListener] = continuation
+            return state.nextListener
+        }
+        continuation.onTermination = { [weak self] _ in
+            self?.state.withLock { state in state.listeners[listener] = nil }
+        }
+        return stream
+    }
+
+    deinit {
+        state.withLock { state in
+            for listener in state.listeners.values { listener.finish() }
+        }
+    }
+}
+
+extension SharedAccount.State {
+    fileprivate mutating func set(_ account: Account, isSignIn: Bool) {
+        let event = AccountEvent(from: self.account, to: account, isSignIn: isSignIn)
+        self.account = account
+        changeCount += 1
+        if let event { yield(event) }
+    }
+
+    fileprivate mutating func remove(_ signOut: SignOut) {
+        let wasSignedIn = account != nil
+        account = nil
+        changeCount += 1
+        if wasSignedIn { yield(.signedOut(signOut)) }
+    }
+
+    /// Under the lock, so that everyone gets the events in the order of the changes; a yield only puts into a buffer.
+    fileprivate func yield(_ event: AccountEvent) {
+        for listener in listeners.values { listener.yield(event) }
+    }
+}

@@ -1,0 +1,161 @@
+public import AccountKit
+import Testing
+
+/// The promises of ``ArchiveStorage``, as tests that any implementation must pass.
+///
+/// ```swift
+/// @Test func myStorageKeepsItsPromises() async throws {
+///     try await ArchiveStorageConformance { MyStorage(folder: folder) }.run()
+/// }
+/// ```
+public struct ArchiveStorageConformance: Sendable {
+    private let open: @Sendable () throws -> any ArchiveStorage
+    private let entry = ArchiveEntry.account
+
+    /// A suite for a storage.
+    ///
+    /// - Parameter open: Opens the same storage each time, as several processes would; it is empty at first.
+    public init(open: @escaping @Sendable () throws -> any ArchiveStorage) {
+        self.open = open
+    }
+
+    /// Runs all of it; each broken promise is recorded as an issue.
+    public func run() async throws {
+        try await absenceIsNoError()
+        try await writesAreReadBackByEveryone()
+        try await changesNameTheRevisionThatTheyReplace()
+        try await reservingChangesNothing()
+        try await thereIsOneTransactionAtATime()
+        try await noUpdateIsLost()
+        try await whatIsSetAsideIsGoneFromItsPlace()
+    }
+
+    private func absenceIsNoError() async throws {
+        #expect(try await open().read(entry) == nil, "an empty storage has no entry")
+    }
+
+    private func writesAreReadBackByEveryone() async throws {
+        let contents: [[UInt8]] = [[], [1, 2, 3], [UInt8](repeating: 0xA5, count: 1024 * 1024)]
+        for bytes in contents {
+            let receipt = try await change { transaction, current in
+                try await transaction.replace(entry, with: bytes, ifRevision: current?.revision)
+            }
+            let stored = try #require(try await open().read(entry), "what was written can be read")
+            #expect(stored.bytes == bytes, "\(bytes.count) bytes come back as they were written")
+            #expect(stored.revision == receipt.revision, "the receipt has the revision that a reader sees")
+        }
+        try await removeEntry()
+        #expect(try await open().read(entry) == nil, "a removed entry is gone")
+    }
+
+    private func changesNameTheRevisionThatTheyReplace() async throws {
+        let first = try await change { transaction, _ in
+            try await transaction.replace(entry, with: [1], ifRevision: nil).revision
+        }
+        let second = try await change { transaction, _ in
+            try await transaction.replace(entry, with: [2], ifRevision: first).revision
+        }
+        #expect(first != second, "other bytes have another revision")
+        for stale in [first, nil] {
+            await expectConflict("a write in place of a revision that is not the stored one") { transaction in
+                _ = try await transaction.replace(entry, with: [3], ifRevision: stale)
+            }
+        }
+        await expectConflict("a removal of a revision that is not the stored one") { transaction in
+            _ = try await transaction.remove(entry, ifRevision: first)
+        }
+        #expect(try await open().read(entry)?.bytes == [2], "after a conflict the entry is as it was")
+        try await removeEntry()
+        await expectConflict("a write in place of an entry that is gone") { transaction in
+            _ = try await transaction.replace(entry, with: [3], ifRevision: second)
+        }
+    }
+
+    private func reservingChangesNothing() async throws {
+        try await change { transaction, _ in
+            try await transaction.reserve(entry, byteCount: 64 * 1024)
+            #expect(try await transaction.read(entry) == nil, "a reservation is not an entry")
+        }
+        #expect(try await open().read(entry) == nil, "a reservation that was not used leaves nothing")
+        try await change { transaction, _ in
+            try await transaction.reserve(entry, byteCount: 64 * 1024)
+            _ = try await transaction.replace(entry, with: [4], ifRevision: nil)
+        }
+        #expect(try await open().read(entry)?.bytes == [4], "what was reserved and not needed is not in the entry")
+        try await removeEntry()
+    }
+
+    private func thereIsOneTransactionAtATime() async throws {
+        let transaction = try await open().beginTransaction(patience: .seconds(10))
+        await #expect("a second transaction waits, and gives up in the end") {
+            _ = try await open().beginTransaction(patience: .zero)
+        } throws: { error in
+            (error as? AccountError)?.code == .busy
+        }
+        await transaction.end()
+        let next = try await open().beginTransaction(patience: .seconds(10))
+        await next.end()
+        await next.end()
+    }
+
+    private func noUpdateIsLost() async throws {
+        let taskCount = 8
+        let roundCount = 10
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<taskCount {
+                group.addTask {
+                    for _ in 0..<roundCount {
+                        try await change { transaction, current in
+                            let count = current?.bytes.first ?? 0
+                            _ = try await transaction.replace(entry, with: [count + 1], ifRevision: current?.revision)
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let total = UInt8(taskCount * roundCount)
+        #expect(try await open().read(entry)?.bytes == [total], "\(taskCount) tasks that write lose no update")
+        try await removeEntry()
+    }
+
+    private func whatIsSetAsideIsGoneFromItsPlace() async throws {
+        try await change { transaction, _ in
+            _ = try await transaction.replace(entry, with: [5], ifRevision: nil)
+            #expect(!(try await transaction.setAside(entry, label: "aside").isEmpty), "it says where the entry is now")
+        }
+        #expect(try await open().read(entry) == nil, "an entry that was set aside is not there any more")
+    }
+
+    // MARK: Helpers
+
+    @discardableResult
+    private func change<Result: Sendable>(
+        _ body: (any ArchiveTransaction, StoredEntry?) async throws -> Result
+    ) async throws -> Result {
+        let transaction = try await open().beginTransaction(patience: .seconds(30))
+        do {
+            let result = try await body(transaction, try await transaction.read(entry))
+            await transaction.end()
+            return result
+        } catch {
+            await transaction.end()
+            throw error
+        }
+    }
+
+    private func removeEntry() async throws {
+        try await change { transaction, current in
+            guard let current else { return }
+            _ = try await transaction.remove(entry, ifRevision: current.revision)
+        }
+    }
+
+    private func expectConflict(_ what: Comment, _ body: (any ArchiveTransaction) async throws -> Void) async {
+        await #expect("\(what) is a conflict") {
+            try await change { transaction, _ in try await body(transaction) }
+        } throws: { error in
+            (error as? AccountError)?.code == .conflict
+        }
+    }
+}

@@ -1,0 +1,144 @@
+public import AccountKit
+import Synchronization
+
+/// A storage that fails or stalls when a test says so, and is otherwise the one that it stands before.
+public final class FaultyArchiveStorage: ArchiveStorage {
+    /// A call to a storage or its transaction.
+    public enum Call: Sendable, Hashable, CaseIterable {
+        case read, begin, reserve, replace, remove, setAside
+    }
+
+    /// What happens instead of a call.
+    public enum Fault: Sendable {
+        /// It fails, and nothing is changed.
+        case fails(AccountError)
+
+        /// It waits until ``FaultyArchiveStorage/release()``, and is then carried out.
+        case stalls
+    }
+
+    private struct State {
+        var faults: [(call: Call?, at: Int, fault: Fault)] = []
+        var counts: [Call: Int] = [:]
+        var total = 0
+        var stalled: [CheckedContinuation<Void, Never>] = []
+        var onStall: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let base: any ArchiveStorage
+    private let state = Mutex(State())
+
+    /// A storage before `base`.
+    public init(_ base: any ArchiveStorage = InMemoryArchiveStorage()) { self.base = base }
+
+    /// The disk is full, as an error of the file storage has it.
+    public static var diskFull: AccountError {
+        AccountError(.inaccessible, "the archive cannot be saved: no space left on device")
+    }
+
+    /// Makes the `number`th such call from now on fail or stall, counted from 1.
+    ///
+    /// - Parameters:
+    ///   - number: Which call.
+    ///   - call: The kind of call; `nil` counts all kinds.
+    ///   - fault: What happens.
+    public func inject(_ fault: Fault, at number: Int = 1, of call: Call? = nil) {
+        state.withLock { state in
+            let done = call.map { state.counts[$0, default: 0] } ?? state.total
+            state.faults.append((call, done + number, fault))
+        }
+    }
+
+    /// How many calls there have been, all kinds together.
+    public var callCount: Int { state.withLock { $0.total } }
+
+    /// Waits until a call stalls.
+    public func waitForStall() async {
+        await withCheckedContinuation { continuation in
+            let isStalled = state.withLock { state in
+                if state.stalled.isEmpty { state.onStall.append(continuation) }
+                return !state.stalled.isEmpty
+            }
+            if isStalled { continuation.resume() }
+        }
+    }
+
+    /// Lets all stalled calls go on.
+    public func release() {
+        let stalled = state.withLock { state in
+            defer { state.stalled = [] }
+            return state.stalled
+        }
+        for continuation in stalled { continuation.resume() }
+    }
+
+    /// Reads an entry, or fails.
+    public func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+        try await pass(.read)
+        return try await base.read(entry)
+    }
+
+    /// Waits for exclusive access, or fails.
+    public func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
+        try await pass(.begin)
+        return FaultyTransaction(base: try await base.beginTransaction(patience: patience), storage: self)
+    }
+
+    fileprivate func pass(_ call: Call) async throws {
+        let fault: Fault? = state.withLock { state in
+            state.total += 1
+            state.counts[call, default: 0] += 1
+            let index = state.faults.firstIndex { fault in
+                fault.call == nil ? fault.at == state.total : fault.call == call && fault.at == state.counts[call]
+            }
+            return index.map { state.faults.remove(at: $0).fault }
+        }
+        switch fault {
+        case nil: break
+        case .fails(let error): throw error
+        case .stalls:
+            await withCheckedContinuation { continuation in
+                let watchers = state.withLock { state in
+                    state.stalled.append(continuation)
+                    defer { state.onStall = [] }
+                    return state.onStall
+                }
+                for watcher in watchers { watcher.resume() }
+            }
+        }
+    }
+}
+
+private struct FaultyTransaction: ArchiveTransaction {
+    let base: any ArchiveTransaction
+    let storage: FaultyArchiveStorage
+
+    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+        try await storage.pass(.read)
+        return try await base.read(entry)
+    }
+
+    func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
+        try await storage.pass(.reserve)
+        try await base.reserve(entry, byteCount: byteCount)
+    }
+
+    func replace(
+        _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
+    ) async throws -> ArchiveReceipt {
+        try await storage.pass(.replace)
+        return try await base.replace(entry, with: bytes, ifRevision: revision)
+    }
+
+    func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
+        try await storage.pass(.remove)
+        return try await base.remove(entry, ifRevision: revision)
+    }
+
+    func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
+        try await storage.pass(.setAside)
+        return try await base.setAside(entry, label: label)
+    }
+
+    func end() async { await base.end() }
+}

@@ -1,0 +1,153 @@
+public import AccountKit
+import Synchronization
+
+/// A storage in memory that keeps all promises of ``ArchiveStorage`` but the one about power cuts.
+public final class InMemoryArchiveStorage: ArchiveStorage {
+    fileprivate struct State {
+        var entries: [ArchiveEntry: StoredEntry] = [:]
+        var lastRevision: UInt64 = 0
+        var isLocked = false
+        var waiters: [(id: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
+        var lastWaiter: UInt64 = 0
+    }
+
+    fileprivate let state = Mutex(State())
+
+    /// An empty storage.
+    public init() {}
+
+    /// All entries, for a test to look at.
+    public var entries: [ArchiveEntry: StoredEntry] { state.withLock { $0.entries } }
+
+    /// Puts bytes in an entry's place without lock and revision, as a fault or another program would.
+    public func overwrite(_ entry: ArchiveEntry, with bytes: [UInt8]?) {
+        state.withLock { state in
+            state.entries[entry] = bytes.map { StoredEntry(bytes: $0, revision: state.nextRevision()) }
+        }
+    }
+
+    /// Reads an entry.
+    public func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+        state.withLock { $0.entries[entry] }
+    }
+
+    /// Waits for exclusive access; those who wait get it in their order.
+    public func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
+        let waiter: UInt64? = state.withLock { state in
+            guard state.isLocked else {
+                state.isLocked = true
+                return nil
+            }
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        guard let waiter else { return InMemoryTransaction(storage: self) }
+        let timeout = Task {
+            try? await Task.sleep(for: patience)
+            leave(waiter)
+        }
+        defer { timeout.cancel() }
+        let isMine = await withTaskCancellationHandler {
+            await withCheckedContinuation { join(waiter, $0) }
+        } onCancel: {
+            leave(waiter)
+        }
+        guard isMine else {
+            try Task.checkCancellation()
+            throw AccountError(.busy, "the storage in memory has been in use for too long")
+        }
+        return InMemoryTransaction(storage: self)
+    }
+
+    private func join(_ waiter: UInt64, _ continuation: CheckedContinuation<Bool, Never>) {
+        let isMine: Bool? = state.withLock { state in
+            if Task.isCancelled { return false }
+            if !state.isLocked {
+                state.isLocked = true
+                return true
+            }
+            state.waiters.append((waiter, continuation))
+            return nil
+        }
+        if let isMine { continuation.resume(returning: isMine) }
+    }
+
+    private func leave(_ waiter: UInt64) {
+        let continuation = state.withLock { state in
+            state.waiters.firstIndex { $0.id == waiter }.map { state.waiters.remove(at: $0).continuation }
+        }
+        continuation?.resume(returning: false)
+    }
+
+    fileprivate func unlock() {
+        let next: CheckedContinuation<Bool, Never>? = state.withLock { state in
+            if state.waiters.isEmpty {
+                state.isLocked = false
+                return nil
+            }
+            return state.waiters.removeFirst().continuation
+        }
+        next?.resume(returning: true)
+    }
+}
+
+extension InMemoryArchiveStorage.State {
+    mutating func nextRevision() -> ArchiveRevision {
+        lastRevision += 1
+        return ArchiveRevision(bytes: withUnsafeBytes(of: lastRevision.bigEndian) { Array($0) })
+    }
+
+    func check(_ entry: ArchiveEntry, _ revision: ArchiveRevision?) throws {
+        guard entries[entry]?.revision == revision else {
+            throw AccountError(.conflict, "\(entry.rawValue) was changed meanwhile")
+        }
+    }
+}
+
+private final class InMemoryTransaction: ArchiveTransaction {
+    private let storage: InMemoryArchiveStorage
+    private let hasEnded = Mutex(false)
+
+    init(storage: InMemoryArchiveStorage) { self.storage = storage }
+
+    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+        try await storage.read(entry)
+    }
+
+    func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {}
+
+    func replace(
+        _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
+    ) async throws -> ArchiveReceipt {
+        try storage.state.withLock { state in
+            try state.check(entry, revision)
+            let stored = StoredEntry(bytes: bytes, revision: state.nextRevision())
+            state.entries[entry] = stored
+            return ArchiveReceipt(revision: stored.revision, durability: .durable)
+        }
+    }
+
+    func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
+        try storage.state.withLock { state in
+            try state.check(entry, revision)
+            state.entries[entry] = nil
+            return .durable
+        }
+    }
+
+    func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
+        storage.state.withLock { state in
+            let aside = ArchiveEntry(rawValue: entry.rawValue + "." + label)
+            state.entries[aside] = state.entries.removeValue(forKey: entry)
+            return aside.rawValue
+        }
+    }
+
+    func end() async {
+        let isFirst = hasEnded.withLock { hasEnded in
+            defer { hasEnded = true }
+            return !hasEnded
+        }
+        if isFirst { storage.unlock() }
+    }
+}

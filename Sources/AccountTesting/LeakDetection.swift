@@ -1,0 +1,58 @@
+public import AccountKit
+public import Logging
+import Synchronization
+public import Testing
+
+/// Runs `body` with a logger that takes everything, and records an issue for each line that shows one of the secrets.
+///
+/// - Parameters:
+///   - secrets: What must not be seen, nor the first eight characters of it.
+///   - sourceLocation: Where the issue is reported.
+///   - body: What is run.
+public func expectNoLeak<Result>(
+    of secrets: [Secret], sourceLocation: SourceLocation = #_sourceLocation,
+    during body: (Logger) async throws -> Result
+) async rethrows -> Result {
+    let recorder = LogRecorder()
+    var logger = Logger(label: "leak detection") { _ in recorder }
+    logger.logLevel = .trace
+    let result = try await body(logger)
+    for line in recorder.lines { expectNoLeak(of: secrets, in: line, sourceLocation: sourceLocation) }
+    return result
+}
+
+/// Records an issue if `text` shows one of the secrets, or the first eight characters of one.
+public func expectNoLeak(
+    of secrets: [Secret], in text: String, sourceLocation: SourceLocation = #_sourceLocation
+) {
+    for secret in secrets {
+        let revealed = secret.reveal()
+        if text.contains(revealed.prefix(8)) {
+            // The text itself stays out of the report: it holds the secret.
+            Issue.record("a secret shows itself in a text of \(text.count) characters", sourceLocation: sourceLocation)
+        }
+    }
+}
+
+/// A log handler that remembers the lines.
+private struct LogRecorder: LogHandler {
+    private final class Lines: Sendable {
+        let lines = Mutex<[String]>([])
+    }
+
+    private let storage = Lines()
+    var metadata: Logger.Metadata = [:]
+    var logLevel: Logger.Level = .trace
+
+    var lines: [String] { storage.lines.withLock { $0 } }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let all = metadata.merging(event.metadata ?? [:]) { $1 }
+        storage.lines.withLock { $0.append("\(event.level) \(event.message) \(all)") }
+    }
+}

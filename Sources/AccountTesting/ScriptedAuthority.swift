@@ -1,0 +1,186 @@
+public import AccountKit
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A service that answers as a test tells it to, and remembers what it was asked.
+///
+/// Each kind of request has a list of answers; the last one is given again and again, and without a list the service
+/// accepts everything.
+public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, ProfileAuthority {
+    /// A kind of request.
+    public enum Request: Sendable, Hashable, CaseIterable {
+        case verify, refresh, revoke, signIn, updateProfile
+    }
+
+    /// An answer.
+    public enum Answer: Sendable {
+        /// The service does what it is asked.
+        case accept
+
+        /// The service, or the way to it, does not.
+        case refuse(AuthoritySignal)
+
+        /// The service accepts, and says that the user is this one.
+        case identity(Identity)
+
+        /// The service accepts, and these are the new tokens.
+        case tokens(Credentials)
+
+        /// No answer until ``ScriptedAuthority/release()``, or till the caller is cancelled; then it accepts.
+        case hang
+    }
+
+    private struct State {
+        var answers: [Request: [Answer]]
+        var requests: [Request] = []
+        var tokenCount = 1
+        var hanging: [Int: CheckedContinuation<Void, Never>] = [:]
+        var onRequest: [(Request, CheckedContinuation<Void, Never>)] = []
+        var isReleased = false
+    }
+
+    private let state: Mutex<State>
+    private let clock: any WallClock
+
+    /// A service with these answers.
+    ///
+    /// - Parameters:
+    ///   - verify: The answers to "whose is this token?".
+    ///   - refresh: The answers to "a new token, please".
+    ///   - revoke: The answers to "the user has signed out".
+    ///   - signIn: The answers to a sign-in.
+    ///   - clock: The date of new tokens.
+    public init(
+        verify: [Answer] = [], refresh: [Answer] = [], revoke: [Answer] = [], signIn: [Answer] = [],
+        clock: any WallClock = ManualClock()
+    ) {
+        self.clock = clock
+        state = Mutex(
+            State(answers: [.verify: verify, .refresh: refresh, .revoke: revoke, .signIn: signIn].filter { !$0.value.isEmpty }))
+    }
+
+    /// What the service was asked, in order.
+    public var requests: [Request] { state.withLock { $0.requests } }
+
+    /// Changes the answers to a kind of request.
+    public func answer(_ request: Request, with answers: [Answer]) {
+        state.withLock { $0.answers[request] = answers.isEmpty ? nil : answers }
+    }
+
+    /// Lets the answers that hang, and those to come, be given.
+    public func release() {
+        let hanging = state.withLock { state in
+            defer { state.hanging = [:] }
+            state.isReleased = true
+            return state.hanging
+        }
+        for continuation in hanging.values { continuation.resume() }
+    }
+
+    /// Waits until the service has been asked this.
+    public func waitForRequest(_ request: Request) async {
+        await withCheckedContinuation { continuation in
+            let wasAsked = state.withLock { state in
+                let wasAsked = state.requests.contains(request)
+                if !wasAsked { state.onRequest.append((request, continuation)) }
+                return wasAsked
+            }
+            if wasAsked { continuation.resume() }
+        }
+    }
+
+    // MARK: AccountAuthority
+
+    /// Answers whose the token is; the account's user, unless the script says otherwise.
+    public func verify(_ account: Account) async throws -> Identity {
+        if case .identity(let identity) = try await next(.verify) { return identity }
+        return Identity(id: account.id, username: account.username)
+    }
+
+    /// Answers with tokens: `access-2` and `refresh-2`, then `access-3`…, good for an hour, unless the script has others.
+    public func refresh(_ account: Account) async throws -> Credentials {
+        if case .tokens(let credentials) = try await next(.refresh) { return credentials }
+        return newTokens()
+    }
+
+    /// Takes the sign-out.
+    public func revoke(_ account: Account) async throws {
+        _ = try await next(.revoke)
+    }
+
+    /// Signs in `username`.
+    public func signIn(username: String, password: Secret) async throws -> Account {
+        try await signedIn(as: username)
+    }
+
+    /// Signs in "alice".
+    public func signIn(token: Secret) async throws -> Account {
+        try await signedIn(as: "alice")
+    }
+
+    /// Takes the profile as it is.
+    public func updateProfile(of account: Account) async throws -> Identity {
+        if case .identity(let identity) = try await next(.updateProfile) { return identity }
+        return Identity(id: account.id, username: account.username)
+    }
+
+    private func signedIn(as username: String) async throws -> Account {
+        if case .identity(let identity) = try await next(.signIn) {
+            return Account(
+                id: identity.id, username: identity.username, credentials: newTokens(), profile: identity.profile,
+                verifiedAt: clock.now)
+        }
+        return Account(id: "id of \(username)", username: username, credentials: newTokens(), verifiedAt: clock.now)
+    }
+
+    private func newTokens() -> Credentials {
+        let count = state.withLock { state in
+            state.tokenCount += 1
+            return state.tokenCount
+        }
+        return Credentials(
+            accessToken: Secret("access-\(count)"), refreshToken: Secret("refresh-\(count)"), issuedAt: clock.now,
+            expiresAt: clock.now.addingTimeInterval(3600))
+    }
+
+    private func next(_ request: Request) async throws -> Answer {
+        let (answer, id, watchers) = state.withLock { state in
+            state.requests.append(request)
+            let watchers = state.onRequest.filter { $0.0 == request }.map(\.1)
+            state.onRequest.removeAll { $0.0 == request }
+            var answers = state.answers[request] ?? [.accept]
+            let answer = answers[0]
+            if answers.count > 1 { answers.removeFirst() }
+            state.answers[request] = answers
+            return (answer, state.requests.count, watchers)
+        }
+        for watcher in watchers { watcher.resume() }
+        switch answer {
+        case .refuse(let signal): throw signal
+        case .hang: try await hang(id)
+        case .accept, .identity, .tokens: break
+        }
+        return answer
+    }
+
+    private func hang(_ id: Int) async throws {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let goesOn = state.withLock { state in
+                    let goesOn = state.isReleased || Task.isCancelled
+                    if !goesOn { state.hanging[id] = continuation }
+                    return goesOn
+                }
+                if goesOn { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.hanging.removeValue(forKey: id) }?.resume()
+        }
+        try Task.checkCancellation()
+    }
+}
