@@ -61,7 +61,10 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
     ) {
         self.clock = clock
         state = Mutex(
-            State(answers: [.verify: verify, .refresh: refresh, .revoke: revoke, .signIn: signIn].filter { !$0.value.isEmpty }))
+            State(
+                answers: [.verify: verify, .refresh: refresh, .revoke: revoke, .signIn: signIn].filter {
+                    !$0.value.isEmpty
+                }))
     }
 
     /// What the service was asked, in order.

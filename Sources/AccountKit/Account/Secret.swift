@@ -51,7 +51,8 @@ public struct Secret: Sendable {
     package func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try storage.withUnsafeBytes { bytes throws(Failure) in try body(UnsafeRawBufferPointer(rebasing: bytes[range])) }
+        try storage.withUnsafeBytes { bytes throws(Failure) in try body(UnsafeRawBufferPointer(rebasing: bytes[range]))
+        }
     }
 }
 

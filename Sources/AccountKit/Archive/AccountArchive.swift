@@ -207,16 +207,21 @@ extension AccountError {
     init(_ error: EnvelopeError) {
         switch error {
         case .damaged(let what):
-            self.init(.damaged, "Account.plist is not a whole account archive: \(what). Nobody was signed out; put a backup back, or sign in again")
+            self.init(
+                .damaged,
+                "Account.plist is not a whole account archive: \(what). Nobody was signed out; put a backup back, or sign in again"
+            )
         case .unsupported(let what):
-            self.init(.unsupportedVersion, "Account.plist was written by a later version (\(what)): update this program")
+            self.init(
+                .unsupportedVersion, "Account.plist was written by a later version (\(what)): update this program")
         case .wrongKeyOrDamaged:
             self.init(
                 .wrongKeyOrDamaged,
                 "Account.plist does not open: the key is not the one that it was sealed with, it is another app's or "
                     + "session's, or it was changed. Nobody was signed out; put the right file back, or sign in again")
         case .noSlot(let kind):
-            self.init(.noKey, "Account.plist has no slot for a key of the kind \(kind): open it with the key that it has")
+            self.init(
+                .noKey, "Account.plist has no slot for a key of the kind \(kind): open it with the key that it has")
         case .outOfMemory:
             self.init(.inaccessible, "there is not enough memory to derive the passphrase's key")
         }

@@ -81,7 +81,9 @@ enum AccountPlaintext {
         while reader.offset < secretsEnd.upperBound {
             let number = UInt16(truncatingIfNeeded: try reader.number())
             guard let tag = SecretTag(rawValue: number) else {
-                throw AccountError(.unsupportedVersion, "the archive holds a kind of token (\(number)) that this version does not know")
+                throw AccountError(
+                    .unsupportedVersion, "the archive holds a kind of token (\(number)) that this version does not know"
+                )
             }
             secrets[tag] = Secret(plaintext, range: try reader.section(skip: true))
         }
@@ -134,7 +136,9 @@ enum AccountPlaintext {
         mutating func number() throws(AccountError) -> UInt32 {
             guard end - offset >= 4 else { throw malformed }
             defer { offset += 4 }
-            return plaintext.withUnsafeBytes { UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self)) }
+            return plaintext.withUnsafeBytes {
+                UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
+            }
         }
 
         /// Where the section that begins with its length is; the offset is then at its start, or behind it.

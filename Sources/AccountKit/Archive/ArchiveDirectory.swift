@@ -80,7 +80,8 @@ struct ArchiveDirectory: Sendable {
             return nil
         } catch let error as SystemCallError where error.isLink {
             throw AccountError(
-                .inaccessible, "\(path) is a symbolic link, which is not followed: put the file itself there", cause: error)
+                .inaccessible, "\(path) is a symbolic link, which is not followed: put the file itself there",
+                cause: error)
         } catch {
             throw AccountError(.inaccessible, "\(path) cannot be read", cause: error)
         }
@@ -138,7 +139,8 @@ struct TemporaryFile: ~Copyable {
     static func make(
         for entry: ArchiveEntry, in directory: ArchiveDirectory, reserving byteCount: Int?
     ) throws(SystemCallError) -> TemporaryFile {
-        let random = Sodium.randomBytes(count: 8).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        let random = Sodium.randomBytes(count: 8).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
+            .joined()
         let path = directory.path(".\(entry.rawValue).\(random).tmp")
         let file = try FileDescriptor.create(path)
         do throws(SystemCallError) {

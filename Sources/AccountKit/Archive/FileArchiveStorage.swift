@@ -20,6 +20,14 @@ public struct FileArchiveStorage: ArchiveStorage {
         directory = ArchiveDirectory(path: container.directory(of: session), root: container.root)
     }
 
+    /// The storage of a folder for other small things than archives, with the same care.
+    package init(folder: String) {
+        directory = ArchiveDirectory(path: folder, root: folder)
+    }
+
+    /// Whether a file of this name is a new entry that a crash left unfinished.
+    package static func isLeftover(_ name: String) -> Bool { TemporaryFile.isName(name) }
+
     /// Reads an entry, without a lock and without writing anything.
     public func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         try directory.checkTrust()

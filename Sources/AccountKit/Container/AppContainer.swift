@@ -97,13 +97,16 @@ public struct AppContainer: Hashable, Sendable {
         let runtime = environment("XDG_RUNTIME_DIR").flatMap { $0.hasPrefix("/") ? $0 : nil }
         let temporaryBase = environment("TMPDIR").flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
         temporary = URL(
-            filePath: runtime.map { $0 + "/" + identifier } ?? "\(temporaryBase)/\(identifier)-\(SystemCall.effectiveUser)",
+            filePath: runtime.map { $0 + "/" + identifier }
+                ?? "\(temporaryBase)/\(identifier)-\(SystemCall.effectiveUser)",
             directoryHint: .isDirectory)
     }
 
     private static func check(identifier: String) throws(AccountError) {
         let isAllowed = { (scalar: Unicode.Scalar) in
-            scalar.isASCII && (scalar.properties.isAlphabetic || ("0"..."9").contains(scalar) || "._-".unicodeScalars.contains(scalar))
+            scalar.isASCII
+                && (scalar.properties.isAlphabetic || ("0"..."9").contains(scalar)
+                    || "._-".unicodeScalars.contains(scalar))
         }
         guard (1...128).contains(identifier.utf8.count), identifier.unicodeScalars.allSatisfy(isAllowed),
             !identifier.hasPrefix(".")

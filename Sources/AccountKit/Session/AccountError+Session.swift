@@ -15,12 +15,18 @@ extension AccountError {
     init(signIn signal: AuthoritySignal) {
         switch Ruling(on: signal, to: .signIn, .init(holdsRefreshToken: false)) {
         case .attemptFailed(let detail):
-            self.init(.signInRefused, "the service refused the sign-in (\(detail)): check user name and password, or token")
+            self.init(
+                .signInRefused, "the service refused the sign-in (\(detail)): check user name and password, or token")
         case .startOver: self.init(.signInRefused, "the code has expired: start again")
         case .keep(let reason) where reason.code == .misconfigured:
             self.init(.misconfigured, "the service does not take this sign-in: \(reason.detail ?? "misconfigured")")
+        case .keep(let reason) where reason.code == .offline:
+            self.init(
+                .serviceUnavailable,
+                "the service could not be reached (\(reason.detail ?? "offline")): nothing was changed, try again")
         case .keep(let reason):
-            self.init(.serviceUnavailable, "the sign-in got no clear answer (\(reason)): nothing was changed, try again")
+            self.init(
+                .serviceUnavailable, "the sign-in got no clear answer (\(reason)): nothing was changed, try again")
         case .refreshOnce, .adoptStored, .clear, .pollAgain, .revokeLater:
             self.init(.serviceUnavailable, "the sign-in got no clear answer: nothing was changed, try again")
         }

@@ -66,7 +66,8 @@ struct SessionDriver: Sendable {
             case .refresh(let account): return .refreshEnded(await refresh(account, authority.needed))
             case .save(let account, let revision):
                 return .saved(
-                    try await save(account, revision, isSignIn: Procedure.self == SignInProcedure.self, transaction.held))
+                    try await save(
+                        account, revision, isSignIn: Procedure.self == SignInProcedure.self, transaction.held))
             case .clear(let signOut, let revision):
                 try await archive.clear(signOut, ifRevision: revision, in: transaction.held)
                 shared.publish(signOut)

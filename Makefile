@@ -1,0 +1,52 @@
+# Everything a contributor does. Whatever is missing on the machine is installed first (Debian; root or sudo).
+
+PREFIX ?= /usr/local
+
+SWIFT = swift
+# An import of a module that the target does not depend on is an error: the direction of the modules is kept by the build.
+BUILD_FLAGS = --explicit-target-dependency-import-check error
+
+.PHONY: all build demo test check format docs install uninstall clean
+
+all: build
+
+build:
+	@Scripts/bootstrap.sh build
+	$(SWIFT) build $(BUILD_FLAGS)
+
+# Signs in, goes offline, is refreshed, revoked and signed out, with the real command against the example server.
+demo:
+	@Scripts/bootstrap.sh demo
+	$(SWIFT) build $(BUILD_FLAGS) --product account
+	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --product auth-server
+	@Examples/demo.sh
+
+test:
+	@Scripts/bootstrap.sh test
+	$(SWIFT) build $(BUILD_FLAGS) --build-tests
+	$(SWIFT) test --skip-build
+	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --build-tests
+	$(SWIFT) test --package-path Examples --skip-build
+
+# Format, documentation of everything public, documentation pages, shell scripts, public API.
+check:
+	@Scripts/bootstrap.sh check
+	@Scripts/check.sh
+
+format:
+	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Examples/Package.swift Examples/Sources Examples/Tests
+
+docs:
+	@Scripts/docs.sh .build/documentation
+
+install:
+	@Scripts/bootstrap.sh build
+	$(SWIFT) build -c release --static-swift-stdlib --product account
+	install -d '$(DESTDIR)$(PREFIX)/bin'
+	install -m 755 -s "$$($(SWIFT) build -c release --static-swift-stdlib --show-bin-path)/account" '$(DESTDIR)$(PREFIX)/bin/account'
+
+uninstall:
+	rm -f '$(DESTDIR)$(PREFIX)/bin/account'
+
+clean:
+	rm -rf .build Examples/.build

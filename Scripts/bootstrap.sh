@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Installs what a task needs and the machine does not have: bootstrap.sh build|demo|test|check
+#
+# Only Debian's own packages; a Swift toolchain must be there already.
+set -euo pipefail
+
+task=${1:?usage: bootstrap.sh build|demo|test|check}
+
+# Each line: the package, and a file or command that shows that it is there.
+build=(libsodium-dev:/usr/include/sodium.h pkg-config:pkg-config)
+demo=("${build[@]}" curl:curl python3:python3 libplist-utils:plistutil)
+test=("${demo[@]}" python3-venv:/usr/share/doc/python3-venv strace:strace openssl:openssl procps:ps util-linux:unshare)
+check=("${build[@]}" shellcheck:shellcheck python3:python3)
+
+command -v swift >/dev/null || {
+    echo "There is no Swift toolchain: install Swift 6.2 or later from https://www.swift.org/install" >&2
+    exit 1
+}
+[[ $(uname -s) == Linux ]] || {
+    echo "Elsewhere than on Debian, install by hand what this script would: ${task}" >&2
+    exit 0
+}
+
+declare -n wanted=$task
+missing=()
+for line in "${wanted[@]}"; do
+    package=${line%%:*} witness=${line#*:}
+    if [[ $witness == /* ]]; then
+        [[ -e $witness ]] || missing+=("$package")
+    else
+        command -v "$witness" >/dev/null || missing+=("$package")
+    fi
+done
+((${#missing[@]})) || exit 0
+
+sudo=()
+if ((EUID != 0)); then
+    command -v sudo >/dev/null || {
+        echo "Install these as root, or install sudo: ${missing[*]}" >&2
+        exit 1
+    }
+    sudo=(sudo)
+fi
+echo "Installing ${missing[*]}" >&2
+"${sudo[@]}" apt-get update -qq
+DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# The checks that need no test run: format and documentation comments, documentation pages, shell scripts, public API.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+echo "== format, and a comment on everything public"
+swift format lint --strict --recursive --parallel \
+    Package.swift Sources Tests Examples/Package.swift Examples/Sources Examples/Tests
+
+echo "== shell scripts"
+git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
+
+echo "== warnings, and imports of modules that are not depended on"
+swift build --explicit-target-dependency-import-check error --build-tests
+
+echo "== public API: as recorded, and without types of dependencies"
+Scripts/public_api.py
+
+echo "== documentation pages: no link leads nowhere"
+Scripts/docs.sh .build/documentation

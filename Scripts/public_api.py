@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Compares the public API with the record in Scripts/public-api, and refuses types of dependencies in it.
+
+    public_api.py            compares; exit code 1 if the API differs from the record
+    public_api.py --update   writes the record, for a change of the API that is meant
+"""
+
+import difflib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RECORD = ROOT / "Scripts" / "public-api"
+MODULES = ["AccountKit", "AccountHTTP", "AccountCommands", "AccountImport", "AccountTesting"]
+
+# Modules whose types may change without notice to the users of this package. A symbol's identifier begins with the
+# length and the name of its module.
+FORBIDDEN = re.compile(r"^s:\d+(NIO\w*?|AsyncHTTPClient|GRDB|Sealing|CSodium)(?=[A-Z\d])|^c:.*sodium")
+
+
+def symbol_graphs():
+    """The symbol graphs of the modules, made anew."""
+    command = ["swift", "package", "dump-symbol-graph", "--minimum-access-level", "public", "--skip-synthesized-members"]
+    result = subprocess.run(command, cwd=ROOT, text=True, capture_output=True)
+    found = re.findall(r"Files written to (\S+)", result.stdout + result.stderr)
+    if not found:
+        sys.exit(f"the symbol graphs cannot be made:\n{result.stdout}\n{result.stderr}")
+    return pathlib.Path(found[-1])
+
+
+def declarations(folder, module):
+    """A line for each public symbol, and the types of dependencies in them."""
+    lines, foreign = set(), []
+    for path in sorted(folder.glob(f"{module}.symbols.json")) + sorted(folder.glob(f"{module}@*.symbols.json")):
+        for symbol in json.loads(path.read_text())["symbols"]:
+            fragments = symbol["declarationFragments"]
+            text = re.sub(r"\s+", " ", "".join(fragment["spelling"] for fragment in fragments))
+            line = f'{".".join(symbol["pathComponents"])}: {text}'
+            lines.add(line)
+            for fragment in fragments:
+                if FORBIDDEN.match(fragment.get("preciseIdentifier", "")):
+                    foreign.append(f'{line}   [{fragment["spelling"]}]')
+    return sorted(lines), foreign
+
+
+def main():
+    update = "--update" in sys.argv[1:]
+    folder = symbol_graphs()
+    RECORD.mkdir(exist_ok=True)
+    failed = False
+    for module in MODULES:
+        lines, foreign = declarations(folder, module)
+        if not lines:
+            sys.exit(f"{module} has no public symbols: was it built?")
+        for line in foreign:
+            print(f"{module}: a type of a dependency is public: {line}")
+            failed = True
+        path = RECORD / f"{module}.txt"
+        text = "\n".join(lines) + "\n"
+        recorded = path.read_text() if path.exists() else ""
+        if update:
+            path.write_text(text)
+        elif text != recorded:
+            failed = True
+            print("".join(difflib.unified_diff(recorded.splitlines(True), text.splitlines(True), str(path), "now", n=0)))
+            print(f"The public API of {module} is not the recorded one. If that is meant: Scripts/public_api.py --update")
+    sys.exit(1 if failed else 0)
+
+
+main()

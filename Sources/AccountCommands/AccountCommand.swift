@@ -1,0 +1,36 @@
+public import ArgumentParser
+
+/// The commands around an account: `login`, `logout`, `whoami` and their like, for an app to take up as a subcommand, or
+/// as the whole of it.
+///
+/// Exit codes are those of sysexits(3): 0 signed in, 64 usage, 65 archive unreadable, 69 the service was needed and could
+/// not be reached, 74 input/output error, 75 busy, 77 not signed in or rejected, 78 misconfigured, 130 interrupted.
+public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
+    /// The subcommands.
+    public static var configuration: CommandConfiguration {
+        var subcommands: [any ParsableCommand.Type] = [
+            LoginCommand<App>.self, LogoutCommand<App>.self, WhoAmICommand<App>.self, StatusCommand<App>.self,
+            TokenCommand<App>.self, RefreshCommand<App>.self, SessionsCommand<App>.self, SwitchCommand<App>.self,
+            DoctorCommand<App>.self,
+        ]
+        if App.importer != nil { subcommands.append(ImportCommand<App>.self) }
+        return CommandConfiguration(
+            commandName: "account", abstract: "Sign in once, and stay signed in.",
+            discussion: """
+                The account is kept encrypted in Documents/Account.plist. It is cleared when you sign out, or when the \
+                service says that the session has ended; never because the network is down.
+
+                Environment: \(App.environmentPrefix)_HOME (folder for everything), \(App.environmentPrefix)_SESSION \
+                (which sign-in), \(App.environmentPrefix)_TOKEN (a token to use instead of the archive).
+                """,
+            version: AccountCommandsVersion.current, subcommands: subcommands)
+    }
+
+    /// Made by the parser.
+    public init() {}
+}
+
+/// The version of the package.
+enum AccountCommandsVersion {
+    static let current = "0.1.0"
+}

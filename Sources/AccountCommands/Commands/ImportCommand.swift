@@ -1,0 +1,67 @@
+import AccountKit
+import ArgumentParser
+
+/// `import`: takes over what an older app left behind.
+struct ImportCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "import", abstract: "Take over the account of an older app.",
+            discussion: """
+                Reads an archive of NSKeyedArchiver, or a plain property list. The file stays as it is unless \
+                --remove-original says otherwise, and then it is removed only after the account was read back.
+                """)
+    }
+
+    @Argument(help: "The file.")
+    var file: String
+
+    @OptionGroup var service: ServiceOptions
+
+    @Flag(help: "Replace the account that is signed in now.")
+    var replace = false
+
+    @Flag(help: "Remove the file once its account has been stored and read back.")
+    var removeOriginal = false
+
+    @OptionGroup var options: CommonOptions
+
+    func run(in context: CommandContext<App>) async throws {
+        guard let importer = App.importer else {
+            throw AccountError(.invalidArgument, "this tool has nothing to import")
+        }
+        if let current = await context.store.load().account, !replace {
+            throw AccountError(
+                .invalidArgument,
+                "\(current.displayName) is signed in: sign out first, or add --replace, or choose another --session")
+        }
+        var imported = try importer(file)
+        if App.takesIssuer {
+            imported.account.issuer = service.issuer ?? imported.account.issuer
+            imported.account.credentials.clientID = service.clientID ?? imported.account.credentials.clientID
+        }
+        let account = imported.account
+        try await context.store.signIn { account }
+
+        // Read back with nothing in memory, as the next start will.
+        let state = await context.store(of: context.session).load()
+        guard state.account == account else {
+            throw AccountError(.damaged, "the account was stored, and came back changed: \(file) was left alone")
+        }
+        if removeOriginal { try remove() }
+        for warning in imported.warnings { context.say("note: \(warning)") }
+        if options.json {
+            try JSONDocument.print(StateDocument(state, session: context.session))
+        } else {
+            context.say("Took over \(account.displayName) from \(file).")
+        }
+    }
+
+    private func remove() throws {
+        do {
+            try SystemCall.remove(file)
+        } catch {
+            throw AccountError(
+                .inaccessible, "the account was taken over, and \(file) could not be removed", cause: error)
+        }
+    }
+}

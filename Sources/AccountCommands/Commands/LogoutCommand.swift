@@ -1,0 +1,94 @@
+import AccountKit
+import ArgumentParser
+
+/// `logout`: signs out here at once, and tells the service.
+struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "logout", abstract: "Sign out.",
+            discussion:
+                "The account is removed here first; a service that cannot be reached does not keep you signed in.")
+    }
+
+    @Flag(help: "Do not tell the service.")
+    var local = false
+
+    @Flag(help: "Sign out of all sessions.")
+    var all = false
+
+    @OptionGroup var options: CommonOptions
+
+    private struct Document: Encodable {
+        struct Part: Encodable {
+            var session: String
+            var username: String?
+            var revocation: String
+        }
+
+        var state = "signedOut"
+        var sessions: [Part]
+    }
+
+    func run(in context: CommandContext<App>) async throws {
+        try context.refuseEnvironmentToken(to: "sign out")
+        let sessions = all ? try context.container.sessions() : [context.session]
+        var parts: [Document.Part] = []
+        var failure: AccountError?
+        for session in sessions {
+            do {
+                let report = try await signOut(context.store(of: session), context)
+                parts.append(part(session, report))
+                if !options.json { context.say(text(session, report)) }
+            } catch let error as AccountError where all {
+                // The others are signed out all the same.
+                context.say("session \(session): \(error)")
+                failure = error
+            }
+        }
+        if options.json { try JSONDocument.print(Document(sessions: parts)) }
+        if let failure { throw ExitStatus.code(of: failure) }
+    }
+
+    private func signOut(_ store: AccountStore, _ context: CommandContext<App>) async throws -> SignOutReport {
+        var authority: (any AccountAuthority)?
+        if !local, let account = await store.load().account {
+            // An address that makes no authority must not keep anyone signed in.
+            authority = try? context.authority(of: account, timeout: .seconds(5))
+        }
+        return try await store.signOut(with: authority)
+    }
+
+    private func text(_ session: SessionName, _ report: SignOutReport) -> String {
+        let place = session == .default ? "" : " (session \(session))"
+        guard let account = report.account else { return "Nobody was signed in\(place)." }
+        var text = "Signed out \(account.displayName)\(place)."
+        if case .undelivered(let signal) = report.revocation {
+            let reason = UnverifiedReason(signal)
+            text +=
+                " \(account.issuer ?? "The service") could not be told (\(reason)): the token there stays good until it "
+                + "expires\(account.credentials.expiresAt.map { " on \(StateText.date($0))" } ?? "")."
+        }
+        return text
+    }
+
+    private func part(_ session: SessionName, _ report: SignOutReport) -> Document.Part {
+        let revocation =
+            switch report.revocation {
+            case .notNeeded: "notNeeded"
+            case .done: "done"
+            case .undelivered: "undelivered"
+            }
+        return Document.Part(session: session.rawValue, username: report.account?.username, revocation: revocation)
+    }
+}
+
+extension UnverifiedReason {
+    /// Why a service could not be told something, in the words of a reason.
+    init(_ signal: AuthoritySignal) {
+        if case .keep(let reason) = Ruling(on: signal, to: .verify, .init(holdsRefreshToken: false)) {
+            self = reason
+        } else {
+            self.init(.unclearReply)
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import AccountKit
+import ArgumentParser
+
+/// `sessions`: the sign-ins of this tool.
+struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(commandName: "sessions", abstract: "List the sign-ins; a star marks the default one.")
+    }
+
+    @OptionGroup var options: CommonOptions
+
+    private struct Document: Encodable {
+        struct Part: Encodable {
+            var status: StateDocument
+            var isDefault: Bool
+
+            enum CodingKeys: CodingKey { case isDefault }
+
+            func encode(to encoder: any Encoder) throws {
+                try status.encode(to: encoder)
+                var container = encoder.container(keyedBy: CodingKeys.self)
+                try container.encode(isDefault, forKey: .isDefault)
+            }
+        }
+
+        var sessions: [Part]
+    }
+
+    func run(in context: CommandContext<App>) async throws {
+        let chosen = try await context.preferences.defaultSession()
+        var parts: [Document.Part] = []
+        for session in try context.container.sessions() {
+            let state = await context.store(of: session).load()
+            if options.json {
+                parts.append(
+                    Document.Part(status: StateDocument(state, session: session), isDefault: session == chosen))
+            } else {
+                Terminal.writeLine((session == chosen ? "* " : "  ") + line(session, state), to: .output)
+            }
+        }
+        if options.json { try JSONDocument.print(Document(sessions: parts)) }
+    }
+
+    private func line(_ session: SessionName, _ state: SessionState) -> String {
+        let name = session.rawValue.padding(to: 20) + " "
+        return switch state {
+        case .verified(let account), .unverified(let account, _):
+            name + account.displayName + (account.issuer.map { " at \($0)" } ?? "")
+        case .signedOut: name + "signed out"
+        case .unreadable(let error): name + "unreadable (\(error.code))"
+        }
+    }
+}
+
+/// `switch`: another session as the default.
+struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(commandName: "switch", abstract: "Make another session the default.")
+    }
+
+    @Argument(help: "The session.")
+    var name: String
+
+    @OptionGroup var options: CommonOptions
+
+    func run(in context: CommandContext<App>) async throws {
+        let session = try SessionName(name)
+        let known = try context.container.sessions()
+        guard session == .default || known.contains(session) else {
+            let names = known.map(\.rawValue).joined(separator: ", ")
+            throw AccountError(
+                .invalidArgument,
+                "there is no session \(session) yet: sign in with `\(context.tool) login --session \(session)`"
+                    + (names.isEmpty ? "" : ", or choose one of: \(names)"))
+        }
+        try await context.preferences.setDefaultSession(session)
+        let state = await context.store(of: session).load()
+        if options.json {
+            try JSONDocument.print(StateDocument(state, session: session))
+        } else {
+            let user = state.account.map { ", signed in as \($0.displayName)" } ?? ", not signed in"
+            context.say("The default session is now \(session)\(user).")
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import AccountKit
+import ArgumentParser
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// `status`: everything that is known of the session, without asking the service.
+struct StatusCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "status", abstract: "Show what is known of the session, without touching the network.")
+    }
+
+    @OptionGroup var options: CommonOptions
+
+    private struct Document: Encodable {
+        var status: StateDocument
+        var archive: String
+        var unfinishedRefreshAt: Date?
+
+        enum CodingKeys: CodingKey { case archive, unfinishedRefreshAt }
+
+        func encode(to encoder: any Encoder) throws {
+            try status.encode(to: encoder)
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(archive, forKey: .archive)
+            try container.encodeIfPresent(unfinishedRefreshAt, forKey: .unfinishedRefreshAt)
+        }
+    }
+
+    func run(in context: CommandContext<App>) async throws {
+        let state = await context.store.load()
+        let unfinished = state.account == nil ? nil : try await context.store.unfinishedRefresh()
+        var document = StateDocument(state, session: context.session)
+        if context.environmentToken != nil { document.source = CommandContext<App>.tokenVariable }
+        let archive = context.container.archivePath(of: context.session)
+        if options.json {
+            try JSONDocument.print(Document(status: document, archive: archive, unfinishedRefreshAt: unfinished))
+        } else {
+            for (label, value) in rows(state, unfinished, context) {
+                Terminal.writeLine(label.padding(to: 12) + value, to: .output)
+            }
+        }
+        let code = ExitStatus.code(of: state)
+        if code != .success { throw code }
+    }
+
+    private func rows(
+        _ state: SessionState, _ unfinished: Date?, _ context: CommandContext<App>
+    ) -> [(String, String)] {
+        var rows = [("Session", context.session.rawValue)]
+        if context.environmentToken != nil {
+            rows.append(("Token", "from \(CommandContext<App>.tokenVariable), used instead of the archive"))
+        }
+        switch state {
+        case .verified(let account), .unverified(let account, _):
+            rows.append(("Signed in", account.displayName))
+            if let issuer = account.issuer { rows.append(("Service", issuer)) }
+            if !account.credentials.scopes.isEmpty {
+                rows.append(("Scopes", account.credentials.scopes.joined(separator: " ")))
+            }
+            rows.append(("Confirmed", account.verifiedAt.map(StateText.date) ?? "never"))
+            rows.append(("Expires", expiry(of: account.credentials)))
+        case .signedOut(let signOut):
+            rows.append(("Signed in", "no. " + StateText.explanation(of: signOut, tool: context.tool)))
+        case .unreadable(let error):
+            rows.append(("Signed in", "unknown: the archive cannot be read"))
+            rows.append(("Problem", "\(error)"))
+        }
+        if let unfinished {
+            rows.append(
+                (
+                    "Refresh",
+                    "one was begun on \(StateText.date(unfinished)) and its reply was never stored; if the "
+                        + "service counts that token as used, the next refresh ends the session"
+                ))
+        }
+        rows.append(("Archive", context.container.archivePath(of: context.session)))
+        return rows
+    }
+
+    private func expiry(of credentials: Credentials) -> String {
+        guard let expiresAt = credentials.expiresAt else { return "not known" }
+        let isExpired = credentials.expires(within: 0, of: Date())
+        let renewal = credentials.refreshToken == nil ? "" : ", then refreshed"
+        return StateText.date(expiresAt) + (isExpired ? " (has expired; refreshed at the next use)" : renewal)
+    }
+}
+
+extension String {
+    /// Filled up with spaces.
+    func padding(to count: Int) -> String {
+        self + String(repeating: " ", count: max(0, count - self.count))
+    }
+}
+
+extension AppContainer {
+    /// Where the archive of a session is.
+    func archivePath(of session: SessionName) -> String {
+        directory(of: session) + "/" + ArchiveEntry.account.rawValue
+    }
+}

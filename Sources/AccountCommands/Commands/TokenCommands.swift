@@ -1,0 +1,86 @@
+import AccountKit
+import ArgumentParser
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// `token`: prints an access token, for other programs.
+struct TokenCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "token", abstract: "Print an access token that is good for a while.",
+            discussion: "For scripts: curl -H \"Authorization: Bearer $(account token)\" https://api.example.com/me")
+    }
+
+    @Option(
+        help: ArgumentHelp(
+            "For how long the token should still be good; it is refreshed otherwise.", valueName: "seconds"))
+    var minValidity = 60.0
+
+    @OptionGroup var options: CommonOptions
+
+    private struct Document: Encodable {
+        var token: String
+        var tokenType: String
+        var expiresAt: Date?
+        var session: String
+        var source: String?
+    }
+
+    func run(in context: CommandContext<App>) async throws {
+        if let token = context.environmentToken {
+            return try print(
+                token, type: "Bearer", expiresAt: nil, source: CommandContext<App>.tokenVariable, context)
+        }
+        guard let account = await context.store.load().account else { return try await fail(context) }
+        let authority = try context.authority(of: account)
+        let token = try await context.store.accessToken(minimumValidity: minValidity, with: authority)
+        let credentials = context.store.account?.credentials
+        try print(
+            token, type: credentials?.tokenType ?? "Bearer", expiresAt: credentials?.expiresAt, source: nil, context)
+    }
+
+    private func print(
+        _ token: Secret, type: String, expiresAt: Date?, source: String?, _ context: CommandContext<App>
+    ) throws {
+        guard options.json else { return Terminal.writeLine(token, to: .output) }
+        try JSONDocument.print(
+            Document(
+                token: token.reveal(), tokenType: type, expiresAt: expiresAt, session: context.session.rawValue,
+                source: source))
+    }
+}
+
+/// `refresh`: new tokens now.
+struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(commandName: "refresh", abstract: "Get new tokens from the service now.")
+    }
+
+    @OptionGroup var options: CommonOptions
+
+    func run(in context: CommandContext<App>) async throws {
+        try context.refuseEnvironmentToken(to: "refresh the stored tokens")
+        guard let account = await context.store.load().account else { return try await fail(context) }
+        let refreshed = try await context.store.refresh(with: try context.authority(of: account))
+        if options.json {
+            try JSONDocument.print(StateDocument(.verified(refreshed), session: context.session))
+        } else {
+            let expiry = refreshed.credentials.expiresAt.map { ", good until \(StateText.date($0))" } ?? ""
+            context.say("New tokens for \(refreshed.displayName)\(expiry).")
+        }
+    }
+}
+
+extension AccountSubcommand {
+    /// Says why there is no account, and exits with the code for it; standard output stays empty but for JSON.
+    func fail(_ context: CommandContext<App>) async throws {
+        let state = await context.store.load()
+        if options.json { try JSONDocument.print(StateDocument(state, session: context.session)) }
+        if let text = StateText.explanation(of: state, tool: context.tool) { context.say(text) }
+        throw ExitStatus.code(of: state)
+    }
+}

@@ -1,0 +1,72 @@
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The settings of the commands: which session is meant by default, and which service each session signs in to.
+///
+/// Nothing secret. Each session has a folder of its own, so that the cost does not grow with their number.
+struct Preferences {
+    private struct DefaultSession: Codable {
+        var session: String
+    }
+
+    private static let defaultSessionEntry = ArchiveEntry(rawValue: "DefaultSession.plist")
+    private static let serviceEntry = ArchiveEntry(rawValue: "Service.plist")
+
+    private let folder: String
+
+    init(container: AppContainer) {
+        folder = container.preferences.path(percentEncoded: false)
+    }
+
+    func defaultSession() async throws -> SessionName {
+        guard let stored: DefaultSession = try await read(Self.defaultSessionEntry, in: folder) else { return .default }
+        return try SessionName(stored.session)
+    }
+
+    func setDefaultSession(_ session: SessionName) async throws {
+        try await write(DefaultSession(session: session.rawValue), to: Self.defaultSessionEntry, in: folder)
+    }
+
+    func service(of session: SessionName) async throws -> AccountService? {
+        try await read(Self.serviceEntry, in: folder(of: session))
+    }
+
+    func setService(_ service: AccountService, of session: SessionName) async throws {
+        if try await self.service(of: session) == service { return }
+        try await write(service, to: Self.serviceEntry, in: folder(of: session))
+    }
+
+    private func folder(of session: SessionName) -> String {
+        folder + "/Sessions/" + session.rawValue
+    }
+
+    private func read<Value: Decodable>(_ entry: ArchiveEntry, in folder: String) async throws -> Value? {
+        guard let stored = try await FileArchiveStorage(folder: folder).read(entry) else { return nil }
+        do {
+            return try PropertyListDecoder().decode(Value.self, from: Data(stored.bytes))
+        } catch {
+            throw AccountError(
+                .misconfigured, "the setting \(folder)/\(entry.rawValue) is not one of this tool's: remove the file")
+        }
+    }
+
+    private func write(_ value: some Encodable, to entry: ArchiveEntry, in folder: String) async throws {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .xml
+        let bytes = [UInt8](try encoder.encode(value))
+        let transaction = try await FileArchiveStorage(folder: folder).beginTransaction(patience: .seconds(10))
+        do {
+            let revision = try await transaction.read(entry)?.revision
+            _ = try await transaction.replace(entry, with: bytes, ifRevision: revision)
+        } catch {
+            await transaction.end()
+            throw error
+        }
+        await transaction.end()
+    }
+}

@@ -1,0 +1,86 @@
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The JSON form of a state. It never has a token.
+struct StateDocument: Encodable {
+    struct AccountPart: Encodable {
+        var id: String
+        var username: String?
+        var issuer: String?
+        var profile: [String: ProfileValue]?
+    }
+
+    var state: String
+    var session: String
+    var source: String?
+    var reason: String?
+    var message: String?
+    var retryAfter: Int64?
+    var account: AccountPart?
+    var verifiedAt: Date?
+    var expiresAt: Date?
+    var endedAt: Date?
+    var endedBy: String?
+
+    init(_ state: SessionState, session: SessionName) {
+        self.session = session.rawValue
+        switch state {
+        case .verified(let account):
+            self.state = "verified"
+            set(account)
+        case .unverified(let account, let reason):
+            self.state = "unverified"
+            self.reason = reason.code.rawValue
+            message = reason.detail
+            retryAfter = reason.retryAfter?.components.seconds
+            set(account)
+        case .signedOut(let signOut):
+            self.state = "signedOut"
+            reason = signOut.reason.rawValue
+            message = signOut.detail
+            endedAt = signOut.date
+            endedBy = signOut.issuer
+        case .unreadable(let error):
+            self.state = "unreadable"
+            reason = error.code.rawValue
+            message = error.description
+        }
+    }
+
+    private mutating func set(_ account: Account) {
+        self.account = AccountPart(
+            id: account.id, username: account.username, issuer: account.issuer,
+            profile: account.profile.fields.isEmpty ? nil : account.profile.fields)
+        verifiedAt = account.verifiedAt
+        expiresAt = account.credentials.expiresAt
+    }
+}
+
+/// The JSON form of an error.
+struct ErrorDocument: Encodable {
+    struct ErrorPart: Encodable {
+        var code: String
+        var message: String
+    }
+
+    var error: ErrorPart
+
+    init(_ error: AccountError) {
+        self.error = ErrorPart(code: error.code.rawValue, message: error.description)
+    }
+}
+
+/// Writes JSON documents: ISO 8601 dates in UTC, keys in order, absent things left out.
+enum JSONDocument {
+    static func print(_ document: some Encodable) throws {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .iso8601
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        Terminal.writeLine(String(decoding: try encoder.encode(document), as: UTF8.self), to: .output)
+    }
+}

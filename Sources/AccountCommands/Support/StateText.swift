@@ -1,0 +1,63 @@
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The words for a state, for standard error.
+enum StateText {
+    /// What there is to say beyond the user's name; `nil` if nothing.
+    static func explanation(of state: SessionState, tool: String) -> String? {
+        switch state {
+        case .verified: nil
+        case .unverified(let account, let reason): explanation(of: reason, account)
+        case .signedOut(let signOut): explanation(of: signOut, tool: tool)
+        case .unreadable(let error): "\(error)"
+        }
+    }
+
+    private static func explanation(of reason: UnverifiedReason, _ account: Account) -> String {
+        let service = account.issuer ?? "the service"
+        let cause =
+            switch reason.code {
+            case .notChecked: "not checked with \(service)"
+            case .offline: "offline: \(service) cannot be reached"
+            case .cancelled: "the check was cancelled"
+            case .serverError: "\(service) has trouble of its own"
+            case .rateLimited: "\(service) asks for fewer requests"
+            case .unclearReply: "the answer of \(service) is not clear"
+            case .captivePortal: "something else answered in place of \(service); a network that wants you to sign in?"
+            case .untrustedTLS: "the connection to \(service) is not safe: its certificate cannot be trusted"
+            case .proxyAuthenticationRequired: "a proxy wants a user name and password of its own"
+            case .misconfigured: "\(service) is not set up for this"
+            case .insufficientScope: "the token does not allow to ask who you are"
+            case .wrongAccount: "\(service) takes the token for another user's"
+            case .replacedMeanwhile: "another process has just replaced the tokens"
+            case .busy: "another process is using the account"
+            case .cannotSave: "the archive cannot be changed"
+            case .notSaved: "new tokens could not be saved"
+            }
+        var text = cause + (reason.detail.map { " (\($0))" } ?? "")
+        if let wait = reason.retryAfter { text += "; try again in \(wait.components.seconds) s" }
+        text += ". You are still signed in"
+        if let verifiedAt = account.verifiedAt { text += "; last confirmed \(date(verifiedAt))" }
+        return text + "."
+    }
+
+    static func explanation(of signOut: SignOut, tool: String) -> String {
+        let again = "Sign in with `\(tool) login`."
+        switch signOut.reason {
+        case .neverSignedIn: return "Not signed in. \(again)"
+        case .signedOutByUser: return "Signed out\(signOut.date.map { " on \(date($0))" } ?? ""). \(again)"
+        case .sessionEnded:
+            let service = signOut.issuer ?? "The service"
+            let detail = signOut.detail.map { " (\($0))" } ?? ""
+            return "\(service) ended this session\(signOut.date.map { " on \(date($0))" } ?? "")\(detail). \(again)"
+        }
+    }
+
+    /// A date as ISO 8601 has it, in UTC.
+    static func date(_ date: Date) -> String { date.formatted(.iso8601) }
+}

@@ -1,0 +1,47 @@
+import AccountKit
+
+/// An issuer identifier (RFC 8414, section 2): an address without query and fragment, which names a service.
+///
+/// Two of them are the same if they are equal, character by character, but for one slash at the end: people leave it out
+/// and put it in, and no service has two issuers that differ in nothing else.
+struct Issuer: Sendable, Hashable {
+    /// The address, without a slash at the end.
+    let url: ServiceURL
+
+    /// The identifier as it is kept in an account.
+    var identifier: String { url.description }
+
+    /// Reads what a developer or a user typed.
+    init(_ text: String) throws(AccountError) {
+        let url: ServiceURL
+        do {
+            url = try ServiceURL(text)
+        } catch {
+            throw AccountError(.invalidArgument, Self.message(about: text, error))
+        }
+        guard url.query == nil else {
+            throw AccountError(.invalidArgument, "the issuer must not contain a query (?…)")
+        }
+        self.url = ServiceURL(at: url, path: url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path)
+    }
+
+    /// Whether an identifier from elsewhere names the same service.
+    func isSame(as other: String) -> Bool {
+        other == identifier || other == identifier + "/"
+    }
+
+    /// What is wrong, and what to write instead. An address with a password in it is not repeated.
+    private static func message(about text: String, _ flaw: ServiceURL.Flaw) -> String {
+        let isShown = !text.contains("@") && text.utf8.count <= 200
+        let start = isShown ? "the issuer \"\(text)\" " : "the issuer "
+        guard isShown, flaw == .noScheme, let suggestion = suggestion(for: text) else { return start + flaw.text }
+        return start + "has no scheme; did you mean \(suggestion)?"
+    }
+
+    private static func suggestion(for text: String) -> String? {
+        if let secure = try? ServiceURL("https://" + text) {
+            return secure.isLoopback ? "http://" + text : "https://" + text
+        }
+        return nil
+    }
+}

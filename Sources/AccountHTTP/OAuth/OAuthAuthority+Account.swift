@@ -1,0 +1,52 @@
+public import AccountKit
+
+extension OAuthAuthority: AccountAuthority {
+    /// Asks the user info endpoint whose the access token is (OpenID Connect Core, section 5.3).
+    ///
+    /// - Returns: The user. All claims but `sub` are fields of the profile, under their own names.
+    /// - Throws: An ``AuthoritySignal``: `otherUser` if the token is another user's, `misconfigured` if the account is of
+    ///   another service or this one has no user info endpoint.
+    public func verify(_ account: Account) async throws(AuthoritySignal) -> Identity {
+        try checkIssuer(of: account)
+        let identity = try await userInfo(with: account.credentials.accessToken).identity
+        guard identity.id == account.id else { throw .otherUser(id: identity.id) }
+        return identity
+    }
+
+    /// Exchanges the refresh token for a new access token (RFC 6749, section 6), as the client that it was issued to.
+    ///
+    /// - Returns: The new credentials; without a refresh token if the service sent none, which means that the old one
+    ///   is still good.
+    /// - Throws: An ``AuthoritySignal``: `misconfigured` if the account has no refresh token.
+    public func refresh(_ account: Account) async throws(AuthoritySignal) -> Credentials {
+        try checkIssuer(of: account)
+        guard let refreshToken = account.credentials.refreshToken else {
+            throw .misconfigured("the account has no refresh token, so it can only sign in again")
+        }
+        var form = FormBody()
+        form.append("grant_type", "refresh_token")
+        form.append("refresh_token", refreshToken)
+        return try await requestCredentials(form, for: account.credentials.clientID ?? clientID)
+    }
+
+    /// Takes the refresh token back, or the access token if there is none (RFC 7009).
+    ///
+    /// Returns without a request to a service that has no revocation endpoint: the tokens live on there till they expire.
+    ///
+    /// - Throws: An ``AuthoritySignal``.
+    public func revoke(_ account: Account) async throws(AuthoritySignal) {
+        try checkIssuer(of: account)
+        guard let url = try await endpoints().revocationURL else { return }
+        var form = FormBody()
+        if let refreshToken = account.credentials.refreshToken {
+            form.append("token", refreshToken)
+            form.append("token_type_hint", "refresh_token")
+        } else {
+            form.append("token", account.credentials.accessToken)
+            form.append("token_type_hint", "access_token")
+        }
+        form.append("client_id", account.credentials.clientID ?? clientID)
+        let request = HTTPRequest(url: url, form: form)
+        try ReplyReading(.revocation, sent: request.secrets).acknowledgement(in: try await send(request))
+    }
+}

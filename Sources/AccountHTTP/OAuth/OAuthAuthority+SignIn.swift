@@ -1,0 +1,105 @@
+public import AccountKit
+
+extension OAuthAuthority: PasswordAuthority {
+    /// Signs in with a user name and a password (RFC 6749, section 4.3).
+    ///
+    /// For services of one's own: OAuth 2.1 leaves this grant out, and many services do not offer it.
+    ///
+    /// - Returns: The account, as ``account(with:signedInAs:)`` puts it together.
+    /// - Throws: An ``AuthoritySignal``: `oauthError(.invalidGrant, …)` if name or password are wrong.
+    public func signIn(username: String, password: Secret) async throws(AuthoritySignal) -> Account {
+        var form = FormBody()
+        form.append("grant_type", "password")
+        form.append("username", username)
+        form.append("password", password)
+        if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
+        return try await account(with: try await requestCredentials(form, for: clientID), signedInAs: username)
+    }
+}
+
+extension OAuthAuthority: TokenAuthority {
+    /// Signs in with a token that the user got elsewhere, such as a personal access token.
+    ///
+    /// The account has no refresh token and no client: the token was not issued to this app.
+    ///
+    /// - Throws: An ``AuthoritySignal``: `misconfigured` if the service has no user info endpoint, and `signInRefused`
+    ///   without a request if the text cannot be a token.
+    public func signIn(token: Secret) async throws(AuthoritySignal) -> Account {
+        guard token.withUnsafeBytes({ ReplyReading.isToken($0) }) else {
+            throw .signInRefused("this is no token: it is empty, or has a space or a character that no token has")
+        }
+        let (identity, reply) = try await userInfo(with: token)
+        let credentials = Credentials(
+            accessToken: token, issuedAt: reply.receivedAt,
+            expiresAt: TokenExpiry.date(expiresIn: nil, accessToken: token, reply: reply))
+        return account(identity, credentials, username: nil)
+    }
+}
+
+extension OAuthAuthority {
+    /// Puts an account together from tokens that the service has just issued.
+    ///
+    /// The user info endpoint says whose they are. If it gives no answer it is asked once more, and then the ID token
+    /// is taken at its word, if the service sent one: the tokens are issued, and a sign-in that gives up now wastes them.
+    /// Only what contradicts them ends it: a user info that is not the ID token's user, or a token that is refused the
+    /// moment it was issued. A service that has neither is believed that the user is who signed in.
+    ///
+    /// - Parameters:
+    ///   - credentials: The tokens.
+    ///   - username: The name that was signed in with, if that is known.
+    /// - Throws: An ``AuthoritySignal``: why it is not known whose the tokens are.
+    package func account(
+        with credentials: Credentials, signedInAs username: String?
+    ) async throws(AuthoritySignal) -> Account {
+        let claimed = credentials.idToken.flatMap {
+            Identity(idToken: $0, issuer: issuerIdentifier, clientID: credentials.clientID ?? clientID)
+        }
+        guard try await endpoints().userInfoURL != nil else {
+            guard let identity = claimed ?? username.map({ Identity(id: $0, username: $0) }) else {
+                throw .misconfigured("\(issuer) says neither by user info nor by ID token who signed in")
+            }
+            return account(identity, credentials, username: username)
+        }
+        do throws(AuthoritySignal) {
+            let identity = try await userInfoAskedTwice(with: credentials.accessToken)
+            // OpenID Connect Core, section 5.3.2.
+            if let claimed, claimed.id != identity.id { throw .otherUser(id: identity.id) }
+            return account(identity, credentials, username: username)
+        } catch {
+            guard let claimed, !Self.endsSignIn(error) else { throw error }
+            return account(claimed, credentials, username: username)
+        }
+    }
+
+    private func userInfoAskedTwice(with token: Secret) async throws(AuthoritySignal) -> Identity {
+        do throws(AuthoritySignal) {
+            return try await userInfo(with: token).identity
+        } catch {
+            guard Self.isWorthAskingAgain(error) else { throw error }
+            return try await userInfo(with: token).identity
+        }
+    }
+
+    /// Whether the same question may get an answer the next moment. Not if the service named a time to wait.
+    private static func isWorthAskingAgain(_ signal: AuthoritySignal) -> Bool {
+        switch signal {
+        case .noReply(.cancelled): false
+        case .noReply: true
+        case .unavailable(let status, retryAfter: nil): status != 429
+        default: false
+        }
+    }
+
+    private static func endsSignIn(_ signal: AuthoritySignal) -> Bool {
+        switch signal {
+        case .noReply(.cancelled), .otherUser, .bearerChallenge(error: "invalid_token"): true
+        default: false
+        }
+    }
+
+    private func account(_ identity: Identity, _ credentials: Credentials, username: String?) -> Account {
+        Account(
+            id: identity.id, issuer: issuer, username: identity.username ?? username, credentials: credentials,
+            profile: identity.profile, verifiedAt: credentials.issuedAt)
+    }
+}

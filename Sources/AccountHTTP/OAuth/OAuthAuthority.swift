@@ -1,0 +1,162 @@
+public import AccountKit
+public import Logging
+
+/// A service with OAuth 2.0, and OpenID Connect where it has it, over HTTPS.
+///
+/// ```swift
+/// let authority = try OAuthAuthority(issuer: "https://login.example.com", clientID: "mytool")
+/// switch try await store.checkSession(with: authority) { … }
+/// ```
+///
+/// Making one does nothing but check the arguments. The endpoints are looked up in the service's discovery document
+/// when they are first needed, once for the value and all copies of it; so keep the value.
+///
+/// All functions throw an ``AuthoritySignal``. Tokens go to the endpoints of this service only, never in an address, and
+/// no redirect is followed. No signal and no log line contains a token or a password, even if the service sends one back.
+public struct OAuthAuthority: Sendable {
+    /// The service, as it stands in its accounts: scheme and host in lower case, and no slash at the end.
+    public var issuer: String { issuerIdentifier.identifier }
+
+    /// The app, as it is registered with the service (RFC 6749, section 2.2). It is public: no secret goes with it.
+    public let clientID: String
+
+    /// What a sign-in asks for (RFC 6749, section 3.3).
+    public let scopes: [String]
+
+    /// How long one request may take, from the look-up of the host to the last byte of the reply.
+    public let timeout: Duration
+
+    let issuerIdentifier: Issuer
+    let clock: any WallClock
+    let logger: Logger?
+    let transport: HTTPTransport
+    let knownEndpoints: FetchedOnce<OAuthEndpoints>
+
+    /// Prepares to talk to a service.
+    ///
+    /// - Parameters:
+    ///   - issuer: The issuer identifier: an `https` address without query and fragment, or `http` on the loopback
+    ///     interface. A slash at its end makes no difference.
+    ///   - clientID: The app, as it is registered with the service.
+    ///   - scopes: What a sign-in asks for; none lets the service decide.
+    ///   - endpoints: The endpoints of a service without a discovery document; with `nil` they are looked up.
+    ///   - timeout: How long one request may take. A call may need up to three: discovery, tokens, user info.
+    ///   - clock: Tells the date.
+    ///   - logger: Gets a line a request at debug level: method, host, path and status, and nothing else.
+    /// - Throws: `invalidArgument`, and what to write instead.
+    public init(
+        issuer: String, clientID: String, scopes: [String] = ["openid", "profile", "email"],
+        endpoints: OAuthEndpoints? = nil, timeout: Duration = .seconds(10), clock: any WallClock = SystemWallClock(),
+        logger: Logger? = nil
+    ) throws(AccountError) {
+        try self.init(
+            issuer: issuer, clientID: clientID, scopes: scopes, endpoints: endpoints, timeout: timeout, clock: clock,
+            logger: logger, transport: .shared)
+    }
+
+    init(
+        issuer: String, clientID: String, scopes: [String], endpoints: OAuthEndpoints?, timeout: Duration,
+        clock: any WallClock, logger: Logger?, transport: HTTPTransport
+    ) throws(AccountError) {
+        let issuer = try Issuer(issuer)
+        guard !clientID.isEmpty, clientID.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
+            throw AccountError(.invalidArgument, "the client id must not be empty, and consists of printable ASCII")
+        }
+        for scope in scopes where !Self.isScope(scope) {
+            throw AccountError(.invalidArgument, "\"\(scope)\" is not one scope: give a list, one scope an element")
+        }
+        guard timeout > .zero else {
+            throw AccountError(.invalidArgument, "the timeout must be longer than nothing")
+        }
+        issuerIdentifier = issuer
+        self.clientID = clientID
+        self.scopes = scopes
+        self.timeout = timeout
+        self.clock = clock
+        self.logger = logger
+        self.transport = transport
+        if let endpoints {
+            knownEndpoints = FetchedOnce(endpoints)
+        } else {
+            knownEndpoints = FetchedOnce {
+                do throws(AuthoritySignal) {
+                    return .success(
+                        try await Self.discover(issuer) { request throws(AuthoritySignal) in
+                            try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
+                        })
+                } catch {
+                    return .failure(error)
+                }
+            }
+        }
+    }
+
+    /// RFC 6749, section 3.3.
+    private static func isScope(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { 0x21...0x7E ~= $0 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
+    }
+
+    private static func discover(
+        _ issuer: Issuer, send: (HTTPRequest) async throws(AuthoritySignal) -> HTTPReply
+    ) async throws(AuthoritySignal) -> OAuthEndpoints {
+        let discovery = Discovery(issuer: issuer)
+        for address in discovery.addresses {
+            let reply = try await send(HTTPRequest(url: address))
+            if reply.status != 404 { return try discovery.endpoints(in: reply) }
+        }
+        throw discovery.isMissing
+    }
+}
+
+// MARK: What every way to sign in needs
+
+extension OAuthAuthority {
+    /// The endpoints: as they were given, or as the service's discovery document has them.
+    package func endpoints() async throws(AuthoritySignal) -> OAuthEndpoints {
+        try await knownEndpoints.value()
+    }
+
+    /// Sends a form to the token endpoint and reads the tokens that it answers with (RFC 6749, section 5).
+    ///
+    /// - Parameters:
+    ///   - form: The grant; its `client_id` is added.
+    ///   - clientID: The client that asks.
+    package func requestCredentials(
+        _ form: FormBody, for clientID: String
+    ) async throws(AuthoritySignal) -> Credentials {
+        var form = form
+        form.append("client_id", clientID)
+        let request = HTTPRequest(url: try await endpoints().tokenURL, form: form)
+        return try ReplyReading(.token, sent: request.secrets).credentials(in: try await send(request), for: clientID)
+    }
+
+    /// Asks whose a token is.
+    ///
+    /// - Returns: The user, and the reply that said so.
+    func userInfo(with token: Secret) async throws(AuthoritySignal) -> (identity: Identity, reply: HTTPReply) {
+        guard let url = try await endpoints().userInfoURL else {
+            throw .misconfigured("\(issuer) offers no user info, so it cannot be asked whose a token is")
+        }
+        guard token.withUnsafeBytes({ ReplyReading.isToken($0) }) else {
+            throw .unclear("the stored token has characters that cannot be sent")
+        }
+        let request = HTTPRequest(url: url, bearer: token)
+        let reply = try await send(request)
+        return (try ReplyReading(.userInfo, sent: request.secrets).identity(in: reply), reply)
+    }
+
+    func send(_ request: HTTPRequest) async throws(AuthoritySignal) -> HTTPReply {
+        try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
+    }
+
+    /// A token is for the service that issued it, and for nobody else.
+    func checkIssuer(of account: Account) throws(AuthoritySignal) {
+        guard let other = account.issuer else {
+            throw .misconfigured("the account does not say which service it is of, so \(issuer) is not sent its token")
+        }
+        guard issuerIdentifier.isSame(as: other) else {
+            throw .misconfigured("the account is of \(other), so \(issuer) is not sent its token")
+        }
+    }
+}

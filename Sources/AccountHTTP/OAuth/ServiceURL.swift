@@ -1,0 +1,108 @@
+/// An absolute `http` or `https` address that a token may be sent to: TLS, or a connection that stays on this machine.
+///
+/// Stricter than RFC 3986 where parsers differ, so that the host that was checked is the host that is connected to: ASCII
+/// only, no user name, no fragment, no backslash, a host of plain characters.
+struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
+    /// `http` or `https`.
+    let scheme: String
+
+    /// The host in lower case; an IPv6 address in brackets.
+    let host: String
+
+    /// The port, where it is not the scheme's own.
+    let port: Int?
+
+    /// Empty, or beginning with a slash.
+    let path: String
+
+    /// What follows the question mark.
+    let query: String?
+
+    /// What is wrong with an address, as the end of a sentence that begins with it.
+    enum Flaw: Error, Hashable {
+        case noScheme
+        case otherScheme
+        case malformed
+        case credentials
+        case fragment
+        case notEncrypted
+
+        var text: String {
+            switch self {
+            case .noScheme: "has no scheme; it must begin with https://"
+            case .otherScheme: "is no web address; it must begin with https://"
+            case .malformed: "is not a well-formed address"
+            case .credentials: "must not contain a user name or a password"
+            case .fragment: "must not contain a fragment (#…)"
+            case .notEncrypted: "is not encrypted; use https:// (http:// is for 127.0.0.1, [::1] and localhost only)"
+            }
+        }
+    }
+
+    /// Reads an address.
+    init(_ text: String) throws(Flaw) {
+        guard text.utf8.count <= 2048, text.utf8.allSatisfy({ 0x21...0x7E ~= $0 && !Self.refused.contains($0) }) else {
+            throw .malformed
+        }
+        guard let separator = text.utf8.firstRange(of: "://".utf8) else { throw .noScheme }
+        scheme = text[..<separator.lowerBound].lowercased()
+        guard scheme == "http" || scheme == "https" else { throw .otherScheme }
+        let rest = text[separator.upperBound...]
+        guard !rest.contains("#") else { throw .fragment }
+        let authority = rest.prefix { $0 != "/" && $0 != "?" }
+        guard !authority.contains("@") else { throw .credentials }
+        (host, port) = try Self.hostAndPort(authority, scheme: scheme)
+        let tail = rest[authority.endIndex...]
+        path = String(tail.prefix { $0 != "?" })
+        query = tail.firstIndex(of: "?").map { String(tail[tail.index(after: $0)...]) }
+        guard scheme == "https" || isLoopback else { throw .notEncrypted }
+    }
+
+    /// An address on the same server.
+    init(at base: ServiceURL, path: String) {
+        (scheme, host, port, query) = (base.scheme, base.host, base.port, nil)
+        self.path = path
+    }
+
+    /// The address, with scheme and host in lower case and without a port that goes without saying.
+    var description: String { "\(scheme)://\(authority)\(path)\(query.map { "?\($0)" } ?? "")" }
+
+    /// Host and port.
+    var authority: String { port.map { "\(host):\($0)" } ?? host }
+
+    /// Whether a connection to the host stays on this machine (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).
+    var isLoopback: Bool {
+        if host == "localhost" || host == "[::1]" { return true }
+        let octets = host.split(separator: ".", omittingEmptySubsequences: false)
+        return octets.count == 4 && octets[0] == "127"
+            && octets.allSatisfy { octet in
+                UInt8(octet).map { String($0) == octet } ?? false
+            }
+    }
+
+    /// What RFC 3986 does not have, and what parsers do not agree about.
+    private static let refused = Array("\"<>\\^`{|}".utf8)
+
+    private static func hostAndPort(_ authority: Substring, scheme: String) throws(Flaw) -> (String, Int?) {
+        let host: Substring
+        if authority.hasPrefix("[") {
+            guard let bracket = authority.firstIndex(of: "]") else { throw .malformed }
+            host = authority[...bracket]
+            let address = host.dropFirst().dropLast()
+            guard address.contains(":"), address.allSatisfy({ $0.isHexDigit || $0 == ":" || $0 == "." }) else {
+                throw .malformed
+            }
+        } else {
+            host = authority.prefix { $0 != ":" }
+            guard !host.isEmpty, host.allSatisfy({ $0.isLetter || $0.isNumber || "-._".contains($0) }) else {
+                throw .malformed
+            }
+        }
+        let tail = authority[host.endIndex...]
+        guard !tail.isEmpty else { return (host.lowercased(), nil) }
+        guard tail.first == ":", tail.dropFirst().utf8.allSatisfy({ 48...57 ~= $0 }), let port = Int(tail.dropFirst()),
+            1...65_535 ~= port
+        else { throw .malformed }
+        return (host.lowercased(), port == (scheme == "https" ? 443 : 80) ? nil : port)
+    }
+}

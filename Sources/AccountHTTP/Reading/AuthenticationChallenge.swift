@@ -1,0 +1,163 @@
+/// One challenge of a `WWW-Authenticate` header field (RFC 9110, section 11.6.1).
+struct AuthenticationChallenge: Sendable, Hashable {
+    /// The scheme in lower case, such as `bearer`.
+    var scheme: String
+
+    /// What stands in the place of parameters in schemes such as Negotiate.
+    var token68: String?
+
+    /// The parameters by their names in lower case. One that was given twice is not among them: nobody knows which counts.
+    var parameters: [String: String] = [:]
+
+    /// The challenges of all header fields of a reply, in order.
+    ///
+    /// What breaks the grammar ends its field: the challenges before it count, the one that it stands in does not, since
+    /// nothing may be concluded from half a challenge. Fields of more than 8 KiB, and all after the sixteenth challenge,
+    /// are left out.
+    static func challenges(in fields: [String]) -> [AuthenticationChallenge] {
+        var result: [AuthenticationChallenge] = []
+        for field in fields where field.utf8.count <= 8192 && result.count < 16 {
+            var parser = Parser(field)
+            result += parser.challenges().prefix(16 - result.count)
+        }
+        return result
+    }
+}
+
+extension AuthenticationChallenge {
+    /// A parser that looks at each byte twice at most.
+    private struct Parser {
+        private let bytes: [UInt8]
+        private var index = 0
+
+        init(_ field: String) { bytes = Array(field.utf8) }
+
+        private struct Malformed: Error {}
+
+        mutating func challenges() -> [AuthenticationChallenge] {
+            var whole: [AuthenticationChallenge] = []
+            var current: AuthenticationChallenge?
+            var repeated: Set<String> = []
+            do throws(Malformed) {
+                while skipToElement() {
+                    let name = try token().lowercased()
+                    let afterName = index
+                    skipSpace()
+                    if current != nil, current?.token68 == nil, next == UInt8(ascii: "=") {
+                        let value = try parameterValue()
+                        if repeated.contains(name) || current?.parameters.updateValue(value, forKey: name) != nil {
+                            repeated.insert(name)
+                            current?.parameters[name] = nil
+                        }
+                    } else {
+                        if let current { whole.append(current) }
+                        current = AuthenticationChallenge(scheme: name)
+                        repeated = []
+                        index = afterName
+                        try challengeBegan(&current)
+                    }
+                }
+            } catch {
+                return whole
+            }
+            if let current { whole.append(current) }
+            return whole
+        }
+
+        /// After a scheme: the end, a comma, or spaces and then a token68 or the first parameter.
+        private mutating func challengeBegan(_ challenge: inout AuthenticationChallenge?) throws(Malformed) {
+            skipSpace()
+            guard let next, next != UInt8(ascii: ",") else { return }
+            guard isSpace(bytes[index - 1]) else { throw Malformed() }
+            let start = index
+            while let byte = self.next, Self.isToken68(byte) { index += 1 }
+            if index > start {
+                while self.next == UInt8(ascii: "=") { index += 1 }
+                let end = index
+                skipSpace()
+                if self.next == nil || self.next == UInt8(ascii: ",") {
+                    challenge?.token68 = String(decoding: bytes[start..<end], as: UTF8.self)
+                    return
+                }
+            }
+            index = start
+            let name = try token().lowercased()
+            challenge?.parameters[name] = try parameterValue()
+        }
+
+        /// `=` and a value, up to the comma or the end after it.
+        private mutating func parameterValue() throws(Malformed) -> String {
+            skipSpace()
+            guard next == UInt8(ascii: "=") else { throw Malformed() }
+            index += 1
+            skipSpace()
+            let value = next == UInt8(ascii: "\"") ? try quotedString() : try token()
+            skipSpace()
+            guard next == nil || next == UInt8(ascii: ",") else { throw Malformed() }
+            return value
+        }
+
+        private mutating func token() throws(Malformed) -> String {
+            let start = index
+            while let byte = next, Self.isToken(byte) { index += 1 }
+            guard index > start else { throw Malformed() }
+            return String(decoding: bytes[start..<index], as: UTF8.self)
+        }
+
+        private mutating func quotedString() throws(Malformed) -> String {
+            index += 1
+            var value: [UInt8] = []
+            while let byte = next {
+                index += 1
+                switch byte {
+                case UInt8(ascii: "\""):
+                    return String(decoding: value, as: UTF8.self)
+                case UInt8(ascii: "\\"):
+                    guard let escaped = next, Self.isText(escaped) else { throw Malformed() }
+                    index += 1
+                    value.append(escaped)
+                case _ where Self.isText(byte):
+                    value.append(byte)
+                default:
+                    throw Malformed()
+                }
+            }
+            throw Malformed()
+        }
+
+        private var next: UInt8? { index < bytes.count ? bytes[index] : nil }
+
+        private func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+
+        private mutating func skipSpace() {
+            while let byte = next, isSpace(byte) { index += 1 }
+        }
+
+        /// Goes to the next element of the list, over empty ones. `false` at the end.
+        private mutating func skipToElement() -> Bool {
+            while let byte = next, isSpace(byte) || byte == UInt8(ascii: ",") { index += 1 }
+            return next != nil
+        }
+
+        private static func isText(_ byte: UInt8) -> Bool {
+            byte == UInt8(ascii: "\t") || (byte >= 0x20 && byte != 0x7F)
+        }
+
+        private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default:
+                false
+            }
+        }
+
+        private static let tokenMarks = Array("!#$%&'*+-.^_`|~".utf8)
+        private static let token68Marks = Array("-._~+/".utf8)
+
+        private static func isToken(_ byte: UInt8) -> Bool { isLetterOrDigit(byte) || tokenMarks.contains(byte) }
+
+        private static func isToken68(_ byte: UInt8) -> Bool { isLetterOrDigit(byte) || token68Marks.contains(byte) }
+    }
+}

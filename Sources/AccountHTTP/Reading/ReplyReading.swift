@@ -1,0 +1,145 @@
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What a reply says: the JSON object that was asked for, or the signal that it amounts to.
+///
+/// A pure function of the reply, in the order of the rows below. The definite signals are named: everything that is not
+/// a well-formed answer of the endpoint itself ends in a signal that keeps the account.
+struct ReplyReading: Sendable {
+    /// Who replied. The same reply of another endpoint may mean something else.
+    enum Endpoint: Sendable, CaseIterable {
+        case discovery
+        case token
+        case userInfo
+        case revocation
+
+        /// Whether an OAuth error in its body is about what was sent (RFC 6749, section 5.2; RFC 7009, section 2.2.1).
+        var repliesOAuthErrors: Bool { self == .token || self == .revocation }
+
+        /// Whether a challenge of its is about a token. Discovery is asked without one.
+        var isSentToken: Bool { self != .discovery }
+
+        /// The endpoint, for a sentence.
+        var name: String {
+            switch self {
+            case .discovery: "the discovery document"
+            case .token: "the token endpoint"
+            case .userInfo: "the user info endpoint"
+            case .revocation: "the revocation endpoint"
+            }
+        }
+    }
+
+    let endpoint: Endpoint
+
+    /// How text of the reply is shown.
+    let text: ServerText
+
+    /// Reads replies of an endpoint.
+    ///
+    /// - Parameters:
+    ///   - endpoint: Who replied.
+    ///   - secrets: What was sent. No signal repeats it, whatever the reply says.
+    init(_ endpoint: Endpoint, sent secrets: [Secret] = []) {
+        self.endpoint = endpoint
+        text = ServerText(secrets: secrets)
+    }
+
+    /// The object that a successful reply holds.
+    func object(in reply: HTTPReply) throws(AuthoritySignal) -> JSONObject {
+        try checkStatus(of: reply)
+        try checkForWebPage(in: reply)
+        guard reply.mediaType != "application/jwt" else {
+            throw .unclear("\(endpoint.name) sent a signed reply (application/jwt), which is not supported")
+        }
+        guard !isCompressed(reply) else {
+            throw .unclear("\(endpoint.name) sent a compressed reply, which was not asked for")
+        }
+        guard let object = Self.json(reply.body) else {
+            throw .unclear("the reply of \(endpoint.name) is not a JSON object")
+        }
+        // GitHub, for one, sends its token errors with status 200.
+        if endpoint == .token, object["access_token"]?.string == nil, let error = oauthError(in: object) { throw error }
+        return object
+    }
+
+    /// Makes sure that the endpoint did what it was asked; whatever it says beside that does not matter.
+    func acknowledgement(in reply: HTTPReply) throws(AuthoritySignal) {
+        try checkStatus(of: reply)
+        // An empty body of type text/html is what Django sends where nothing is to be said.
+        if !reply.body.isEmpty { try checkForWebPage(in: reply) }
+    }
+
+    private func checkStatus(of reply: HTTPReply) throws(AuthoritySignal) {
+        switch reply.status {
+        case 511: throw .intercepted("the network wants a sign-in of its own (511)")
+        case 300..<400:
+            throw .intercepted("\(endpoint.name) redirects (\(reply.status)), and redirects are not followed")
+        case 407: throw .proxyAuthenticationRequired
+        case 408, 425, 429, 500..<600:
+            throw .unavailable(status: reply.status, retryAfter: RetryAfter.duration(in: reply))
+        case _ where !reply.isBodyWhole:
+            throw .unclear("the reply of \(endpoint.name) is longer than \(HTTPReply.bodyLimit >> 20) MiB")
+        case 200, 201, 204: return
+        // RFC 6749 has 400 and 401; some large services send the same JSON with 403.
+        case _ where endpoint.repliesOAuthErrors && [400, 401, 403].contains(reply.status):
+            if !reply.isMarkup, !isCompressed(reply), let error = Self.json(reply.body).flatMap(oauthError) {
+                throw error
+            }
+        default: break
+        }
+        switch reply.status {
+        case 401 where endpoint.isSentToken: throw challenge(in: reply)
+        case 403 where endpoint.isSentToken: throw .forbidden(error: challengeError(in: bearerChallenges(in: reply)))
+        default: throw .unclear("\(reply.status) from \(endpoint.name)")
+        }
+    }
+
+    private func checkForWebPage(in reply: HTTPReply) throws(AuthoritySignal) {
+        guard !reply.isMarkup else { throw .intercepted("a web page in place of \(endpoint.name)") }
+    }
+
+    private func isCompressed(_ reply: HTTPReply) -> Bool {
+        reply.values(of: "Content-Encoding").contains { !["", "identity"].contains($0.lowercased()) }
+    }
+
+    private static func json(_ body: [UInt8]) -> JSONObject? {
+        try? JSONDecoder().decode(JSONObject.self, from: Data(body))
+    }
+
+    // MARK: Errors in bodies and in challenges
+
+    /// The error that an object holds, if it has the form of RFC 6749, section 5.2.
+    private func oauthError(in object: JSONObject) -> AuthoritySignal? {
+        guard let code = object["error"]?.string, isErrorCode(code) else { return nil }
+        return .oauthError(
+            OAuthErrorCode(rawValue: code), description: text.shown(object["error_description"]?.string))
+    }
+
+    private func challenge(in reply: HTTPReply) -> AuthoritySignal {
+        let challenges = bearerChallenges(in: reply)
+        return challenges.isEmpty ? .unauthorized : .bearerChallenge(error: challengeError(in: challenges))
+    }
+
+    private func bearerChallenges(in reply: HTTPReply) -> [AuthenticationChallenge] {
+        AuthenticationChallenge.challenges(in: reply.values(of: "WWW-Authenticate")).filter { $0.scheme == "bearer" }
+    }
+
+    /// The one error that the challenges name; `nil` if they name none, or contradict each other.
+    private func challengeError(in challenges: [AuthenticationChallenge]) -> String? {
+        let errors = Set(challenges.compactMap { $0.parameters["error"] })
+        guard errors.count == 1, let error = errors.first, isErrorCode(error) else { return nil }
+        return error
+    }
+
+    /// Whether the text has only the characters that an error code may have, is not overlong, and repeats no secret.
+    private func isErrorCode(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.count <= 128 && !self.text.repeatsSecret(text)
+            && text.utf8.allSatisfy { 0x20...0x7E ~= $0 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
+    }
+}

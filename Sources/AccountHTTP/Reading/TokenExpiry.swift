@@ -1,0 +1,37 @@
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// When an access token expires, as far as the service said so.
+///
+/// What is impossible counts as unknown, never as expired: a wrong expiry would make every use of the token refresh it.
+enum TokenExpiry {
+    /// The longest lifetime that is believed: ten years. What is beyond it was meant as milliseconds, or as a date.
+    static let longestLifetime: Int64 = 10 * 365 * 86_400
+
+    /// The expiry by the local clock: `expires_in` counted from the receipt, else the `exp` of a JWT, else unknown.
+    ///
+    /// - Parameters:
+    ///   - expiresIn: The field of the reply (RFC 6749, section 5.1). Only a positive whole number of seconds counts.
+    ///   - accessToken: The token. An `exp` in it counts from the reply's own `Date`, so that it survives a local clock
+    ///     that is wrong, and only if it lies ahead: the service accepted the token just now.
+    ///   - reply: The reply in which the token came, or was accepted.
+    static func date(expiresIn: JSONValue?, accessToken: Secret, reply: HTTPReply) -> Date? {
+        if case .integer(let seconds)? = expiresIn, 1...longestLifetime ~= seconds {
+            return reply.receivedAt.addingTimeInterval(TimeInterval(seconds))
+        }
+        let expiry: TimeInterval
+        switch JSONWebToken.claims(of: accessToken)?["exp"] {
+        case .integer(let seconds)?: expiry = TimeInterval(seconds)
+        case .real(let seconds)?: expiry = seconds
+        default: return nil
+        }
+        let lifetime = expiry - (reply.date ?? reply.receivedAt).timeIntervalSince1970
+        guard lifetime > 0, lifetime <= TimeInterval(longestLifetime) else { return nil }
+        return reply.receivedAt.addingTimeInterval(lifetime)
+    }
+}

@@ -1,0 +1,68 @@
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension ReplyReading {
+    /// The tokens of a reply of the token endpoint (RFC 6749, section 5.1).
+    ///
+    /// An optional field of a wrong type counts as missing: the access token is good without it, and a refresh token
+    /// that was spent for it cannot be spent again.
+    ///
+    /// - Parameters:
+    ///   - reply: The reply.
+    ///   - clientID: The client that asked.
+    func credentials(in reply: HTTPReply, for clientID: String?) throws(AuthoritySignal) -> Credentials {
+        let object = try object(in: reply)
+        guard let accessToken = object["access_token"]?.string, !accessToken.isEmpty else {
+            throw .unclear("\(endpoint.name) sent no access_token")
+        }
+        guard Self.isToken(accessToken.utf8) else {
+            throw .unclear("\(endpoint.name) sent an access_token with characters that cannot be sent back")
+        }
+        let token = Secret(accessToken)
+        return Credentials(
+            accessToken: token,
+            refreshToken: secret(object["refresh_token"]),
+            idToken: secret(object["id_token"]),
+            tokenType: try tokenType(object["token_type"]),
+            scopes: scopes(object["scope"]),
+            clientID: clientID,
+            issuedAt: reply.receivedAt,
+            expiresAt: TokenExpiry.date(expiresIn: object["expires_in"], accessToken: token, reply: reply))
+    }
+
+    /// Whether a token can be sent in an `Authorization` header field: visible ASCII only.
+    static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
+        !bytes.isEmpty && bytes.allSatisfy { 0x21...0x7E ~= $0 }
+    }
+
+    private func secret(_ value: JSONValue?) -> Secret? {
+        guard let text = value?.string, !text.isEmpty else { return nil }
+        return Secret(text)
+    }
+
+    /// Only Bearer is spoken here; a service that leaves the type out means it. Other types want a proof with each request.
+    private func tokenType(_ value: JSONValue?) throws(AuthoritySignal) -> String {
+        switch value {
+        case nil, .null?: return "Bearer"
+        case .string(let type)? where type.lowercased() == "bearer": return "Bearer"
+        case .string(let type)?:
+            let type = text.shown(type).map { " (\($0))" } ?? ""
+            throw .misconfigured("the service issues tokens of another type than Bearer\(type), which is not supported")
+        default: throw .unclear("\(endpoint.name) sent a token_type that is no string")
+        }
+    }
+
+    /// A list in one string (RFC 6749, section 3.3), or a list as such, as some services have it.
+    private func scopes(_ value: JSONValue?) -> [String] {
+        switch value {
+        case .string(let text)?: text.split(separator: " ").map(String.init)
+        case .array(let values)?: values.compactMap(\.string)
+        default: []
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import AccountKit
+
+extension ReplyReading {
+    /// The user of a reply of the user info endpoint (OpenID Connect Core, section 5.3.2).
+    func identity(in reply: HTTPReply) throws(AuthoritySignal) -> Identity {
+        let object = try object(in: reply)
+        guard let identity = Identity(claims: object) else {
+            throw .unclear("\(endpoint.name) does not say whose the token is (no sub)")
+        }
+        guard !text.repeatsSecret(identity.id) else {
+            throw .unclear("\(endpoint.name) sent the token back as the user")
+        }
+        return identity
+    }
+}
+
+extension Identity {
+    /// The user that claims describe; `nil` if they do not say who it is.
+    ///
+    /// All claims but `sub` and those in `others` become fields of the profile under their own names. A `sub` may be a
+    /// whole number, as services have it that number their users.
+    init?(claims: JSONObject, leavingOut others: Set<String> = []) {
+        let subject: String
+        switch claims["sub"] {
+        case .string(let text)? where !text.isEmpty: subject = text
+        case .integer(let number)?: subject = String(number)
+        default: return nil
+        }
+        self.init(
+            id: subject,
+            username: ["preferred_username", "username"].lazy.compactMap { claims[$0]?.string }.first { !$0.isEmpty })
+        for (name, value) in claims where name != "sub" && !others.contains(name) {
+            profile[name] = Self.isFlag(name) ? Self.flag(value) : value.profileValue
+        }
+    }
+
+    /// Whom the ID token of a token reply names, if it is this client's (OpenID Connect Core, sections 2 and 3.1.3.7).
+    ///
+    /// Only for a token that came straight from the token endpoint: there TLS stands for the signature. The expiry is not
+    /// looked at, since the local clock is no evidence.
+    init?(idToken: Secret, issuer: Issuer, clientID: String) {
+        guard let claims = JSONWebToken.claims(of: idToken),
+            let tokenIssuer = claims["iss"]?.string, issuer.isSame(as: tokenIssuer)
+        else { return nil }
+        switch claims["aud"] {
+        case .string(clientID)?: break
+        case .array(let audiences)? where audiences.contains(.string(clientID)): break
+        default: return nil
+        }
+        self.init(claims: claims, leavingOut: Self.protocolClaims)
+    }
+
+    /// Claims that are about the token, not about the user.
+    private static let protocolClaims: Set<String> = [
+        "iss", "aud", "azp", "exp", "iat", "nbf", "jti", "nonce", "acr", "amr", "auth_time", "at_hash", "c_hash",
+        "s_hash", "sid",
+    ]
+
+    private static func isFlag(_ name: String) -> Bool { name == "email_verified" || name == "phone_number_verified" }
+
+    /// A boolean, which some services send as a string.
+    private static func flag(_ value: JSONValue) -> ProfileValue? {
+        switch value.string?.lowercased() {
+        case "true": .boolean(true)
+        case "false": .boolean(false)
+        default: value.profileValue
+        }
+    }
+}

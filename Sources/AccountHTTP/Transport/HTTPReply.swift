@@ -1,0 +1,52 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A reply as plain values, so that what it means can be decided, and tested, without a network.
+struct HTTPReply: Sendable {
+    /// Longer bodies are not read to their end. The longest honest replies are user infos of some kilobytes.
+    static let bodyLimit = 1 << 20
+
+    struct Header: Sendable, Hashable {
+        var name: String
+        var value: String
+    }
+
+    var status: Int
+    var headers: [Header]
+    var body: [UInt8]
+
+    /// `false` if the body is longer than ``bodyLimit``; `body` is empty then.
+    var isBodyWhole = true
+
+    /// When the reply began to come, by the local clock.
+    var receivedAt: Date
+
+    /// The values of all header fields of a name, in order. Names are case-insensitive.
+    func values(of name: String) -> [String] {
+        let name = name.lowercased()
+        return headers.compactMap { $0.name.lowercased() == name ? $0.value : nil }
+    }
+
+    /// When the service says that it replied (RFC 9110, section 6.6.1).
+    var date: Date? {
+        values(of: "Date").first.flatMap { HTTPDate.date(from: $0) }
+    }
+
+    /// The media type of the body in lower case, without parameters.
+    var mediaType: String? {
+        guard let value = values(of: "Content-Type").first else { return nil }
+        let type = value.prefix { $0 != ";" && $0 != "," }
+        return type.filter { $0 != " " && $0 != "\t" }.lowercased()
+    }
+
+    /// Whether the body is a web page, or some other markup, where data should be.
+    var isMarkup: Bool {
+        if let mediaType, mediaType == "text/html" || mediaType == "application/xhtml+xml" { return true }
+        let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let text = body.starts(with: byteOrderMark) ? body.dropFirst(3) : body[...]
+        return text.first { !" \t\r\n".utf8.contains($0) } == UInt8(ascii: "<")
+    }
+}

@@ -1,0 +1,155 @@
+import AccountKit
+import AsyncHTTPClient
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A request to a service.
+struct HTTPRequest: Sendable {
+    var url: ServiceURL
+
+    /// What the request is allowed to do with: sent in the header, never in the address (RFC 6750, section 5.3).
+    var bearer: Secret?
+
+    /// The body. A request with one is a POST, without one a GET.
+    var form: FormBody?
+
+    /// What the request gives away, and no error may repeat.
+    var secrets: [Secret] { (bearer.map { [$0] } ?? []) + (form?.secrets ?? []) }
+}
+
+/// Sends requests: over verified TLS or on the loopback interface, following nothing, waiting for nothing for ever.
+struct HTTPTransport: Sendable {
+    private let client: HTTPClient
+
+    init(client: HTTPClient) { self.client = client }
+
+    /// The transport of the process.
+    ///
+    /// Never shut down, on purpose: it is for the life of the process, costs nothing until its first request, drops idle
+    /// connections by itself, and leaves its threads to NIO's own shared group, which is not shut down either.
+    static let shared = HTTPTransport(client: HTTPClient(configuration: configuration))
+
+    /// How all requests are sent.
+    static var configuration: HTTPClient.Configuration {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.certificateVerification = .fullVerification
+        tls.minimumTLSVersion = .tlsv12
+        var configuration = HTTPClient.Configuration(
+            tlsConfiguration: tls,
+            // A redirect could take a token to another server.
+            redirectConfiguration: .disallow,
+            timeout: .init(connect: .seconds(10), read: .seconds(30), write: .seconds(30)),
+            // A short idle time: a reused connection that the service has just closed looks like a failure.
+            connectionPool: .init(idleTimeout: .seconds(15)),
+            // Replies are small, and a compressed one may be far larger than it looks.
+            decompression: .disabled)
+        configuration.httpVersion = .http1Only
+        // Who is offline should know at once; trying again is for the caller, who knows what it is worth.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return configuration
+    }
+
+    /// Sends a request and reads the reply to its end.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - timeout: How long all of it may take.
+    ///   - clock: Tells when the reply came.
+    ///   - logger: Gets one line: method, host, path and status. Never a query, a header field or a body.
+    func send(
+        _ request: HTTPRequest, timeout: Duration, clock: any WallClock, logger: Logger?
+    ) async throws(AuthoritySignal) -> HTTPReply {
+        let line = "\(request.form == nil ? "GET" : "POST") \(request.url.authority)\(request.url.path)"
+        do {
+            let reply = try await exchange(request, timeout: timeout, clock: clock)
+            logger?.debug("\(line) \(reply.status)")
+            return reply
+        } catch {
+            logger?.debug("\(line) failed: \(error)")
+            throw error
+        }
+    }
+
+    private enum Outcome: Sendable {
+        case reply(HTTPReply)
+        case failure(AuthoritySignal)
+        case deadline
+    }
+
+    /// The client's own deadline ends with the head of the reply; this one is for the body too.
+    private func exchange(
+        _ request: HTTPRequest, timeout: Duration, clock: any WallClock
+    ) async throws(AuthoritySignal) -> HTTPReply {
+        let outcome = await withTaskGroup(of: Outcome.self) { group in
+            group.addTask { await self.exchange(request, clock: clock) }
+            group.addTask {
+                try? await Task.sleep(for: timeout)
+                return .deadline
+            }
+            let first = await group.next()
+            group.cancelAll()
+            return first ?? .deadline
+        }
+        switch outcome {
+        case .reply(let reply): return reply
+        // Whatever a cancelled request fails with, it is because of that.
+        case _ where Task.isCancelled: throw .noReply(.cancelled)
+        case .failure(let signal): throw signal
+        case .deadline: throw .noReply(.timeout)
+        }
+    }
+
+    private func exchange(_ request: HTTPRequest, clock: any WallClock) async -> Outcome {
+        var phase = TransportFailure.Phase.beforeHead
+        do {
+            let response = try await client.execute(clientRequest(request), deadline: .distantFuture)
+            phase = .inBody
+            return .reply(try await reply(response, receivedAt: clock.now))
+        } catch {
+            return .failure(TransportFailure.signal(for: error, from: request.url.host, phase))
+        }
+    }
+
+    private func clientRequest(_ request: HTTPRequest) -> HTTPClientRequest {
+        var result = HTTPClientRequest(url: request.url.description)
+        result.headers.add(name: "User-Agent", value: Self.userAgent)
+        result.headers.add(name: "Accept", value: "application/json")
+        if let bearer = request.bearer {
+            result.headers.add(name: "Authorization", value: "Bearer \(bearer.reveal())")
+        }
+        if let form = request.form {
+            result.method = .POST
+            result.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
+            result.body = .bytes(form.bytes)
+        }
+        return result
+    }
+
+    private func reply(_ response: HTTPClientResponse, receivedAt: Date) async throws -> HTTPReply {
+        var reply = HTTPReply(
+            status: Int(response.status.code),
+            headers: response.headers.map { .init(name: $0.name, value: $0.value) },
+            body: [], receivedAt: receivedAt)
+        for try await part in response.body {
+            guard reply.body.count + part.readableBytes <= HTTPReply.bodyLimit else {
+                // Leaving the loop closes the connection.
+                reply.body = []
+                reply.isBodyWhole = false
+                break
+            }
+            reply.body.append(contentsOf: part.readableBytesView)
+        }
+        return reply
+    }
+
+    /// What the requests say they come from.
+    static let userAgent = "AccountKit/0.1.0"
+}

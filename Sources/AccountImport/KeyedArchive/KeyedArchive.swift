@@ -1,0 +1,193 @@
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Follows the references of an `NSKeyedArchiver` archive from its root object, as data: no class is ever looked up.
+///
+/// An archive is a dictionary: `$objects` lists all objects, `$top` names those to begin with, a UID is a place in
+/// `$objects`, place 0 is the text `$null`, and each object has its class, as one more object, under `$class`.
+struct KeyedArchive {
+    private let objects: [LegacyValue]
+    private let source: SourceBytes
+    private var remainingValues = ImportLimits.valueCount
+
+    /// The names of the classes that were met, by their places.
+    private var knownClasses: [Int: [String]] = [:]
+
+    /// The objects that are being read, to notice one that holds itself.
+    private var path: [Int] = []
+
+    /// Whether a property list is a keyed archive, whole or not.
+    static func describes(_ dictionary: [String: LegacyValue]) -> Bool {
+        ["$archiver", "$objects", "$top"].contains { dictionary[$0] != nil }
+    }
+
+    /// The fields of the root object.
+    static func rootFields(
+        of dictionary: [String: LegacyValue], in source: SourceBytes
+    ) throws(ImportFault) -> [String: LegacyValue] {
+        guard case .array(let objects)? = dictionary["$objects"], case .dictionary(let top)? = dictionary["$top"] else {
+            throw .damaged("the list of its objects, or of those to begin with, is missing")
+        }
+        if case .integer(let version)? = dictionary["$version"], version != 100_000 {
+            throw ImportFault(
+                code: .unsupportedVersion,
+                message: "It is a keyed archive of version \(version); only version 100000 can be read.")
+        }
+        guard let root = top["root"] ?? (top.count == 1 ? top.first?.value : nil) else {
+            throw .unusable(
+                "It holds \(top.count) objects side by side and none is named `root`; archive the account alone.")
+        }
+        var archive = KeyedArchive(objects: objects, source: source)
+        return try archive.fields(ofRoot: root)
+    }
+
+    private init(objects: [LegacyValue], source: SourceBytes) {
+        self.objects = objects
+        self.source = source
+    }
+
+    private mutating func fields(ofRoot root: LegacyValue) throws(ImportFault) -> [String: LegacyValue] {
+        guard case .reference(let index) = root else { throw .damaged("its root object is not in the list of objects") }
+        let object = try object(at: index)
+        guard case .dictionary(let members) = object else {
+            throw .unusable("Its root object is \(object.kind), not an account.")
+        }
+        let names = try classNames(of: members)
+        guard let known = FoundationClass(anyOf: names) else {
+            var fields: [String: LegacyValue] = [:]
+            for (name, value) in members {
+                guard let name = Self.fieldName(name) else { continue }
+                fields[name] = try self.value(value)
+            }
+            return fields
+        }
+        let value = try value(of: known, members: members, className: names.first ?? "")
+        guard case .dictionary(let fields) = value else {
+            throw .unusable("Its root object is \(value.kind), not an account; archive the account alone.")
+        }
+        return fields
+    }
+
+    /// The name that a field was archived under; `nil` if it belongs to the archive itself.
+    ///
+    /// The archiver puts a `$` before names that begin with one.
+    private static func fieldName(_ name: String) -> String? {
+        if name.hasPrefix("$$") { return String(name.dropFirst()) }
+        return name.hasPrefix("$") ? nil : name
+    }
+
+    private func object(at index: Int) throws(ImportFault) -> LegacyValue {
+        guard objects.indices.contains(index) else { throw .damaged("it refers to an object that is not there") }
+        // The archiver writes the text `$null` there.
+        return index == 0 ? .null : objects[index]
+    }
+
+    /// A value that an object holds, with its references followed.
+    private mutating func value(_ value: LegacyValue) throws(ImportFault) -> LegacyValue {
+        remainingValues -= 1
+        guard remainingValues >= 0 else { throw .damaged("it holds too many values") }
+        switch value {
+        case .null, .boolean, .integer, .real, .date, .text, .data, .object: return value
+        case .array, .dictionary: throw .damaged("a value stands outside the list of objects")
+        case .reference(let index): return try self.value(at: index)
+        }
+    }
+
+    private mutating func value(at index: Int) throws(ImportFault) -> LegacyValue {
+        let object = try object(at: index)
+        switch object {
+        case .null, .boolean, .integer, .real, .date, .text, .data, .object: return object
+        case .array, .reference: throw .damaged("an object has no class")
+        case .dictionary(let members):
+            let names = try classNames(of: members)
+            guard let known = FoundationClass(anyOf: names) else { return .object(className: names.first ?? "") }
+            guard !path.contains(index) else { throw .damaged("an object holds itself") }
+            guard path.count < ImportLimits.depth else { throw .damaged("objects are nested too deeply") }
+            path.append(index)
+            defer { path.removeLast() }
+            return try value(of: known, members: members, className: names.first ?? "")
+        }
+    }
+
+    /// The class of an object and those above it, as names fit to be shown.
+    private mutating func classNames(of members: [String: LegacyValue]) throws(ImportFault) -> [String] {
+        guard case .reference(let index)? = members["$class"] else { throw .damaged("an object has no class") }
+        if let names = knownClasses[index] { return names }
+        guard case .dictionary(let description) = try object(at: index),
+            case .text(let name)? = description["$classname"]
+        else { throw .damaged("an object has no class") }
+        var texts = [name]
+        if case .array(let others)? = description["$classes"] {
+            guard others.count <= ImportLimits.depth else { throw .damaged("a class has too many classes above it") }
+            texts += others.compactMap { if case .text(let text) = $0 { text } else { nil } }
+        }
+        let names = try texts.map { text throws(ImportFault) in
+            DisplayName.of(try source.string(text, limit: ImportLimits.keyByteCount))
+        }
+        knownClasses[index] = names
+        return names
+    }
+}
+
+// MARK: What Foundation's own classes hold
+
+extension KeyedArchive {
+    private mutating func value(
+        of foundationClass: FoundationClass, members: [String: LegacyValue], className: String
+    ) throws(ImportFault) -> LegacyValue {
+        let content = try members[foundationClass.contentKey].map { content throws(ImportFault) in
+            if case .array = content { content } else { try value(content) }
+        }
+        switch (foundationClass, content) {
+        case (.null, _): return .null
+        case (.string, .text(let text)?): return .text(text)
+        case (.data, .data(let data)?): return .data(data)
+        case (.date, .real(let seconds)?): return .date(Date(timeIntervalSinceReferenceDate: seconds))
+        case (.date, .integer(let seconds)?): return .date(Date(timeIntervalSinceReferenceDate: Double(seconds)))
+        case (.uuid, .data(let data)?): return try uuid(data)
+        case (.url, .text(let text)?):
+            guard let base = members["NS.base"], case .null = try value(base) else {
+                return .object(className: className)
+            }
+            return .text(text)
+        case (.list, .array(let elements)?): return .array(try values(elements))
+        case (.dictionary, .array(let elements)?):
+            guard case .array(let keys)? = members["NS.keys"], keys.count == elements.count else {
+                throw .damaged("a dictionary has more keys than values, or fewer")
+            }
+            return try dictionary(keys: try values(keys), values: try values(elements), className: className)
+        default: return .object(className: className)
+        }
+    }
+
+    private mutating func values(_ elements: [LegacyValue]) throws(ImportFault) -> [LegacyValue] {
+        var result: [LegacyValue] = []
+        for element in elements { result.append(try value(element)) }
+        return result
+    }
+
+    private func dictionary(
+        keys: [LegacyValue], values: [LegacyValue], className: String
+    ) throws(ImportFault) -> LegacyValue {
+        var result: [String: LegacyValue] = [:]
+        for (key, value) in zip(keys, values) {
+            guard case .text(let text) = key else { return .object(className: className) }
+            let name = try source.string(text, limit: ImportLimits.keyByteCount)
+            guard result.updateValue(value, forKey: name) == nil else { throw .damaged("a key stands there twice") }
+        }
+        return .dictionary(result)
+    }
+
+    private func uuid(_ data: SourceData) throws(ImportFault) -> LegacyValue {
+        let bytes = Array(try source.data(data))
+        guard bytes.count == 16 else { throw .damaged("a UUID has not 16 bytes") }
+        let digits = bytes.map { String(UInt16($0) + 0x100, radix: 16, uppercase: true).dropFirst() }
+        let groups = [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { digits[$0].joined() }
+        return .text(.made(groups.joined(separator: "-")))
+    }
+}

@@ -1,0 +1,215 @@
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Makes an account of the fields that were found in a file.
+struct AccountMapper {
+    /// What could not be taken.
+    var warnings = Warnings()
+
+    var reader: FieldReader
+    private var fields: [String: LegacyValue]
+    private var namesByKey: [String: [String]]
+    private var profile = UserProfile()
+
+    init(fields: [String: LegacyValue], source: SourceBytes) {
+        self.fields = fields.filter { if case .null = $0.value { false } else { true } }
+        namesByKey = Dictionary(grouping: self.fields.keys.sorted(), by: KnownField.folded)
+        reader = FieldReader(source: source)
+    }
+
+    /// The account. Tokens come first, so that their text is known when everything else is looked at.
+    mutating func account(now: Date) throws(ImportFault) -> Account {
+        if fields["sealed"] != nil, fields["format"] != nil {
+            throw .unusable("It is an account archive of this program already; there is nothing to import.")
+        }
+        let accessToken = try accessToken()
+        let refreshToken = try optionalToken(.refreshToken)
+        let idToken = try optionalToken(.idToken)
+        warnings.search = TokenSearch([accessToken, refreshToken, idToken].compactMap(\.self))
+
+        let id = try id()
+        let credentials = Credentials(
+            accessToken: accessToken, refreshToken: refreshToken, idToken: idToken,
+            tokenType: try word(.tokenType) ?? "Bearer", scopes: try scopes(), clientID: try text(.clientID),
+            issuedAt: try date(.issuedAt) ?? now, expiresAt: try date(.expiresAt))
+        if let (name, _) = take(.expiresIn) {
+            leaveOut(name, "it counts from a time that the file does not hold, so the expiry is unknown")
+        }
+        let issuer = try issuer()
+        let username = try text(.username)
+        try takeUsualFields()
+        try takeOtherFields()
+        return Account(id: id, issuer: issuer, username: username, credentials: credentials, profile: profile)
+    }
+
+    /// Removes the best of the keys that `field` may have, and returns it with its value.
+    private mutating func take(_ field: KnownField) -> (name: String, value: LegacyValue)? {
+        for key in field.keys {
+            // Of two spellings of one key, the first in the alphabet, so that the result does not depend on chance.
+            guard let name = namesByKey[key]?.first, let value = fields.removeValue(forKey: name) else { continue }
+            return (name, value)
+        }
+        return nil
+    }
+
+    private mutating func leaveOut(_ name: String, _ reason: String) {
+        warnings.leaveOut([name], reason)
+    }
+}
+
+// MARK: What an account must have
+
+extension AccountMapper {
+    private mutating func accessToken() throws(ImportFault) -> Secret {
+        guard let (name, value) = take(.accessToken) else {
+            throw .unusable("It has no access token, under `token` or `access_token`; sign in again instead.")
+        }
+        guard case .text(let text) = value else {
+            throw .unusable("Its access token, `\(DisplayName.of(name))`, is \(value.kind) and must be a text.")
+        }
+        switch try reader.source.token(text) {
+        case .token(let token): return token
+        case .empty: throw .unusable("Its access token, `\(DisplayName.of(name))`, is empty; sign in again instead.")
+        case .otherText:
+            throw .unusable("Its access token, `\(DisplayName.of(name))`, holds characters that no token has.")
+        }
+    }
+
+    private mutating func optionalToken(_ field: KnownField) throws(ImportFault) -> Secret? {
+        guard let (name, value) = take(field) else { return nil }
+        guard case .text(let text) = value else {
+            leaveOut(name, "it is \(value.kind) and must be a text")
+            return nil
+        }
+        switch try reader.source.token(text) {
+        case .empty: return nil
+        case .token(let token): return token
+        case .otherText:
+            leaveOut(name, "it holds characters that no token has")
+            return nil
+        }
+    }
+
+    private mutating func id() throws(ImportFault) -> String {
+        guard let (name, value) = take(.id) else {
+            throw .unusable("It has no user id, under `id`, `user_id` or `sub`; sign in again instead.")
+        }
+        guard let id = try reader.text(value) else {
+            throw .unusable("Its user id, `\(DisplayName.of(name))`, is \(value.kind), not a text or whole number.")
+        }
+        guard !id.isEmpty else { throw .unusable("Its user id, `\(DisplayName.of(name))`, is empty.") }
+        guard !warnings.search.findsToken(in: id) else { throw .damaged("its user id holds the token") }
+        return id
+    }
+}
+
+// MARK: What it may have
+
+extension AccountMapper {
+    /// A text or whole number as a text; empty is absent.
+    private mutating func text(_ field: KnownField) throws(ImportFault) -> String? {
+        guard let (name, value) = take(field) else { return nil }
+        guard let text = try reader.text(value) else {
+            leaveOut(name, "it is \(value.kind) and must be a text")
+            return nil
+        }
+        guard !warnings.search.findsToken(in: text) else {
+            leaveOut(name, "it holds a token")
+            return nil
+        }
+        return text.isEmpty ? nil : text
+    }
+
+    /// A text that goes into a request header.
+    private mutating func word(_ field: KnownField) throws(ImportFault) -> String? {
+        guard let text = try text(field) else { return nil }
+        guard text.utf8.count <= 64, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            leaveOut(field.keys[0], "it is not one word")
+            return nil
+        }
+        return text
+    }
+
+    private mutating func issuer() throws(ImportFault) -> String? {
+        guard let text = try text(.issuer) else { return nil }
+        guard text.hasPrefix("https://") || text.hasPrefix("http://"), !text.contains(where: \.isWhitespace) else {
+            leaveOut("issuer", "it is not a web address")
+            return nil
+        }
+        return text
+    }
+
+    private mutating func scopes() throws(ImportFault) -> [String] {
+        try texts(.scopes).flatMap { $0.split { $0 == " " || $0 == "," }.map(String.init) }
+    }
+
+    private mutating func texts(_ field: KnownField) throws(ImportFault) -> [String] {
+        guard let (name, value) = take(field) else { return [] }
+        let values = if case .array(let values) = value { values } else { [value] }
+        var result: [String] = []
+        for value in values {
+            guard let text = try reader.text(value), !warnings.search.findsToken(in: text) else {
+                leaveOut(name, "it must be a text or a list of texts")
+                return []
+            }
+            if !text.isEmpty { result.append(text) }
+        }
+        return result
+    }
+
+    private mutating func date(_ field: KnownField) throws(ImportFault) -> Date? {
+        guard let (name, value) = take(field) else { return nil }
+        if let date = try reader.date(value) { return date }
+        leaveOut(name, "it is not a time in seconds since 1970 or in a form that is known")
+        return nil
+    }
+}
+
+// MARK: The profile
+
+extension AccountMapper {
+    private mutating func takeUsualFields() throws(ImportFault) {
+        profile.nickname = try text(.nickname)
+        profile.email = try text(.email)
+        profile.picture = try text(.picture)
+        profile.groups = try texts(.groups)
+        profile.signatureText = try text(.signatureText)
+        profile.phoneNumber = try text(.phoneNumber)
+        profile.qqNumber = try text(.qqNumber)
+        if let (name, value) = take(.points) {
+            profile.points = try reader.integer(value)
+            if profile.points == nil { leaveOut(name, "it is not a whole number") }
+        }
+        if let (name, value) = take(.emailVerified) {
+            profile.isEmailVerified = try reader.boolean(value)
+            if profile.isEmailVerified == nil { leaveOut(name, "it is neither true nor false") }
+        }
+        if let (name, value) = take(.registeredAt) {
+            profile.registeredAt = try reader.date(value)
+            if profile.registeredAt == nil { try keepRegistrationText(name, value) }
+        }
+    }
+
+    private mutating func keepRegistrationText(_ name: String, _ value: LegacyValue) throws(ImportFault) {
+        guard let text = try reader.text(value), !warnings.search.findsToken(in: text) else {
+            return leaveOut(name, "it is \(value.kind) and not a time")
+        }
+        if !text.isEmpty { profile["register_time_text"] = .string(text) }
+    }
+
+    /// Keeps the rest under its own names; what has been taken goes before.
+    private mutating func takeOtherFields() throws(ImportFault) {
+        for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
+            if profile[name] != nil {
+                leaveOut(name, "another key holds the same field")
+            } else if let kept = try profileValue(value, at: [name]) {
+                profile[name] = kept
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+/// A field that is more than a named value of the profile, and the keys that older apps and services have for it.
+enum KnownField: CaseIterable {
+    case accessToken, refreshToken, idToken
+    case tokenType, scopes, clientID, issuedAt, expiresAt, expiresIn
+    case id, issuer, username
+    case nickname, registeredAt, email, emailVerified, picture, groups, points, signatureText, phoneNumber, qqNumber
+
+    /// The keys, best first, ``folded(_:)``.
+    var keys: [String] {
+        switch self {
+        case .accessToken: ["accesstoken", "authtoken", "oauthtoken", "token"]
+        case .refreshToken: ["refreshtoken"]
+        case .idToken: ["idtoken"]
+        case .tokenType: ["tokentype"]
+        case .scopes: ["scope", "scopes"]
+        case .clientID: ["clientid"]
+        case .issuedAt: ["issuedat"]
+        case .expiresAt: ["expiresat", "tokenexpiresat", "expirationdate", "expiry"]
+        case .expiresIn: ["expiresin"]
+        case .id: ["sub", "userid", "id", "uid"]
+        case .issuer: ["iss", "issuer"]
+        case .username: ["username", "preferredusername", "login"]
+        case .nickname: ["nickname"]
+        case .registeredAt: ["registeredat", "registertime"]
+        case .email: ["email"]
+        case .emailVerified: ["emailverified"]
+        case .picture: ["picture", "avatarurl"]
+        case .groups: ["groups", "groupname"]
+        case .points: ["points"]
+        case .signatureText: ["signaturetext", "saytext"]
+        case .phoneNumber: ["phonenumber", "phone"]
+        case .qqNumber: ["qqnumber", "qq"]
+        }
+    }
+
+    /// A key without capitals, `_`, `-` and `.`, so that `access_token` and `accessToken` are one.
+    static func folded(_ key: String) -> String {
+        String(key.lowercased().filter { !"_-.".contains($0) })
+    }
+}

@@ -1,0 +1,98 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Reads the forms in which older apps kept a time.
+enum LegacyDate {
+    /// Seconds since 1970 of the years 1970 to 9999: what lies outside was not meant as seconds.
+    private static let seconds = 0.0..<253_402_300_800
+
+    /// Seconds since 1970, if they can be meant as such; `nil` for milliseconds.
+    static func unixDate(_ seconds: Double) -> Date? {
+        Self.seconds.contains(seconds) ? Date(timeIntervalSince1970: seconds) : nil
+    }
+
+    /// Whether a date is in the years 1 to 9999, and so can be written as ISO 8601.
+    static func isInCalendar(_ date: Date) -> Bool {
+        (-62_135_596_800.0..<253_402_300_800).contains(date.timeIntervalSince1970)
+    }
+
+    /// Seconds since 1970 in 9 to 12 digits, or a date in the calendar. Fewer digits may be `yyyyMMdd`, so they are not
+    /// taken for seconds.
+    static func date(_ text: String) -> Date? {
+        if text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) {
+            return (9...12).contains(text.utf8.count) ? Double(text).flatMap(unixDate) : nil
+        }
+        return calendarDate(text)
+    }
+
+    /// `yyyy-MM-dd`, with or without ` HH:mm:ss` or `THH:mm:ss`, a fraction, and `Z` or an offset such as `+08:00`; UTC
+    /// where no offset stands there.
+    static func calendarDate(_ text: String) -> Date? {
+        var rest = Array(text.utf8)[...]
+        guard let year = number(4, &rest), skip("-", &rest), let month = number(2, &rest), skip("-", &rest),
+            let day = number(2, &rest), year >= 1, (1...12).contains(month),
+            (1...dayCount(month, of: year)).contains(day)
+        else { return nil }
+        var seconds = Double(daysSince1970(year, month, day) * 86_400)
+        if rest.isEmpty { return Date(timeIntervalSince1970: seconds) }
+
+        guard skip(" ", &rest) || skip("T", &rest), let hour = number(2, &rest), skip(":", &rest),
+            let minute = number(2, &rest), skip(":", &rest), let second = number(2, &rest),
+            hour < 24, minute < 60, second < 60
+        else { return nil }
+        seconds += Double(hour * 3600 + minute * 60 + second)
+        if skip(".", &rest) {
+            guard let fraction = fraction(&rest) else { return nil }
+            seconds += fraction
+        }
+        guard let offset = offset(&rest), rest.isEmpty else { return nil }
+        return Date(timeIntervalSince1970: seconds - Double(offset))
+    }
+
+    private static func number(_ count: Int, _ rest: inout ArraySlice<UInt8>) -> Int? {
+        let digits = rest.prefix(count)
+        guard digits.count == count, digits.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
+        rest = rest.dropFirst(count)
+        return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    }
+
+    private static func skip(_ character: Unicode.Scalar, _ rest: inout ArraySlice<UInt8>) -> Bool {
+        guard rest.first == UInt8(ascii: character) else { return false }
+        rest = rest.dropFirst()
+        return true
+    }
+
+    private static func fraction(_ rest: inout ArraySlice<UInt8>) -> Double? {
+        let digits = rest.prefix { $0 >= 0x30 && $0 <= 0x39 }
+        guard (1...9).contains(digits.count) else { return nil }
+        rest = rest.dropFirst(digits.count)
+        return Double("0." + String(decoding: digits, as: UTF8.self))
+    }
+
+    /// Seconds east of Greenwich; 0 if nothing stands there.
+    private static func offset(_ rest: inout ArraySlice<UInt8>) -> Int? {
+        if rest.isEmpty || skip("Z", &rest) { return 0 }
+        let sign = skip("+", &rest) ? 1 : skip("-", &rest) ? -1 : 0
+        guard sign != 0, let hours = number(2, &rest) else { return nil }
+        _ = skip(":", &rest)
+        guard let minutes = number(2, &rest), hours < 24, minutes < 60 else { return nil }
+        return sign * (hours * 3600 + minutes * 60)
+    }
+
+    private static func dayCount(_ month: Int, of year: Int) -> Int {
+        let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        return [31, isLeapYear ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1]
+    }
+
+    /// Source: H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", days_from_civil.
+    private static func daysSince1970(_ year: Int, _ month: Int, _ day: Int) -> Int {
+        let shifted = month <= 2 ? year - 1 : year
+        let era = shifted / 400
+        let yearOfEra = shifted - era * 400
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+}
