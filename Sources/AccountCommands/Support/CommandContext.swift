@@ -1,6 +1,32 @@
-import AccountKit
+public import AccountKit
 import ArgumentParser
-import Logging
+public import Logging
+
+extension AccountApplication {
+    /// The app's folders: those below `<PREFIX>_HOME` if that is set, else where the platform has them.
+    ///
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if the variable is not an absolute path.
+    public static func container() throws(AccountError) -> AppContainer {
+        if let home = Environment.value(environmentPrefix + "_HOME") {
+            return try AppContainer(root: home, identifier: identifier)
+        }
+        return try AppContainer(identifier: identifier)
+    }
+
+    /// The store of the session that the commands use: that of `<PREFIX>_SESSION`, else the one that `switch` chose.
+    public static func store(logger: Logger? = nil) async throws -> AccountStore {
+        let container = try container()
+        let session = try await session(named: nil, Preferences(container: container))
+        return AccountStore(container: container, session: session, logger: logger)
+    }
+
+    fileprivate static func session(named name: String?, _ preferences: Preferences) async throws -> SessionName {
+        guard let name = name ?? Environment.value(environmentPrefix + "_SESSION") else {
+            return try await preferences.defaultSession()
+        }
+        return try SessionName(name)
+    }
+}
 
 /// What a command works with: the container, the session, the store, and the ways to the service.
 struct CommandContext<App: AccountApplication> {
@@ -19,17 +45,9 @@ struct CommandContext<App: AccountApplication> {
 
     init(_ options: CommonOptions) async throws {
         self.options = options
-        if let home = Environment.value(App.environmentPrefix + "_HOME") {
-            container = try AppContainer(root: home, identifier: App.identifier)
-        } else {
-            container = try AppContainer(identifier: App.identifier)
-        }
+        container = try App.container()
         preferences = Preferences(container: container)
-        if let name = options.session ?? Environment.value(App.environmentPrefix + "_SESSION") {
-            session = try SessionName(name)
-        } else {
-            session = try await preferences.defaultSession()
-        }
+        session = try await App.session(named: options.session, preferences)
         environmentToken = Environment.value(Self.tokenVariable).map { Secret($0) }
         if options.verbose {
             logger = Logger(label: "account") { StreamLogHandler.standardError(label: $0) }

@@ -27,10 +27,11 @@ extension ProfileValue: Codable {
             self = .string(value)
         } else if let value = try? container.decode(Bool.self) {
             self = .boolean(value)
-        } else if let value = try? container.decode(Date.self) {
-            self = .date(value)
         } else if let value = try? container.decode(Double.self) {
             self = Self.number(value, in: container)
+        } else if let value = try? container.decode(Date.self) {
+            // After the numbers, since JSON decoders take a number for a date.
+            self = .date(value)
         } else if let value = try? container.decode(Data.self) {
             self = .data(value)
         } else if let value = try? container.decode([ProfileValue].self) {

@@ -1,0 +1,131 @@
+import ArgumentParser
+import Hummingbird
+import HummingbirdTLS
+import Logging
+import NIOCore
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// The command: reads its arguments, starts the server, and says where it is.
+@main
+struct AuthServer: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "auth-server",
+        abstract: "An authorization server for demonstrations and tests.",
+        discussion: """
+            It prints one line when it accepts connections, "listening on http://127.0.0.1:PORT", and runs until it is \
+            interrupted. Users: alice (correct horse battery staple) and bob (hunter2 but longer). Client: \
+            account-cli, without a secret.
+
+            Requests to /control/ make it fail in the ways of real servers, which is why it only listens on the \
+            loopback interface. It is an example: never use it to protect anything.
+            """
+    )
+
+    @Option(help: "A name or address of the loopback interface.")
+    var host = "127.0.0.1"
+
+    @Option(help: "The port; 0 for any free one.")
+    var port = 0
+
+    @Option(help: ArgumentHelp("Keep sign-ins and tokens in this file over a restart.", valueName: "file"))
+    var state: String?
+
+    @Option(help: ArgumentHelp("How long access tokens are valid.", valueName: "seconds"))
+    var accessTokenLifetime = 3600
+
+    @Option(help: ArgumentHelp("How long a device must wait between two polls.", valueName: "seconds"))
+    var deviceInterval = 5
+
+    @Option(help: ArgumentHelp("Use TLS with this certificate.", valueName: "pem"))
+    var tlsCertificate: String?
+
+    @Option(help: ArgumentHelp("The private key of the certificate.", valueName: "pem"))
+    var tlsKey: String?
+
+    @Option(
+        name: .customLong("demo-user"),
+        help: ArgumentHelp("Another user; may be repeated. Not for real passwords.", valueName: "name:password")
+    )
+    var demoUsers: [DemoUser] = []
+
+    @Flag(help: "Do not write a line for each request to standard error.")
+    var quiet = false
+
+    func validate() throws {
+        guard LoopbackHost(host) != nil else {
+            throw ValidationError(
+                """
+                --host \(host) is not on the loopback interface. This server is an example that can be told to fail by \
+                whoever can connect to it; it listens on localhost, 127.0.0.1 or ::1 only.
+                """
+            )
+        }
+        guard (0...65_535).contains(port) else { throw ValidationError("--port is from 0 to 65535.") }
+        guard accessTokenLifetime >= 0 else { throw ValidationError("--access-token-lifetime is not negative.") }
+        guard deviceInterval >= 0 else { throw ValidationError("--device-interval is not negative.") }
+        guard (tlsCertificate == nil) == (tlsKey == nil) else {
+            throw ValidationError("--tls-certificate and --tls-key go together.")
+        }
+    }
+
+    func run() async throws {
+        guard let host = LoopbackHost(host) else { return }
+        var settings = ServerSettings()
+        settings.accessTokenLifetime = accessTokenLifetime
+        settings.deviceInterval = deviceInterval
+        settings.users = UserDirectory(demoUsers: demoUsers)
+        var tls: TLSConfiguration?
+        if let tlsCertificate, let tlsKey {
+            tls = try TLSIdentity.configuration(certificatePath: tlsCertificate, keyPath: tlsKey)
+            settings.usesTLS = true
+        }
+
+        let scheme = settings.usesTLS ? "https" : "http"
+        let server = try AuthorizationServer(
+            settings: settings,
+            clock: ServerClock(),
+            file: state.map { StateFile(path: $0) }
+        )
+        let application = AuthServerApplication(
+            server: server,
+            address: .hostname(host.address, port: port),
+            tls: tls,
+            requestLogger: Self.logger(quiet ? .error : .info),
+            logger: Self.logger(.error),
+            onRunning: { port in
+                print("listening on \(scheme)://\(host.urlText):\(port)")
+                fflush(nil)
+            }
+        )
+        do {
+            try await application.build().runService()
+        } catch let error as IOError {
+            let reason = String(cString: strerror(error.errnoCode))
+            throw Failure(description: "cannot listen on \(host.urlText):\(port): \(reason)")
+        }
+    }
+
+    /// Why the server could not start.
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private static func logger(_ level: Logger.Level) -> Logger {
+        var logger = Logger(label: "auth-server") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = level
+        return logger
+    }
+}
+
+extension DemoUser: ExpressibleByArgument {
+    init?(argument: String) {
+        self.init(argument)
+    }
+}

@@ -1,0 +1,87 @@
+import HTTPTypes
+
+/// Something that is to go wrong with the requests for a path.
+///
+/// - With `status` or `body`, the reply consists of these and of `headers`; `status` is 200 by default and
+///   `Content-Type` is `application/json`.
+/// - With neither, the real handler replies and `headers` are added to what it says.
+/// - `delayMilliseconds` holds the reply back.
+/// - `disconnect` breaks the connection instead of (or in the middle of) replying.
+/// - `afterHandler` has the real handler run first, whatever the client then hears: a token has been rotated and the
+///   client does not know.
+struct Fault: Equatable, Sendable {
+    /// In which way the connection breaks.
+    enum Disconnect: String, Decodable, CaseIterable {
+        /// It is closed without a reply.
+        case before
+        /// A reply announces more bytes than follow.
+        case truncated
+        /// Bytes follow that are not HTTP.
+        case garbled
+    }
+
+    /// The path it applies to, or `*` for all but the control endpoints.
+    var path: String
+    var status: Int?
+    var headers: [String: String] = [:]
+    var body: String?
+    var delayMilliseconds = 0
+    var disconnect: Disconnect?
+    var afterHandler = false
+    /// For how many more requests; `nil` for all.
+    var times: Int?
+
+    func matches(_ path: String) -> Bool {
+        self.path == "*" || self.path == path
+    }
+
+    /// Whether the fault has a reply of its own.
+    var replacesReply: Bool { status != nil || body != nil }
+}
+
+extension Fault: Decodable {
+    private enum CodingKeys: String, CodingKey, CaseIterable {
+        case path
+        case status
+        case headers
+        case body
+        case delayMilliseconds
+        case disconnect
+        case afterHandler
+        case times
+    }
+
+    /// Refuses everything that could not be acted on; a fault that is silently ignored would make a test pass that
+    /// tests nothing.
+    init(from decoder: any Decoder) throws {
+        try decoder.refuseKeys(otherThan: CodingKeys.allCases.map(\.rawValue))
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        func decode<Value: Decodable>(
+            _ key: CodingKeys,
+            _ rule: String,
+            where isValid: (Value) -> Bool
+        ) throws -> Value? {
+            guard let value = try container.decodeIfPresent(Value.self, forKey: key) else { return nil }
+            guard isValid(value) else {
+                throw DecodingError.dataCorruptedError(forKey: key, in: container, debugDescription: rule)
+            }
+            return value
+        }
+
+        path = try container.decode(String.self, forKey: .path)
+        guard path == "*" || path.hasPrefix("/"), !path.isControlPath else {
+            let rule = "path is * or begins with /, but not with /control/"
+            throw DecodingError.dataCorruptedError(forKey: .path, in: container, debugDescription: rule)
+        }
+        status = try decode(.status, "status is from 200 to 599") { (200..<600).contains($0) }
+        headers =
+            try decode(.headers, "headers has a name or value that HTTP does not allow") {
+                $0.allSatisfy { HTTPField.Name($0.key) != nil && HTTPField.isValidValue($0.value) }
+            } ?? [:]
+        body = try container.decodeIfPresent(String.self, forKey: .body)
+        delayMilliseconds = try decode(.delayMilliseconds, "delayMilliseconds is not negative") { $0 >= 0 } ?? 0
+        disconnect = try container.decodeIfPresent(Disconnect.self, forKey: .disconnect)
+        afterHandler = try container.decodeIfPresent(Bool.self, forKey: .afterHandler) ?? false
+        times = try decode(.times, "times is not negative") { $0 >= 0 }
+    }
+}

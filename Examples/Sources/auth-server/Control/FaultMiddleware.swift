@@ -1,0 +1,91 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// Lets the faults happen.
+struct FaultMiddleware: RouterMiddleware {
+    typealias Context = ServerContext
+
+    let server: AuthorizationServer
+    let sleep: @Sendable (Duration) async throws -> Void
+
+    func handle(
+        _ request: Request,
+        context: ServerContext,
+        next: (Request, ServerContext) async throws -> Response
+    ) async throws -> Response {
+        let path = request.uri.path
+        guard !path.isControlPath, let fault = await server.updateControls({ $0.faults.take(for: path) }) else {
+            return try await next(request, context)
+        }
+        var reply: Response?
+        if fault.afterHandler {
+            reply = try await realReply(to: request, context: context, next: next)
+        }
+        if fault.delayMilliseconds > 0 {
+            try await wait(.milliseconds(fault.delayMilliseconds), on: context.channel)
+        }
+        switch fault.disconnect {
+        case .before:
+            await context.channel.hangUp()
+            throw DroppedReply()
+        case .garbled:
+            try await context.channel.sendGarbage()
+            await context.channel.hangUp()
+            throw DroppedReply()
+        case .truncated:
+            return fault.apply(to: reply ?? Response(status: .ok)).truncated(on: context.channel)
+        case nil:
+            if reply == nil, !fault.replacesReply {
+                reply = try await realReply(to: request, context: context, next: next)
+            }
+            return fault.apply(to: reply ?? Response(status: .ok))
+        }
+    }
+
+    /// What the client would have heard; an error reply is a reply too.
+    private func realReply(
+        to request: Request,
+        context: ServerContext,
+        next: (Request, ServerContext) async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await next(request, context)
+        } catch let error as any HTTPResponseError {
+            return try error.response(from: request, context: context)
+        }
+    }
+
+    /// Waits, or hangs up when the server shuts down meanwhile.
+    private func wait(_ duration: Duration, on channel: any Channel) async throws {
+        do {
+            try await sleep(duration)
+        } catch is CancellationError {
+            await channel.hangUp()
+            throw DroppedReply()
+        }
+    }
+}
+
+/// There will be no reply: the connection has been closed.
+struct DroppedReply: Error {}
+
+extension Fault {
+    /// The reply with the fault's own parts in it, or in place of it.
+    func apply(to reply: Response) -> Response {
+        var result = reply
+        if replacesReply {
+            result = Response(
+                status: HTTPResponse.Status(code: status ?? 200),
+                headers: [.contentType: "application/json"],
+                body: ResponseBody(byteBuffer: ByteBuffer(string: body ?? ""))
+            )
+        }
+        for (name, value) in headers {
+            if let name = HTTPField.Name(name) {
+                result.headers[name] = value
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,180 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Everything the server knows, and what may be done with it.
+///
+/// One actor holds all state; the rules are in the value types it is made of. A change is in the state file before
+/// anyone hears of it: a reply never promises a token that a restart would forget.
+actor AuthorizationServer {
+    nonisolated let settings: ServerSettings
+    nonisolated let clock: ServerClock
+    private let file: StateFile?
+    private var state: ServerState
+    private var controls = Controls()
+    private var log = RequestLog()
+
+    /// - Parameter file: where the state is kept between two runs; without one it ends with the process.
+    /// - Throws: `StateFile.Failure` when there is a state file that cannot be used.
+    init(settings: ServerSettings, clock: ServerClock, file: StateFile? = nil) throws {
+        self.settings = settings
+        self.clock = clock
+        self.file = file
+        state = try file?.load() ?? ServerState()
+    }
+
+    private func update<Outcome>(_ change: (inout ServerState) -> Outcome) throws -> Outcome {
+        var next = state
+        let outcome = change(&next)
+        if next != state {
+            try file?.save(next)
+            state = next
+        }
+        return outcome
+    }
+}
+
+// MARK: - OAuth 2.0
+
+extension AuthorizationServer {
+    /// Signs a user in with a password.
+    ///
+    /// Source: RFC 6749, section 4.3. RFC 9700 advises against this grant; an example without a browser still uses it.
+    func signIn(username: String, password: String, scope: Scope) throws -> TokenSet {
+        guard let user = settings.users.user(named: username, password: password) else {
+            throw OAuthError(.invalidGrant, "wrong username or password")
+        }
+        return try open(for: user.username, scope: scope)
+    }
+
+    /// Exchanges a refresh token for new tokens.
+    ///
+    /// - Parameter scope: a part of the scope that was granted, or `nil` for all of it.
+    func refresh(_ token: String, scope: Scope?) throws -> TokenSet {
+        let (lifetime, now) = (settings.accessTokenLifetime, clock.now)
+        switch try update({ $0.grants.refresh(token, scope: scope, lifetime: lifetime, now: now) }) {
+        case .issued(let tokens):
+            log.countRotation()
+            return tokens
+        case .reused:
+            log.countReuseAlarm()
+            throw OAuthError(.invalidGrant, "refresh token was used before; all tokens of this sign-in are revoked")
+        case .rejected:
+            throw OAuthError(.invalidGrant, "refresh token is unknown or revoked")
+        case .scopeTooWide:
+            throw OAuthError(.invalidScope, "scope exceeds what was granted")
+        }
+    }
+
+    /// Ends the grant of an access or refresh token; an unknown token is fine.
+    func revoke(_ token: String) throws {
+        try update { $0.grants.end(byToken: token, kind: .oauth) }
+    }
+
+    /// What the user info endpoint says to the holder of an access token.
+    func claims(forAccessToken token: String) throws -> JSONObject {
+        switch state.grants.holder(of: token, kind: .oauth, now: clock.now) {
+        case .expired:
+            throw BearerChallenge(.invalidToken, "access token expired")
+        case .unknown:
+            throw BearerChallenge(.invalidToken, "access token is unknown or revoked")
+        case .user(let username, let scope):
+            guard let user = settings.users[username] else {
+                throw BearerChallenge(.invalidToken, "user no longer exists")
+            }
+            guard scope.contains("openid") else { throw BearerChallenge(.insufficientScope, "scope openid is needed") }
+            return user.claims(for: scope)
+        }
+    }
+
+    private func open(for username: String, scope: Scope) throws -> TokenSet {
+        let (lifetime, now) = (settings.accessTokenLifetime, clock.now)
+        return try update { $0.grants.open(for: username, scope: scope, lifetime: lifetime, now: now) }
+    }
+}
+
+// MARK: - Devices
+
+extension AuthorizationServer {
+    /// Begins a sign-in that the user agrees to on another device.
+    func beginDeviceAuthorization(scope: Scope) throws -> (deviceCode: String, userCode: String) {
+        let (lifetime, interval) = (settings.deviceCodeLifetime, settings.deviceInterval)
+        let now = clock.now
+        return try update { $0.devices.begin(scope: scope, lifetime: lifetime, interval: interval, now: now) }
+    }
+
+    /// Records what a user decided on the approval page.
+    ///
+    /// - Returns: whether the password was right and a device was waiting for the code.
+    func decide(userCode: String, username: String, password: String, approves: Bool) throws -> Bool {
+        guard let user = settings.users.user(named: username, password: password) else { return false }
+        let decision = approves ? DeviceAuthorization.Decision.approved(username: user.username) : .denied
+        let now = clock.now
+        return try update { $0.devices.decide(decision, userCode: userCode, now: now) }
+    }
+
+    /// Answers a device that asks for its tokens.
+    func redeem(deviceCode: String) throws -> TokenSet {
+        let now = clock.now
+        switch try update({ $0.devices.poll(deviceCode, now: now) }) {
+        case .pending: throw OAuthError(.authorizationPending, "the user has not decided yet")
+        case .slowDown: throw OAuthError(.slowDown, "wait five seconds longer between two polls")
+        case .expired: throw OAuthError(.expiredToken, "device code expired")
+        case .denied: throw OAuthError(.accessDenied, "the user refused")
+        case .unknown: throw OAuthError(.invalidGrant, "device code is unknown or used")
+        case .approved(let username, let scope): return try open(for: username, scope: scope)
+        }
+    }
+}
+
+// MARK: - The app's own backend
+
+extension AuthorizationServer {
+    /// Opens a session, or returns `nil` when the name or password is wrong.
+    func openAppSession(username: String, password: String) throws -> (user: User, token: String)? {
+        guard let user = settings.users.user(named: username, password: password) else { return nil }
+        return (user, try update { $0.grants.openAppSession(for: user.username) })
+    }
+
+    /// The user of a session, or `nil` when there is no such session any more.
+    func user(ofAppSession token: String) -> User? {
+        guard case .user(let username, _) = state.grants.holder(of: token, kind: .app, now: clock.now) else {
+            return nil
+        }
+        return settings.users[username]
+    }
+
+    func closeAppSession(_ token: String) throws {
+        try update { $0.grants.end(byToken: token, kind: .app) }
+    }
+}
+
+// MARK: - Control
+
+extension AuthorizationServer {
+    /// Lets every access token expire; see `GrantLedger`.
+    func expireAccessTokens() throws -> Int {
+        let now = clock.now
+        return try update { $0.grants.expireAccessTokens(now: now) }
+    }
+
+    /// Ends all grants of one user, or of everyone.
+    func endGrants(of username: String?) throws -> Int {
+        try update { $0.grants.endAll(of: username) }
+    }
+
+    func updateControls<Outcome>(_ change: @Sendable (inout Controls) -> Outcome) -> Outcome {
+        change(&controls)
+    }
+
+    /// A reply as it is to be sent, after the alterations that are in force for it.
+    func altered(_ reply: JSONObject, of kind: Controls.AlterableReply) -> JSONObject {
+        controls.alterations[kind]?.applied(to: reply) ?? reply
+    }
+
+    func updateLog<Outcome>(_ change: @Sendable (inout RequestLog) -> Outcome) -> Outcome {
+        change(&log)
+    }
+}

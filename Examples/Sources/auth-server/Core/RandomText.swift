@@ -1,0 +1,27 @@
+/// Unguessable text for tokens and codes.
+///
+/// `SystemRandomNumberGenerator` takes its bytes from the operating system's cryptographic generator on the
+/// platforms this example runs on.
+enum RandomText {
+    /// A bearer token of 32 random bytes in base64url, which is a subset of `b64token`.
+    ///
+    /// Source: RFC 6750, section 2.1; RFC 4648, section 5.
+    ///
+    /// - Parameter prefix: says what kind of token it is, so that a leaked one can be recognised by a scanner.
+    static func token(prefix: String) -> String {
+        prefix + characters(43, from: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+    }
+
+    /// A code to be typed by a person, for example `WDJB-MJHT`: consonants only, so that no word comes out.
+    ///
+    /// Source: RFC 8628, section 6.1.
+    static func userCode() -> String {
+        let alphabet = "BCDFGHJKLMNPQRSTVWXZ"
+        return characters(4, from: alphabet) + "-" + characters(4, from: alphabet)
+    }
+
+    private static func characters(_ count: Int, from alphabet: String) -> String {
+        let alphabet = Array(alphabet)
+        return String((0..<count).map { _ in alphabet[Int.random(in: alphabet.indices)] })
+    }
+}

@@ -1,0 +1,14 @@
+/// How the example server behaves for as long as it runs.
+struct ServerSettings: Sendable {
+    /// The one client of the OAuth endpoints: a public client, which has no secret (RFC 6749, section 2.1).
+    var clientID = "account-cli"
+    /// How long an access token is accepted, in seconds.
+    var accessTokenLifetime = 3600
+    /// How long a device code is accepted, in seconds.
+    var deviceCodeLifetime = 600
+    /// How long a device must wait between two polls, in seconds.
+    var deviceInterval = 5
+    var users = UserDirectory()
+    /// Whether clients connect over TLS, which decides the scheme of the issuer.
+    var usesTLS = false
+}

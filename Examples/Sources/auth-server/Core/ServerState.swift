@@ -1,0 +1,12 @@
+/// What must survive a restart: every grant, every token, every device that waits.
+///
+/// Faults, altered replies, the clock's offset and the request log are not part of it: a restarted server is well
+/// again.
+struct ServerState: Codable, Equatable, Sendable {
+    /// The version of the format; a file of another version is refused, not guessed at.
+    static let currentVersion = 1
+
+    var version = currentVersion
+    var grants = GrantLedger()
+    var devices = DeviceLedger()
+}

@@ -1,0 +1,60 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// One sign-in: the family of all tokens that came from it, which live and end together.
+struct Grant: Codable, Equatable, Sendable {
+    /// Which of the two APIs the sign-in was for; a token of one is unknown to the other.
+    enum Kind: String, Codable {
+        case oauth
+        case app
+    }
+
+    let kind: Kind
+    let username: String
+    let scope: Scope
+    /// Whether the grant was revoked, by its user, by the operator, or because a spent refresh token came back.
+    var isEnded = false
+}
+
+/// An access token as the server remembers it.
+struct AccessToken: Codable, Equatable, Sendable {
+    let grantID: String
+    let scope: Scope
+    /// When it stops to be accepted; a session of the app's own backend has no such time.
+    var expiresAt: Date?
+}
+
+/// A refresh token as the server remembers it.
+struct RefreshToken: Codable, Equatable, Sendable {
+    let grantID: String
+    /// Whether it has been exchanged for a newer one. Presented again, it gives away that there are two holders.
+    var isSpent = false
+}
+
+/// What a client is given when it has signed in or refreshed.
+struct TokenSet: Equatable, Sendable {
+    let accessToken: String
+    let refreshToken: String
+    /// How long the access token will be accepted, in seconds.
+    let lifetime: Int
+    let scope: Scope
+}
+
+extension TokenSet {
+    /// The token reply.
+    ///
+    /// Source: RFC 6749, section 5.1. There is no `id_token`, also not for scope `openid`: a client that wants to know
+    /// who signed in asks the user info endpoint.
+    var reply: JSONObject {
+        [
+            "access_token": .string(accessToken),
+            "token_type": "Bearer",
+            "expires_in": .integer(lifetime),
+            "refresh_token": .string(refreshToken),
+            "scope": .string(scope.text),
+        ]
+    }
+}

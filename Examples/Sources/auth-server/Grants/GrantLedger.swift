@@ -1,0 +1,130 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Every sign-in and every token, and the rules by which they come and go.
+///
+/// A value without side effects: the caller says what time it is and keeps the result.
+struct GrantLedger: Codable, Equatable, Sendable {
+    private var grants: [String: Grant] = [:]
+    private var accessTokens: [String: AccessToken] = [:]
+    private var refreshTokens: [String: RefreshToken] = [:]
+
+    /// Opens a grant for the OAuth endpoints and issues its first tokens.
+    mutating func open(for username: String, scope: Scope, lifetime: Int, now: Date) -> TokenSet {
+        let id = RandomText.token(prefix: "grant_")
+        grants[id] = Grant(kind: .oauth, username: username, scope: scope)
+        return issue(for: id, scope: scope, lifetime: lifetime, now: now)
+    }
+
+    /// Opens a session of the app's own backend; it has one token, and no end of its own.
+    mutating func openAppSession(for username: String) -> String {
+        let id = RandomText.token(prefix: "grant_")
+        let token = RandomText.token(prefix: "app_")
+        grants[id] = Grant(kind: .app, username: username, scope: .all)
+        accessTokens[token] = AccessToken(grantID: id, scope: .all, expiresAt: nil)
+        return token
+    }
+
+    private mutating func issue(for grantID: String, scope: Scope, lifetime: Int, now: Date) -> TokenSet {
+        let tokens = TokenSet(
+            accessToken: RandomText.token(prefix: "at_"),
+            refreshToken: RandomText.token(prefix: "rt_"),
+            lifetime: lifetime,
+            scope: scope
+        )
+        let expiresAt = now.addingTimeInterval(TimeInterval(lifetime))
+        accessTokens[tokens.accessToken] = AccessToken(grantID: grantID, scope: scope, expiresAt: expiresAt)
+        refreshTokens[tokens.refreshToken] = RefreshToken(grantID: grantID)
+        return tokens
+    }
+}
+
+// MARK: - Refreshing
+
+extension GrantLedger {
+    /// What became of a refresh token that was presented.
+    enum Refresh: Equatable, Sendable {
+        case issued(TokenSet)
+        /// It was spent before: its whole family has just been ended.
+        case reused
+        /// It is not known, or its grant has ended.
+        case rejected
+        /// The scope that was asked for is more than the user agreed to; the token has not been spent.
+        case scopeTooWide
+    }
+
+    /// Exchanges a refresh token for new tokens; it cannot be used again.
+    ///
+    /// Source: RFC 6749, section 6; RFC 9700, section 4.14.2 (rotation, and ending the family on reuse). Access tokens
+    /// issued earlier stay valid for the rest of their time.
+    mutating func refresh(_ token: String, scope: Scope?, lifetime: Int, now: Date) -> Refresh {
+        guard let held = refreshTokens[token], let grant = grants[held.grantID], !grant.isEnded else {
+            return .rejected
+        }
+        guard !held.isSpent else {
+            grants[held.grantID]?.isEnded = true
+            return .reused
+        }
+        guard scope?.isSubset(of: grant.scope) ?? true else { return .scopeTooWide }
+        refreshTokens[token]?.isSpent = true
+        return .issued(issue(for: held.grantID, scope: scope ?? grant.scope, lifetime: lifetime, now: now))
+    }
+}
+
+// MARK: - Using
+
+extension GrantLedger {
+    /// Whom an access token stands for.
+    enum Holder: Equatable, Sendable {
+        case user(String, scope: Scope)
+        case expired
+        /// Never issued, issued for the other API, or its grant has ended.
+        case unknown
+    }
+
+    func holder(of token: String, kind: Grant.Kind, now: Date) -> Holder {
+        guard let held = accessTokens[token], let grant = grants[held.grantID] else { return .unknown }
+        guard grant.kind == kind, !grant.isEnded else { return .unknown }
+        if let expiresAt = held.expiresAt, expiresAt <= now { return .expired }
+        return .user(grant.username, scope: held.scope)
+    }
+}
+
+// MARK: - Ending
+
+extension GrantLedger {
+    /// Ends the grant that an access or refresh token belongs to.
+    ///
+    /// Source: RFC 7009, section 2.1. A token that is not known is *not* an error.
+    mutating func end(byToken token: String, kind: Grant.Kind) {
+        guard let id = accessTokens[token]?.grantID ?? refreshTokens[token]?.grantID, grants[id]?.kind == kind else {
+            return
+        }
+        grants[id]?.isEnded = true
+    }
+
+    /// Ends all grants of one user, or of everyone, in both APIs.
+    ///
+    /// - Returns: how many were still open.
+    mutating func endAll(of username: String?) -> Int {
+        let open = grants.filter { !$0.value.isEnded && (username == nil || $0.value.username == username) }
+        for id in open.keys {
+            grants[id]?.isEnded = true
+        }
+        return open.count
+    }
+
+    /// Lets every access token expire that has an end; sessions of the app's own backend have none.
+    ///
+    /// - Returns: how many were still valid.
+    mutating func expireAccessTokens(now: Date) -> Int {
+        let valid = accessTokens.filter { ($0.value.expiresAt ?? .distantPast) > now }
+        for token in valid.keys {
+            accessTokens[token]?.expiresAt = .distantPast
+        }
+        return valid.count
+    }
+}

@@ -1,0 +1,50 @@
+import HTTPTypes
+import Hummingbird
+
+/// `POST /oauth/token` and `POST /oauth/revoke`.
+struct TokenRoutes: Sendable {
+    /// The ways to get a token that this server knows.
+    enum GrantType: String, CaseIterable {
+        case password
+        case refreshToken = "refresh_token"
+        case deviceCode = "urn:ietf:params:oauth:grant-type:device_code"
+    }
+
+    let server: AuthorizationServer
+
+    func add(to router: Router<ServerContext>) {
+        router.post("oauth/token", use: token)
+        router.post("oauth/revoke", use: revoke)
+    }
+
+    /// Source: RFC 6749, sections 4.3, 5 and 6; RFC 8628, section 3.4.
+    @Sendable
+    private func token(_ request: Request, context: ServerContext) async throws -> Response {
+        let form = try await OAuthForm(request, context: context, clientID: server.settings.clientID)
+        guard let grantType = GrantType(rawValue: try form.required("grant_type")) else {
+            throw OAuthError(.unsupportedGrantType, "unknown grant_type")
+        }
+        let tokens: TokenSet
+        switch grantType {
+        case .password:
+            tokens = try await server.signIn(
+                username: form.required("username"),
+                password: form.required("password"),
+                scope: form.scope() ?? .all
+            )
+        case .refreshToken:
+            tokens = try await server.refresh(form.required("refresh_token"), scope: form.scope())
+        case .deviceCode:
+            tokens = try await server.redeem(deviceCode: form.required("device_code"))
+        }
+        return try .json(await server.altered(tokens.reply, of: .token), headers: .neverStored)
+    }
+
+    /// Source: RFC 7009. `token_type_hint` is only a hint and not needed here.
+    @Sendable
+    private func revoke(_ request: Request, context: ServerContext) async throws -> Response {
+        let form = try await OAuthForm(request, context: context, clientID: server.settings.clientID)
+        try await server.revoke(form.required("token"))
+        return Response(status: .ok, headers: .neverStored)
+    }
+}

@@ -1,0 +1,75 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+
+/// Records every request and its outcome: a line for the person at the terminal, an entry for `GET /control/log`.
+///
+/// Method, path, grant type and status are all that is recorded. Queries, fields and bodies contain codes, tokens and
+/// passwords and are left out. Requests to `/control/` are not the client's and make no entry.
+struct RequestLogMiddleware: RouterMiddleware {
+    typealias Context = ServerContext
+
+    let server: AuthorizationServer
+    let logger: Logger
+
+    func handle(
+        _ request: Request,
+        context: ServerContext,
+        next: (Request, ServerContext) async throws -> Response
+    ) async throws -> Response {
+        // Read here for faults too: a connection that is closed with unread data is reset instead of ended.
+        var request = request
+        let body = try await request.collectBody(upTo: context.maxUploadSize)
+        let (method, path) = (request.method.rawValue, request.uri.path)
+        let grantType = path == "/oauth/token" ? Self.grantType(in: body) : nil
+
+        var number: Int?
+        if !path.isControlPath {
+            number = await server.updateLog { $0.add(method: method, path: path, grantType: grantType) }
+        }
+        let line = [method, path, grantType].compactMap { $0 }.joined(separator: " ")
+        do {
+            let response = try await reply(to: request, context: context, next: next)
+            let status = response.status.code
+            if let number {
+                await server.updateLog { $0.setStatus(status, ofRequest: number) }
+            }
+            logger.info("\(line) \(status)")
+            return response
+        } catch let error as DroppedReply {
+            logger.info("\(line) dropped")
+            throw error
+        }
+    }
+
+    private func reply(
+        to request: Request,
+        context: ServerContext,
+        next: (Request, ServerContext) async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await next(request, context)
+        } catch let error as DroppedReply {
+            throw error
+        } catch let error as any HTTPResponseError {
+            return try error.response(from: request, context: context)
+        } catch {
+            logger.error("\(error)")
+            let reply: JSONObject = ["error": "server_error", "error_description": "see the server's log"]
+            return try .json(reply, status: .internalServerError)
+        }
+    }
+
+    /// The grant type of a token request, if it is one this server knows; what else a client may send is not recorded.
+    private static func grantType(in body: ByteBuffer) -> String? {
+        // What is wrong with a form that cannot be read, the client hears from the endpoint.
+        let form = try? URLEncodedFormDecoder().decode([String: String].self, from: String(buffer: body))
+        return form?["grant_type"].map { TokenRoutes.GrantType(rawValue: $0)?.rawValue ?? "other" }
+    }
+}
+
+extension String {
+    /// Whether the path belongs to the control endpoints, which no fault applies to.
+    var isControlPath: Bool { hasPrefix("/control/") }
+}

@@ -1,0 +1,60 @@
+import AccountCommands
+import AccountKit
+import ArgumentParser
+import AsyncHTTPClient
+import Foundation
+import Logging
+import NIOCore
+import NIOHTTP1
+
+/// A tool with a login of its own: `notes account login | logout | whoami …`, and a command that greets the user.
+@main struct Notes: AsyncParsableCommand, AccountApplication {
+    static let identifier = "com.example.notes"
+    static let configuration = CommandConfiguration(commandName: "notes", subcommands: [AccountCommand<Notes>.self])
+    static func authority(for: AccountService, timeout: Duration, logger: Logger?) -> any AccountAuthority { JSONAPI() }
+
+    func run() async throws {
+        switch try await Notes.store().checkSession(with: JSONAPI()) {
+        case .verified(let user): print("Hello \(user.displayName), you have \(user.profile.points ?? 0) points.")
+        case .unverified(let user, let why): print("Hello \(user.displayName). (\(why))")
+        case .signedOut, .unreadable: print("Hello stranger. Sign in with `notes account login`.")
+        }
+    }
+}
+
+/// The service's own API: JSON in, JSON out, and a `code` in the reply that says what went wrong.
+struct JSONAPI: PasswordAuthority {
+    func signIn(username: String, password: Secret) async throws -> Account {
+        var user = try await post("/login", ["username": username, "password": password.reveal()])
+        guard case .integer(let id)? = user["id"], case .string(let token)? = user["token"] else {
+            throw AuthoritySignal.unclear("a login without id or token")
+        }
+        user["token"] = nil  // The profile is no place for it.
+        let credentials = Credentials(accessToken: Secret(token), issuedAt: .now)
+        return Account(id: id, username: username, credentials: credentials, profile: user, verifiedAt: .now)
+    }
+
+    func verify(_ account: Account) async throws -> Identity {
+        let user = try await post("/userinfo", token: account.credentials.accessToken)
+        guard case .integer(let id)? = user["id"] else { throw AuthoritySignal.unclear("a user without id") }
+        return Identity(id: id, profile: user)
+    }
+
+    /// Sends a request, and says what the answer looked like. What that means for the account is AccountKit's to rule.
+    func post(_ path: String, _ body: [String: String] = [:], token: Secret? = nil) async throws -> UserProfile {
+        let server = ProcessInfo.processInfo.environment["NOTES_SERVER"] ?? "http://127.0.0.1:8080"
+        var request = HTTPClientRequest(url: server + path)
+        request.method = .POST
+        request.headers = token.map { ["Authorization": "Bearer \($0.reveal())"] } ?? [:]
+        request.body = .bytes(try JSONEncoder().encode(body))
+        let response = try? await HTTPClient.shared.execute(request, timeout: .seconds(5))
+        guard let body = try? await response?.body.collect(upTo: 1 << 20) else { throw AuthoritySignal.noReply(.reset) }
+        let reply = try? JSONDecoder().decode([String: ProfileValue].self, from: Data(body.readableBytesView))
+        switch (reply?["code"], reply?["data"]) {
+        case (nil, .dictionary(let user)?): return UserProfile(user)
+        case (.string("wrong_password")?, _): throw AuthoritySignal.signInRefused("wrong password")
+        case (.string("session_revoked")?, _): throw AuthoritySignal.rejected("session_revoked")
+        default: throw AuthoritySignal.unclear("status \(response?.status.code ?? 0)")
+        }
+    }
+}

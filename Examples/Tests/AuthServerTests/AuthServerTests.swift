@@ -1,0 +1,106 @@
+import ArgumentParser
+import Subprocess
+import Testing
+
+@testable import auth_server
+
+@Suite("The command", .timeLimit(.minutes(2)))
+struct AuthServerTests {
+    @Test(
+        "It listens on the loopback interface only",
+        arguments: ["0.0.0.0", "::", "192.168.1.7", "example.org"]
+    )
+    func refusesOtherHosts(host: String) throws {
+        let error = try #require(throws: (any Error).self) { try AuthServer.parse(["--host", host]) }
+        #expect(AuthServer.message(for: error).contains("is not on the loopback interface"))
+        #expect(AuthServer.exitCode(for: error) == .validationFailure)
+    }
+
+    @Test(
+        "It refuses options that make no sense",
+        arguments: [
+            ["--port", "70000"], ["--access-token-lifetime", "-1"], ["--device-interval", "-1"],
+            ["--tls-key", "key.pem"], ["--tls-certificate", "certificate.pem"], ["--demo-user", "carol"],
+        ]
+    )
+    func refusesNonsense(arguments: [String]) {
+        #expect(throws: (any Error).self) { try AuthServer.parse(arguments) }
+    }
+
+    @Test("It prints one line, keeps its state over a restart on the same port, and ends cleanly when asked to")
+    func runs() async throws {
+        try await withTemporaryDirectory { directory in
+            let state = directory + "/state.json"
+            var refreshToken = ""
+            let first = try await BuiltServer.run(["--state", state]) { port in
+                let reply = try await RawConnection.token(
+                    port: port,
+                    "grant_type=password&username=bob&password=hunter2+but+longer"
+                )
+                refreshToken = try #require(reply.firstMatch(of: /"refresh_token":"([^"]+)"/)).output.1.description
+            }
+            #expect(first.lines == ["listening on http://127.0.0.1:\(first.port)"])
+            #expect(first.endedCleanly)
+            #expect(first.log.contains("POST /oauth/token password 200"))
+            #expect(!first.log.contains("hunter2"))
+
+            let arguments = ["--state", state, "--port", String(first.port), "--quiet"]
+            let second = try await BuiltServer.run(arguments) { port in
+                let reply = try await RawConnection.token(
+                    port: port,
+                    "grant_type=refresh_token&refresh_token=\(refreshToken)"
+                )
+                #expect(reply.hasPrefix("HTTP/1.1 200 OK\r\n"))
+            }
+            #expect(second.port == first.port)
+            #expect(second.lines == first.lines)
+            #expect(second.endedCleanly)
+            #expect(second.log.isEmpty)
+        }
+    }
+
+    @Test("It does not wait for a delayed reply when it is asked to end")
+    func endsDuringDelay() async throws {
+        var waiting: Task<String, any Error>?
+        let run = try await BuiltServer.run([]) { port in
+            let faults = #"{"faults":[{"path":"/device","delayMilliseconds":600000}]}"#
+            let reply = try await RawConnection.post(port: port, "/control/faults", faults)
+            #expect(reply.hasSuffix(#"{"faults":1}"#))
+            waiting = Task { try await RawConnection.get(port: port, "/device") }
+            // The request is in the log as soon as it waits.
+            while try await !RawConnection.get(port: port, "/control/log").contains("/device") {}
+        }
+        #expect(run.endedCleanly)
+        #expect(try await waiting?.value == "")
+    }
+
+    @Test("It says so when the port is taken, and does not start")
+    func refusesTakenPorts() async throws {
+        let run = try await BuiltServer.run(["--quiet"]) { port in
+            let result = try await Subprocess.run(
+                .name("env"),
+                arguments: Arguments([try BuiltServer.path(), "--port", String(port)]),
+                output: .string(limit: 1024),
+                error: .string(limit: 4096)
+            )
+            #expect(result.terminationStatus == .exited(1))
+            #expect(result.standardOutput == "")
+            #expect(result.standardError.hasPrefix("Error: cannot listen on 127.0.0.1:\(port): "))
+        }
+        #expect(run.endedCleanly)
+    }
+
+    @Test("It says what is wrong with a certificate, and does not start")
+    func refusesBadCertificates() async throws {
+        let arguments = ["--tls-certificate", "/nonexistent/c.pem", "--tls-key", "/nonexistent/k.pem"]
+        let result = try await Subprocess.run(
+            .name("env"),
+            arguments: Arguments([try BuiltServer.path()] + arguments),
+            output: .string(limit: 1024),
+            error: .string(limit: 4096)
+        )
+        #expect(result.terminationStatus == .exited(1))
+        #expect(result.standardOutput == "")
+        #expect(result.standardError.contains("cannot read a certificate from /nonexistent/c.pem"))
+    }
+}

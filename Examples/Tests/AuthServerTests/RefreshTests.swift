@@ -1,0 +1,88 @@
+import HTTPTypes
+import Testing
+
+@testable import auth_server
+
+@Suite("Refreshing")
+struct RefreshTests {
+    @Test("A refresh token is exchanged for another, and both access tokens work")
+    func rotates() async throws {
+        try await TestServer().run { api in
+            let first = try await api.signIn()
+            let reply = try await api.refresh(first.refresh)
+            #expect(reply.status == 200)
+            #expect(reply.headers[.cacheControl] == "no-store")
+            #expect(try reply.string("refresh_token") != first.refresh)
+            #expect(try reply.string("access_token") != first.access)
+            #expect(try await api.userInfo(first.access).status == 200)
+            #expect(try await api.userInfo(try reply.string("access_token")).status == 200)
+            #expect(try await api.count("rotations") == 1)
+            #expect(try await api.count("refreshes") == 1)
+            #expect(try await api.count("reuseAlarms") == 0)
+        }
+    }
+
+    @Test("A spent refresh token ends the whole family and raises one alarm")
+    func detectsReuse() async throws {
+        try await TestServer().run { api in
+            let first = try await api.signIn()
+            let second = try await api.refresh(first.refresh)
+
+            let reuse = try await api.refresh(first.refresh)
+            #expect(reuse.status == 400)
+            #expect(reuse.error == "invalid_grant")
+            #expect(try await api.count("reuseAlarms") == 1)
+
+            #expect(try await api.refresh(try second.string("refresh_token")).error == "invalid_grant")
+            #expect(try await api.userInfo(try second.string("access_token")).status == 401)
+            #expect(try await api.userInfo(first.access).status == 401)
+
+            #expect(try await api.refresh(first.refresh).error == "invalid_grant")
+            #expect(try await api.count("reuseAlarms") == 1)
+            #expect(try await api.count("refreshes") == 4)
+            #expect(try await api.count("rotations") == 1)
+        }
+    }
+
+    @Test("Another sign-in of the same user is another family")
+    func familiesAreApart() async throws {
+        try await TestServer().run { api in
+            let laptop = try await api.signIn()
+            let phone = try await api.signIn()
+            _ = try await api.refresh(laptop.refresh)
+            _ = try await api.refresh(laptop.refresh)
+            #expect(try await api.userInfo(laptop.access).status == 401)
+            #expect(try await api.userInfo(phone.access).status == 200)
+            #expect(try await api.refresh(phone.refresh).status == 200)
+        }
+    }
+
+    @Test("A narrower scope is granted, a wider one refused without spending the token")
+    func narrowsScope() async throws {
+        try await TestServer().run { api in
+            let tokens = try await api.signIn(scope: "openid email")
+            let wider = try await api.refresh(tokens.refresh, scope: "openid email phone")
+            #expect(wider.status == 400)
+            #expect(wider.error == "invalid_scope")
+
+            let narrower = try await api.refresh(tokens.refresh, scope: "openid")
+            #expect(narrower.json["scope"] == "openid")
+            let claims = try await api.userInfo(try narrower.string("access_token")).json
+            #expect(claims == ["sub": "u-5f0c2a9b7d314e86"])
+
+            // The grant is as wide as before.
+            let again = try await api.refresh(try narrower.string("refresh_token"))
+            #expect(again.json["scope"] == "openid email")
+        }
+    }
+
+    @Test("An access token is not a refresh token, and the other way round")
+    func kindsAreApart() async throws {
+        try await TestServer().run { api in
+            let tokens = try await api.signIn()
+            #expect(try await api.refresh(tokens.access).error == "invalid_grant")
+            #expect(try await api.userInfo(tokens.refresh).status == 401)
+            #expect(try await api.refresh(tokens.refresh).status == 200)
+        }
+    }
+}

@@ -1,0 +1,128 @@
+import HTTPTypes
+import Testing
+
+@testable import auth_server
+
+@Suite("Token endpoint")
+struct TokenRoutesTests {
+    @Test("A password brings tokens, in a reply that must not be stored")
+    func signsIn() async throws {
+        try await TestServer().run { api in
+            let reply = try await api.form(
+                "/oauth/token",
+                ["grant_type": "password", "username": "alice", "password": API.alicePassword, "scope": "openid email"]
+            )
+            #expect(reply.status == 200)
+            #expect(reply.headers[.cacheControl] == "no-store")
+            #expect(reply.json["token_type"] == "Bearer")
+            #expect(reply.json["expires_in"] == 3600)
+            #expect(reply.json["scope"] == "openid email")
+            #expect(try reply.string("access_token").hasPrefix("at_"))
+            #expect(try reply.string("refresh_token").hasPrefix("rt_"))
+            #expect(reply.json["id_token"] == nil)
+        }
+    }
+
+    @Test("Without a scope a client gets all there is")
+    func defaultScope() async throws {
+        try await TestServer().run { api in
+            let reply = try await api.form(
+                "/oauth/token",
+                ["grant_type": "password", "username": "bob", "password": "hunter2 but longer"]
+            )
+            #expect(reply.json["scope"] == "openid profile email phone groups offline_access")
+        }
+    }
+
+    @Test(
+        "A wrong password and an unknown user are the same error",
+        arguments: [("alice", "wrong"), ("mallory", "wrong"), ("alice", "hunter2 but longer")]
+    )
+    func refusesWrongPasswords(username: String, password: String) async throws {
+        try await TestServer().run { api in
+            let reply = try await api.form(
+                "/oauth/token",
+                ["grant_type": "password", "username": username, "password": password]
+            )
+            #expect(reply.status == 400)
+            #expect(reply.error == "invalid_grant")
+            #expect(reply.json["error_description"] == "wrong username or password")
+            #expect(reply.headers[.cacheControl] == "no-store")
+        }
+    }
+
+    @Test("A client that is not known is refused with 401", arguments: ["someone-else", nil] as [String?])
+    func refusesUnknownClients(clientID: String?) async throws {
+        try await TestServer().run { api in
+            let reply = try await api.form(
+                "/oauth/token",
+                ["grant_type": "password", "username": "alice", "password": API.alicePassword],
+                clientID: clientID
+            )
+            #expect(reply.status == 401)
+            #expect(reply.error == "invalid_client")
+            #expect(reply.headers[.wwwAuthenticate] == nil)
+        }
+    }
+
+    @Test("A client that sends a secret is refused with a challenge")
+    func refusesClientSecrets() async throws {
+        try await TestServer().run { api in
+            let reply = try await api.form(
+                "/oauth/token",
+                ["grant_type": "refresh_token", "refresh_token": "x"],
+                headers: [.authorization: "Basic YWNjb3VudC1jbGk6c2VjcmV0"]
+            )
+            #expect(reply.status == 401)
+            #expect(reply.error == "invalid_client")
+            #expect(reply.headers[.wwwAuthenticate] == #"Basic realm="account""#)
+        }
+    }
+
+    @Test("An unknown grant type, an unknown scope and a missing parameter have errors of their own")
+    func refusesWhatItDoesNotUnderstand() async throws {
+        try await TestServer().run { api in
+            let implicit = try await api.form("/oauth/token", ["grant_type": "authorization_code", "code": "x"])
+            #expect(implicit.status == 400)
+            #expect(implicit.error == "unsupported_grant_type")
+
+            let scope = try await api.form(
+                "/oauth/token",
+                ["grant_type": "password", "username": "alice", "password": API.alicePassword, "scope": "openid root"]
+            )
+            #expect(scope.error == "invalid_scope")
+
+            let missing = try await api.form("/oauth/token", ["grant_type": "password", "username": "alice"])
+            #expect(missing.error == "invalid_request")
+            #expect(missing.json["error_description"] == "password is missing")
+
+            let empty = try await api.form(
+                "/oauth/token",
+                ["grant_type": "password", "username": "alice", "password": ""]
+            )
+            #expect(empty.error == "invalid_request")
+
+            let twice = try await api.form("/oauth/token", ["grant_type": "password", "grant_type": "password"])
+            #expect(twice.error == "invalid_request")
+
+            let json = try await api.post("/oauth/token", json: #"{"grant_type":"password"}"#)
+            #expect(json.error == "invalid_request")
+        }
+    }
+
+    @Test("Token replies can be altered")
+    func altersReplies() async throws {
+        try await TestServer().run { api in
+            let alteration = #"{"omit":["refresh_token"],"set":{"expires_in":-5,"token_type":"mac"}}"#
+            _ = try await api.post("/control/token-reply", json: alteration)
+            let reply = try await api.form(
+                "/oauth/token",
+                ["grant_type": "password", "username": "alice", "password": API.alicePassword]
+            )
+            #expect(reply.json["refresh_token"] == nil)
+            #expect(reply.json["expires_in"] == -5)
+            #expect(reply.json["token_type"] == "mac")
+            #expect(try await api.userInfo(try reply.string("access_token")).status == 200)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+#
+# prepare.sh VENV_DIR
+#
+# Makes a Python virtual environment in VENV_DIR with exactly the packages
+# pinned in requirements.txt, for running server.py:
+#
+#     prepare.sh /some/venv && /some/venv/bin/python server.py --database FILE
+#
+# Running it again is cheap when nothing changed, and rebuilds the environment
+# when requirements.txt (or this script) did. Concurrent runs for the same
+# VENV_DIR wait for one another. The lock is VENV_DIR.lock, next to it.
+#
+# PYTHON names the interpreter to use (default: python3 from PATH).
+
+set -euo pipefail
+
+fail() {
+    printf 'prepare.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+if [[ $# -ne 1 || -z $1 ]]; then
+    printf 'usage: prepare.sh VENV_DIR\n' >&2
+    exit 64
+fi
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+python=${PYTHON:-python3}
+venv=${1%/}
+[[ -n $venv ]] || fail "not using / as a virtual environment"
+
+for tool in "$python" flock sha256sum; do
+    command -v -- "$tool" >/dev/null || fail "$tool not found (Debian: apt-get install python3 python3-venv util-linux coreutils)"
+done
+
+mkdir -p -- "$(dirname -- "$venv")"
+parent=$(cd -- "$(dirname -- "$venv")" && pwd)
+venv=$parent/$(basename -- "$venv")
+
+exec 9>"$venv.lock"
+flock --wait 900 9 || fail "another run has held $venv.lock for 15 minutes"
+
+stamp=$venv/.prepared
+wanted=$(cat -- "$here/requirements.txt" "$here/prepare.sh" | sha256sum | cut -d ' ' -f 1)
+
+# The interpreter is started, not just looked for: after an upgrade or removal
+# of the Python it was made from, an environment can be complete and unusable.
+if [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && "$venv/bin/python" -I -c 'import django, oauth2_provider' 2>/dev/null; then
+    exit 0
+fi
+
+# venv --clear empties the directory, so only ever point it at an environment.
+if [[ -e $venv && ! -f $venv/pyvenv.cfg && -n $(ls -A -- "$venv") ]]; then
+    fail "$venv exists and is not a virtual environment"
+fi
+
+"$python" -I -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+    fail "$python is older than Python 3.10, which Django 5.2 needs; set PYTHON to another one"
+
+printf 'prepare.sh: making %s with %s\n' "$venv" "$("$python" -I --version)" >&2
+rm -f -- "$stamp"
+"$python" -I -m venv --clear -- "$venv" >&2 ||
+    fail "$python could not make a virtual environment; on Debian: apt-get install python3-venv"
+
+# Wheels only: a source build would need a compiler and a Rust toolchain.
+"$venv/bin/python" -I -m pip install \
+    --quiet --no-input --disable-pip-version-check \
+    --no-deps --only-binary :all: \
+    --requirement "$here/requirements.txt" >&2 ||
+    fail "could not install $here/requirements.txt"
+"$venv/bin/python" -I -m pip --disable-pip-version-check check >&2 ||
+    fail "the versions pinned in $here/requirements.txt do not fit together"
+
+printf '%s\n' "$wanted" >"$stamp.new"
+mv -- "$stamp.new" "$stamp"
