@@ -6,10 +6,14 @@ set -euo pipefail
 
 task=${1:?usage: bootstrap.sh build|demo|test|check}
 
-# Each line: the package, and a file or command that shows that it is there.
+# Each element: the package, and a file or command that shows that it is there. Chosen by name below.
+# shellcheck disable=SC2034
 build=(libsodium-dev:/usr/include/sodium.h pkg-config:pkg-config)
-demo=("${build[@]}" curl:curl python3:python3 libplist-utils:plistutil)
+# shellcheck disable=SC2034
+demo=("${build[@]}" curl:curl python3:python3)
+# shellcheck disable=SC2034
 test=("${demo[@]}" python3-venv:/usr/share/doc/python3-venv strace:strace openssl:openssl procps:ps util-linux:unshare)
+# shellcheck disable=SC2034
 check=("${build[@]}" shellcheck:shellcheck python3:python3)
 
 command -v swift >/dev/null || {
