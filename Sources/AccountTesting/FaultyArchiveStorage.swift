@@ -84,6 +84,9 @@ public final class FaultyArchiveStorage: ArchiveStorage {
         return FaultyTransaction(base: try await base.beginTransaction(patience: patience), storage: self)
     }
 
+    /// Tells of each change.
+    public func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { base.changes(of: entry) }
+
     fileprivate func pass(_ call: Call) async throws {
         let fault: Fault? = state.withLock { state in
             state.total += 1

@@ -9,6 +9,7 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
         var isLocked = false
         var waiters: [(id: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
         var lastWaiter: UInt64 = 0
+        var listeners: [UInt64: (entry: ArchiveEntry, continuation: AsyncStream<Void>.Continuation)] = [:]
     }
 
     fileprivate let state = Mutex(State())
@@ -22,7 +23,7 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
     /// Puts bytes in an entry's place without lock and revision, as a fault or another program would.
     public func overwrite(_ entry: ArchiveEntry, with bytes: [UInt8]?) {
         state.withLock { state in
-            state.entries[entry] = bytes.map { StoredEntry(bytes: $0, revision: state.nextRevision()) }
+            state.set(entry, bytes.map { StoredEntry(bytes: $0, revision: state.nextRevision()) })
         }
     }
 
@@ -57,6 +58,20 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
             throw AccountError(.busy, "the storage in memory has been in use for too long")
         }
         return InMemoryTransaction(storage: self)
+    }
+
+    /// Tells of each change.
+    public func changes(of entry: ArchiveEntry) -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let id = state.withLock { state in
+            state.lastWaiter += 1
+            state.listeners[state.lastWaiter] = (entry, continuation)
+            return state.lastWaiter
+        }
+        continuation.onTermination = { [weak self] _ in
+            self?.state.withLock { state in state.listeners[id] = nil }
+        }
+        return stream
     }
 
     private func join(_ waiter: UInt64, _ continuation: CheckedContinuation<Bool, Never>) {
@@ -97,6 +112,11 @@ extension InMemoryArchiveStorage.State {
         return ArchiveRevision(bytes: withUnsafeBytes(of: lastRevision.bigEndian) { Array($0) })
     }
 
+    mutating func set(_ entry: ArchiveEntry, _ stored: StoredEntry?) {
+        entries[entry] = stored
+        for listener in listeners.values where listener.entry == entry { listener.continuation.yield() }
+    }
+
     func check(_ entry: ArchiveEntry, _ revision: ArchiveRevision?) throws {
         guard entries[entry]?.revision == revision else {
             throw AccountError(.conflict, "\(entry.rawValue) was changed meanwhile")
@@ -122,7 +142,7 @@ private final class InMemoryTransaction: ArchiveTransaction {
         try storage.state.withLock { state in
             try state.check(entry, revision)
             let stored = StoredEntry(bytes: bytes, revision: state.nextRevision())
-            state.entries[entry] = stored
+            state.set(entry, stored)
             return ArchiveReceipt(revision: stored.revision, durability: .durable)
         }
     }
@@ -130,7 +150,7 @@ private final class InMemoryTransaction: ArchiveTransaction {
     func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
         try storage.state.withLock { state in
             try state.check(entry, revision)
-            state.entries[entry] = nil
+            state.set(entry, nil)
             return .durable
         }
     }
@@ -138,7 +158,8 @@ private final class InMemoryTransaction: ArchiveTransaction {
     func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
         storage.state.withLock { state in
             let aside = ArchiveEntry(rawValue: entry.rawValue + "." + label)
-            state.entries[aside] = state.entries.removeValue(forKey: entry)
+            state.set(aside, state.entries[entry])
+            state.set(entry, nil)
             return aside.rawValue
         }
     }

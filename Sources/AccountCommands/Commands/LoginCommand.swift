@@ -45,6 +45,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let account = try await withToken ? signInWithToken(context, authority) : signInWithPassword(context, authority)
         if App.takesIssuer { try await context.preferences.setService(service, of: context.session) }
 
+        await context.deliverRevocations()
+
         if options.json {
             try JSONDocument.print(StateDocument(.verified(account), session: context.session))
         } else {

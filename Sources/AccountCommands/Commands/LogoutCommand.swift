@@ -65,8 +65,8 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         if case .undelivered(let signal) = report.revocation {
             let reason = UnverifiedReason(signal)
             text +=
-                " \(account.issuer ?? "The service") could not be told (\(reason)): the token there stays good until it "
-                + "expires\(account.credentials.expiresAt.map { " on \(StateText.date($0))" } ?? "")."
+                " \(account.issuer ?? "The service") could not be told yet (\(reason)); a later command tells it, once it "
+                + "can be reached."
         }
         return text
     }

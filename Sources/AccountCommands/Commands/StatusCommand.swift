@@ -20,27 +20,39 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         var status: StateDocument
         var archive: String
         var unfinishedRefreshAt: Date?
+        var pendingRevocations: [Revocation]
 
-        enum CodingKeys: CodingKey { case archive, unfinishedRefreshAt }
+        struct Revocation: Encodable {
+            var issuer: String?
+            var date: Date
+        }
+
+        enum CodingKeys: CodingKey { case archive, unfinishedRefreshAt, pendingRevocations }
 
         func encode(to encoder: any Encoder) throws {
             try status.encode(to: encoder)
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(archive, forKey: .archive)
             try container.encodeIfPresent(unfinishedRefreshAt, forKey: .unfinishedRefreshAt)
+            if !pendingRevocations.isEmpty { try container.encode(pendingRevocations, forKey: .pendingRevocations) }
         }
     }
 
     func run(in context: CommandContext<App>) async throws {
         let state = await context.store.load()
         let unfinished = state.account == nil ? nil : try await context.store.unfinishedRefresh()
+        // If these cannot be read, the state says why.
+        let revocations = (try? await context.store.pendingRevocations()) ?? []
         var document = StateDocument(state, session: context.session)
         if context.environmentToken != nil { document.source = CommandContext<App>.tokenVariable }
         let archive = context.container.archivePath(of: context.session)
         if options.json {
-            try JSONDocument.print(Document(status: document, archive: archive, unfinishedRefreshAt: unfinished))
+            try JSONDocument.print(
+                Document(
+                    status: document, archive: archive, unfinishedRefreshAt: unfinished,
+                    pendingRevocations: revocations.map { .init(issuer: $0.issuer, date: $0.date) }))
         } else {
-            for (label, value) in rows(state, unfinished, context) {
+            for (label, value) in rows(state, unfinished, revocations, context) {
                 Terminal.writeLine(label.padding(to: 12) + value, to: .output)
             }
         }
@@ -49,7 +61,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     private func rows(
-        _ state: SessionState, _ unfinished: Date?, _ context: CommandContext<App>
+        _ state: SessionState, _ unfinished: Date?, _ revocations: [PendingRevocation], _ context: CommandContext<App>
     ) -> [(String, String)] {
         var rows = [("Session", context.session.rawValue)]
         if context.environmentToken != nil {
@@ -77,6 +89,11 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                     "one was begun on \(StateText.date(unfinished)) and its reply was never stored; if the "
                         + "service counts that token as used, the next refresh ends the session"
                 ))
+        }
+        for revocation in revocations {
+            let service = revocation.issuer ?? "the service"
+            rows.append(
+                ("Revocation", "\(service) is still to be told of the sign-out of \(StateText.date(revocation.date))"))
         }
         rows.append(("Archive", context.container.archivePath(of: context.session)))
         return rows

@@ -66,6 +66,7 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
         try context.refuseEnvironmentToken(to: "refresh the stored tokens")
         guard let account = await context.store.load().account else { return try await fail(context) }
         let refreshed = try await context.store.refresh(with: try context.authority(of: account))
+        await context.deliverRevocations()
         if options.json {
             try JSONDocument.print(StateDocument(.verified(refreshed), session: context.session))
         } else {

@@ -41,6 +41,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
             }
         }
         try present(StateDocument(state, session: context.session), state, context)
+        if !offline, case .verified = state { await context.deliverRevocations() }
         let code = ExitStatus.code(of: state, verdictNeeded: verify)
         if code != .success { throw code }
     }

@@ -95,6 +95,14 @@ struct CommandContext<App: AccountApplication> {
             scopes: options.scopes.isEmpty && isSame ? remembered?.scopes ?? [] : options.scopes)
     }
 
+    /// Tells services of earlier sign-outs, now that the network is there.
+    func deliverRevocations() async {
+        await store.deliverRevocations { account in
+            // One whose service cannot be made out stays in the queue until it is too old.
+            try? authority(of: account, timeout: .seconds(5))
+        }
+    }
+
     // MARK: Output
 
     /// Says something to a person, on standard error.

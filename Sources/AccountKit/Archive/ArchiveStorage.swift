@@ -22,6 +22,11 @@ public protocol ArchiveStorage: Sendable {
     /// - Returns: The transaction, which must be ended with ``ArchiveTransaction/end()``.
     /// - Throws: ``AccountError/Code-swift.struct/busy`` after that time; others if there can be no access.
     func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction
+
+    /// Tells when an entry may have changed, whoever changed it, until nobody listens any more.
+    ///
+    /// Several changes may be told as one, and one that did not change anything may be told too: who listens reads.
+    func changes(of entry: ArchiveEntry) -> AsyncStream<Void>
 }
 
 /// Exclusive access to a storage.

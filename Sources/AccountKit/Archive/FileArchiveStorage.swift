@@ -57,6 +57,15 @@ public struct FileArchiveStorage: ArchiveStorage {
         }
         return FileArchiveTransaction(directory: directory, lock: lock)
     }
+
+    /// Tells when the file of an entry was put in place or removed.
+    ///
+    /// A folder that is not there yet is made, since one that does not exist cannot be watched.
+    public func changes(of entry: ArchiveEntry) -> AsyncStream<Void> {
+        // If it cannot be made, the watch looks for the file now and then.
+        try? directory.make()
+        return DirectoryWatch.changes(of: entry.rawValue, in: directory.path)
+    }
 }
 
 /// Exclusive access to a folder: the open lock file, and a file that was made ready to be written.

@@ -56,6 +56,14 @@ package struct FileStatus: Sendable {
     package let byteCount: Int
 }
 
+/// What tells a file from others, and from itself before a change.
+package struct FileIdentity: Sendable, Hashable {
+    let device: UInt64
+    let inode: UInt64
+    let seconds: Int
+    let nanoseconds: Int
+}
+
 /// An open file, closed when dropped. The system calls that the archive needs, in one place; nothing is decided here.
 package struct FileDescriptor: ~Copyable {
     package let number: Int32
@@ -200,6 +208,23 @@ package enum SystemCall {
             throw SystemCallError("stat", path, errno: errno)
         }
         return FileStatus(info)
+    }
+
+    /// What tells a file from the one that was at `path` before; `nil` if there is none.
+    package static func identity(_ path: String) throws(SystemCallError) -> FileIdentity? {
+        var info = stat()
+        guard lstat(path, &info) == 0 else {
+            if errno == ENOENT { return nil }
+            throw SystemCallError("lstat", path, errno: errno)
+        }
+        #if canImport(Darwin)
+        let changed = info.st_ctimespec
+        #else
+        let changed = info.st_ctim
+        #endif
+        return FileIdentity(
+            device: UInt64(truncatingIfNeeded: info.st_dev), inode: UInt64(info.st_ino), seconds: changed.tv_sec,
+            nanoseconds: changed.tv_nsec)
     }
 
     /// Makes a directory for its owner only; `false` if there is something of that name.

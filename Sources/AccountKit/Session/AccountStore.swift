@@ -24,6 +24,9 @@ public final class AccountStore: Sendable {
     private let driver: SessionDriver
     private var clock: any WallClock { driver.clock }
 
+    /// Keeps those who ask for a token again and again from asking the service as often.
+    private let backoff = Mutex(RefreshBackoff())
+
     private static let sharedStore = Mutex<AccountStore?>(nil)
 
     /// The store that the app made shared with ``share()``; `nil` until then.
@@ -67,8 +70,11 @@ public final class AccountStore: Sendable {
         let archive = AccountArchive(
             storage: storage, keySource: keySource,
             context: SealingContext(appIdentifier: appIdentifier, sessionName: session.rawValue), logger: logger)
+        let revocations = RevocationQueue(
+            storage: storage, keySource: keySource, appIdentifier: appIdentifier, session: session)
         driver = SessionDriver(
-            archive: archive, shared: SharedAccount(), refreshes: SharedRefreshes(), clock: clock,
+            archive: archive, revocations: revocations, shared: SharedAccount(), refreshes: SharedRefreshes(),
+            clock: clock,
             lockPatience: lockPatience, logger: logger)
     }
 
@@ -85,6 +91,17 @@ public final class AccountStore: Sendable {
     /// The changes of the account from now on, in their order, to each who asks.
     public func events() -> some AsyncSequence<AccountEvent, Never> & Sendable {
         driver.shared.events()
+    }
+
+    /// Takes over what other processes do to the session, until the task is cancelled.
+    ///
+    /// The shared account and the events follow within a moment: on Linux the kernel tells of a change, and nothing is
+    /// polled. A tool that runs on and on has a task for this.
+    public func followChanges() async {
+        let changes = driver.archive.storage.changes(of: .account)
+        // What happened before the watch began.
+        _ = await load()
+        for await _ in changes { _ = await load() }
     }
 
     // MARK: Looking
@@ -128,7 +145,8 @@ public final class AccountStore: Sendable {
     /// - Parameters:
     ///   - minimumValidity: For how many seconds the token should still be good. A token of unknown expiry always is.
     ///   - authority: The service.
-    /// - Returns: The token. If it could not be refreshed and has not expired yet, the one that there is.
+    /// - Returns: The token. If it could not be refreshed and has not expired yet, the one that there is. After a failure
+    ///   the service is left alone for a while, which grows from 2 s to 5 min.
     /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if nobody is signed in (any more), or
     ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the token has expired and could not be refreshed now.
     public func accessToken(
@@ -138,6 +156,13 @@ public final class AccountStore: Sendable {
         guard account.credentials.expires(within: minimumValidity, of: clock.now),
             account.credentials.refreshToken != nil
         else { return account.credentials.accessToken }
+        if let wait = backoff.withLock({ $0.wait(for: account.credentials, at: clock.now) }) {
+            if !account.credentials.expires(within: 0, of: clock.now) { return account.credentials.accessToken }
+            throw AccountError(
+                .serviceUnavailable,
+                "the token has expired and could not be refreshed a moment ago; the next try is in \(Int(wait) + 1) s, and "
+                    + "you are still signed in")
+        }
         return try await refreshedAccount(account, with: authority, needed: false).credentials.accessToken
     }
 
@@ -166,7 +191,14 @@ public final class AccountStore: Sendable {
     private func refreshedAccount(
         _ account: Account, with authority: any AccountAuthority, needed: Bool
     ) async throws(AccountError) -> Account {
-        switch await driver.refresh(account, authority) {
+        let outcome = await driver.refresh(account, authority)
+        if case .kept(_, let reason) = outcome, reason.code != .cancelled {
+            let jitter = Double.random(in: 0.5...1)
+            backoff.withLock { $0.fail(for: account.credentials, reason, at: clock.now, jitter: jitter) }
+        } else {
+            backoff.withLock { $0.succeed() }
+        }
+        switch outcome {
         case .current(let account), .unsaved(let account, _): return account
         case .signedOut(let signOut): throw AccountError(notSignedIn: signOut)
         case .unreadable(let error): throw error
@@ -266,25 +298,89 @@ public final class AccountStore: Sendable {
 
     /// Signs out: removes the account here at once, and tells the service then.
     ///
+    /// If the service cannot be told, the tokens are kept, sealed, for ``deliverRevocations(with:)``.
+    ///
     /// - Parameter authority: The service; `nil` does not tell it.
     /// - Returns: Who was signed out, and whether the service knows.
     /// - Throws: An ``AccountError`` if the archive could not be changed; then nobody was signed out.
     @discardableResult
     public func signOut(with authority: (any AccountAuthority)? = nil) async throws(AccountError) -> SignOutReport {
         let signOut = SignOut(.signedOutByUser, date: clock.now)
-        guard let account = try await driver.run(SignOutProcedure(signOut)).get() else {
-            return SignOutReport(account: nil, revocation: .notNeeded)
+        let procedure = SignOutProcedure(signOut, isToBeTold: authority != nil)
+        let account = try await driver.run(procedure).get()
+        guard let account, let authority else { return SignOutReport(account: account, revocation: .notNeeded) }
+        if let signal = await undeliveredSignal(of: account, to: authority) {
+            return SignOutReport(account: account, revocation: .undelivered(signal))
         }
-        guard let authority else { return SignOutReport(account: account, revocation: .notNeeded) }
+        let queued = (try? await driver.revocations.pending()) ?? []
+        try? await driver.revocations.remove(
+            queued.filter { $0.account.isSameGrant(as: account) }, patience: driver.lockPatience)
+        return SignOutReport(account: account, revocation: .done)
+    }
+
+    /// Tells the services of sign-outs that they could not be told of before.
+    ///
+    /// Worth doing whenever a service has just been reached. Costs nothing if there are none.
+    ///
+    /// - Parameter authority: The service of an account; `nil` leaves that one for later.
+    /// - Returns: Those that a service was asked to take and did not.
+    @discardableResult
+    public func deliverRevocations(
+        with authority: (Account) -> (any AccountAuthority)?
+    ) async -> [(revocation: PendingRevocation, signal: AuthoritySignal)] {
+        guard let pending = try? await driver.revocations.pending() else { return [] }
+        var done: [RevocationQueue.Pending] = []
+        var undelivered: [(PendingRevocation, AuthoritySignal)] = []
+        for revocation in pending {
+            let description = PendingRevocation(revocation)
+            if clock.now.timeIntervalSince(description.date) > RevocationQueue.maximumAge {
+                done.append(revocation)
+                continue
+            }
+            guard let authority = authority(revocation.account) else { continue }
+            if let signal = await undeliveredSignal(of: revocation.account, to: authority) {
+                undelivered.append((description, signal))
+            } else {
+                done.append(revocation)
+            }
+        }
+        // One that stays although it was delivered is delivered again, which a service takes as done (RFC 7009, 2.2).
+        try? await driver.revocations.remove(done, patience: driver.lockPatience)
+        return undelivered
+    }
+
+    /// Tells a service of a sign-out: `nil` if it has taken it, or never will.
+    private func undeliveredSignal(
+        of account: Account, to authority: any AccountAuthority
+    ) async -> AuthoritySignal? {
         do {
             try await authority.revoke(account)
-            return SignOutReport(account: account, revocation: .done)
+            return nil
         } catch {
-            let circumstances = Ruling.Circumstances(holdsRefreshToken: account.credentials.refreshToken != nil)
             let signal = AuthoritySignal(error)
-            let isDone = Ruling(on: signal, to: .revoke, circumstances) != .revokeLater
-            return SignOutReport(account: account, revocation: isDone ? .done : .undelivered(signal))
+            let holdsRefreshToken = account.credentials.refreshToken != nil
+            let ruling = Ruling(on: signal, to: .revoke, .init(holdsRefreshToken: holdsRefreshToken))
+            return ruling == .revokeLater ? signal : nil
         }
+    }
+
+    /// The sign-outs that a service has not been told of yet.
+    public func pendingRevocations() async throws -> [PendingRevocation] {
+        try await driver.revocations.pending().map(PendingRevocation.init)
+    }
+}
+
+/// A sign-out that a service has not been told of yet.
+public struct PendingRevocation: Sendable, Hashable {
+    /// The service.
+    public let issuer: String?
+
+    /// When the user signed out.
+    public let date: Date
+
+    init(_ pending: RevocationQueue.Pending) {
+        issuer = pending.account.issuer
+        date = pending.account.verifiedAt ?? .distantPast
     }
 }
 
@@ -296,7 +392,7 @@ public struct SignOutReport: Sendable {
         case notNeeded
         /// The service has forgotten the tokens, or never knew them.
         case done
-        /// The service could not be told: the tokens live on there until they expire.
+        /// The service could not be told yet, and will be: see ``AccountStore/deliverRevocations(with:)``.
         case undelivered(AuthoritySignal)
     }
 
@@ -305,6 +401,12 @@ public struct SignOutReport: Sendable {
 
     /// Whether the service was told.
     public let revocation: Revocation
+}
+
+extension Account {
+    fileprivate func isSameGrant(as other: Account) -> Bool {
+        isSameUser(as: other) && credentials.hasSameTokens(as: other.credentials)
+    }
 }
 
 /// Reads the archive.

@@ -42,12 +42,25 @@ struct SignInProcedure: SessionProcedure {
 
 /// Removes the account because the user says so.
 struct SignOutProcedure: SessionProcedure {
-    private enum Phase { case locking, comparing, clearing(Account), forgetting(Account), finished }
+    private enum Phase {
+        case locking, comparing
+        case queueing(Account, ArchiveRevision)
+        case clearing(Account)
+        case forgetting(Account)
+        case finished
+    }
 
     private let signOut: SignOut
+    private let isToBeTold: Bool
     private var phase = Phase.locking
 
-    init(_ signOut: SignOut) { self.signOut = signOut }
+    /// - Parameters:
+    ///   - signOut: Why and when.
+    ///   - isToBeTold: Whether the service is to be told, now or later.
+    init(_ signOut: SignOut, isToBeTold: Bool) {
+        self.signOut = signOut
+        self.isToBeTold = isToBeTold
+    }
 
     mutating func start() -> SessionStep<Result<Account?, AccountError>> { .lock }
 
@@ -56,9 +69,15 @@ struct SignOutProcedure: SessionProcedure {
         switch (phase, event) {
         case (.locking, .done): return go(to: .comparing, .load)
         case (.comparing, .content(.absent)): return go(to: .finished, .finish(.success(nil)))
+        // The tokens are put into the queue first, so that a crash on the way does not lose them.
+        case (.comparing, .content(.present(let account, let revision))) where isToBeTold:
+            return go(to: .queueing(account, revision), .queueRevocation(account))
         case (.comparing, .content(.present(let account, let revision))):
             return go(to: .clearing(account), .clear(signOut, ifRevision: revision))
         case (.comparing, .content(.unreadable(let error))): return go(to: .finished, .finish(.failure(error)))
+        // A full disk, or a queue that cannot be written, keeps nobody signed in.
+        case (.queueing(let account, let revision), .done), (.queueing(let account, let revision), .failed):
+            return go(to: .clearing(account), .clear(signOut, ifRevision: revision))
         case (.clearing(let account), .done): return go(to: .forgetting(account), .forgetIntent)
         case (.forgetting(let account), .done), (.forgetting(let account), .failed):
             return go(to: .finished, .finish(.success(account)))

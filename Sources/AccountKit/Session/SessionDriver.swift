@@ -9,6 +9,7 @@ import Foundation
 /// Carries out the steps of procedures: on the archive, at the service, and in the shared account.
 struct SessionDriver: Sendable {
     let archive: AccountArchive
+    let revocations: RevocationQueue
     let shared: SharedAccount
     let refreshes: SharedRefreshes
     let clock: any WallClock
@@ -68,6 +69,8 @@ struct SessionDriver: Sendable {
                 return .saved(
                     try await save(
                         account, revision, isSignIn: Procedure.self == SignInProcedure.self, transaction.held))
+            case .queueRevocation(let account):
+                try await revocations.add(account, at: clock.now, in: transaction.held)
             case .clear(let signOut, let revision):
                 try await archive.clear(signOut, ifRevision: revision, in: transaction.held)
                 shared.publish(signOut)

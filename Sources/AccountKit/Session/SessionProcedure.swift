@@ -48,6 +48,9 @@ enum SessionStep<Outcome: Sendable>: Sendable {
     /// Save an account in place of a revision (`saved`, `failed`).
     case save(Account, ifRevision: ArchiveRevision?)
 
+    /// Keep the tokens, sealed, until the service has been told of the sign-out (`done`, `failed`).
+    case queueRevocation(Account)
+
     /// Remove the account, and record why (`done`, `failed`).
     case clear(SignOut, ifRevision: ArchiveRevision)
 

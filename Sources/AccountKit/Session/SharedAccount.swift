@@ -4,6 +4,8 @@ import Synchronization
 final class SharedAccount: Sendable {
     fileprivate struct State {
         var account: Account?
+        /// Whether the archive was read at all, so that nobody being there means that nobody is signed in.
+        var isKnown = false
         /// Counts what was published, so that a slow read does not undo what came after it began.
         var changeCount = 0
         var listeners: [Int: AsyncStream<AccountEvent>.Continuation] = [:]
@@ -66,8 +68,9 @@ final class SharedAccount: Sendable {
 
 extension SharedAccount.State {
     fileprivate mutating func set(_ account: Account, isSignIn: Bool) {
-        let event = AccountEvent(from: self.account, to: account, isSignIn: isSignIn)
+        let event = AccountEvent(from: self.account, to: account, isSignIn: isSignIn || isKnown && self.account == nil)
         self.account = account
+        isKnown = true
         changeCount += 1
         if let event { yield(event) }
     }
@@ -75,6 +78,7 @@ extension SharedAccount.State {
     fileprivate mutating func remove(_ signOut: SignOut) {
         let wasSignedIn = account != nil
         account = nil
+        isKnown = true
         changeCount += 1
         if wasSignedIn { yield(.signedOut(signOut)) }
     }

@@ -1,0 +1,102 @@
+"""Runs a command on a terminal of its own, and plays the person in front of it.
+
+    terminal.py STEP… -- COMMAND ARGUMENT…
+
+A step is one of
+
+    wait:TEXT     waits until TEXT has come, after what an earlier step has waited for
+    silent        waits until what is typed does not show
+    type:TEXT     types TEXT; backslash escapes are those of Python
+    end           waits until the command has ended; always the last step
+
+Prints one JSON document: `screen` is everything that the command wrote, and what the terminal echoed; `status` is
+the exit code, or minus the number of a signal; `echo` is whether typing shows after the command has ended.
+
+A step that has waited for half a minute gives up: the script says so on standard error and exits with 1.
+"""
+
+import json
+import os
+import pty
+import select
+import signal
+import sys
+import termios
+import time
+
+PATIENCE = 30
+
+
+class Terminal:
+    def __init__(self, command):
+        self.screen = b""
+        self.seen = 0
+        # Open here too, so that the terminal and its settings outlive the command.
+        self.controller, self.device = pty.openpty()
+        self.process = os.fork()
+        if self.process == 0:
+            os.setsid()
+            # The first terminal that a new session opens is the one whose Ctrl-C reaches it.
+            device = os.open(os.ttyname(self.device), os.O_RDWR)
+            for number in (0, 1, 2):
+                os.dup2(device, number)
+            os.closerange(3, 256)
+            os.execvp(command[0], command)
+        self.deadline = time.monotonic() + PATIENCE
+
+    def echoes(self):
+        return bool(termios.tcgetattr(self.device)[3] & termios.ECHO)
+
+    def read(self, seconds):
+        """Takes what there is, or what comes in so many seconds."""
+        ready, _, _ = select.select([self.controller], [], [], seconds)
+        if ready:
+            self.screen += os.read(self.controller, 65536)
+        return bool(ready)
+
+    def until(self, condition, what):
+        while not condition():
+            if time.monotonic() > self.deadline:
+                os.kill(self.process, signal.SIGKILL)
+                sys.exit(f"terminal.py: gave up waiting for {what}; on the screen: {self.screen!r}")
+            self.read(0.01)
+
+    def wait(self, text):
+        self.until(lambda: text in self.screen[self.seen :], text)
+        self.seen = self.screen.index(text, self.seen) + len(text)
+
+    def end(self):
+        status = None
+
+        def ended():
+            nonlocal status
+            process, result = os.waitpid(self.process, os.WNOHANG)
+            status = os.waitstatus_to_exitcode(result) if process else None
+            return process != 0
+
+        self.until(ended, "the end")
+        while self.read(0):
+            pass
+        return status
+
+
+def main():
+    separator = sys.argv.index("--")
+    terminal = Terminal(sys.argv[separator + 1 :])
+    for step in sys.argv[1:separator]:
+        kind, _, text = step.partition(":")
+        if kind == "wait":
+            terminal.wait(text.encode())
+        elif kind == "silent":
+            terminal.until(lambda: not terminal.echoes(), "silence")
+        elif kind == "type":
+            os.write(terminal.controller, text.encode().decode("unicode_escape").encode())
+        else:
+            sys.exit(f"terminal.py: unknown step {step}")
+    status = terminal.end()
+    screen = terminal.screen.decode(errors="replace")
+    print(json.dumps({"screen": screen, "status": status, "echo": terminal.echoes()}))
+
+
+if __name__ == "__main__":
+    main()

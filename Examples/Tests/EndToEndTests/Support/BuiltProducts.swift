@@ -1,0 +1,32 @@
+import Foundation
+
+/// What SwiftPM has built beside the tests, and the files that lie beside their sources.
+enum BuiltProducts {
+    struct Missing: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// The folder of the built executables.
+    static var folder: URL {
+        let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }?.bundleURL
+        return bundle?.deletingLastPathComponent() ?? Bundle.main.bundleURL
+    }
+
+    /// A folder of the build for what takes long to make and can be made again.
+    static var cache: URL { folder.deletingLastPathComponent() }
+
+    /// The path of a built executable.
+    static func path(of executable: String) throws -> String {
+        let path = folder.appending(component: executable).path
+        guard FileManager.default.isExecutableFile(atPath: path) else {
+            throw Missing(description: "there is no executable \(path)")
+        }
+        return path
+    }
+
+    /// The path of a file in `Fixtures`.
+    static func fixture(_ name: String, testFile: String = #filePath) -> String {
+        let support = URL(filePath: testFile).deletingLastPathComponent()
+        return support.deletingLastPathComponent().path + "/Fixtures/" + name
+    }
+}

@@ -1,0 +1,145 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+
+/// The built `auth-server`, and its control endpoints.
+struct ExampleServer: Sendable {
+    static let alicePassword = "correct horse battery staple"
+    static let bobPassword = "hunter2 but longer"
+
+    /// Where it is: its issuer identifier.
+    let issuer: String
+
+    var port: Int { URL(string: issuer)?.port ?? 0 }
+
+    /// Starts a server on a free port, and ends it after the test.
+    static func run<Result>(
+        _ options: [String] = [], _ test: (ExampleServer) async throws -> Result
+    ) async throws -> Result {
+        let command = Command(words: [try BuiltProducts.path(of: "auth-server"), "--quiet"] + options)
+        return try await ServerProcess.run(command) { try await test(ExampleServer(issuer: $0)) }
+    }
+}
+
+// MARK: - Control
+
+extension ExampleServer {
+    /// What clients have asked.
+    struct Log: Decodable, Sendable {
+        struct Request: Decodable, Equatable, Sendable {
+            let method: String
+            let path: String
+            let grantType: String?
+            let status: Int?
+        }
+
+        let requests: [Request]
+        private let counts: [String: Int]
+
+        /// How many requests there were for a path; and `refreshes`, `rotations`, `reuseAlarms`.
+        subscript(name: String) -> Int { counts[name] ?? 0 }
+    }
+
+    /// What clients have asked since the server was started, or since the log was cleared.
+    func log() async throws -> Log {
+        try JSONDecoder().decode(Log.self, from: try await control(.GET, "log"))
+    }
+
+    func clearLog() async throws { _ = try await control(.DELETE, "log") }
+
+    /// Lets faults happen from now on, in place of those before.
+    func setFaults(_ faults: Fault...) async throws {
+        _ = try await control(.POST, "faults", ["faults": faults])
+    }
+
+    func clearFaults() async throws { _ = try await control(.DELETE, "faults") }
+
+    /// Lets every access token expire.
+    func expireTokens() async throws { _ = try await control(.POST, "expire") }
+
+    /// Ends every sign-in.
+    func endSessions() async throws { _ = try await control(.POST, "revoke") }
+
+    /// Moves the server's clock.
+    func setClock(ahead seconds: Double) async throws {
+        _ = try await control(.POST, "clock", ["offsetSeconds": seconds])
+    }
+
+    /// The replies whose members can be altered.
+    enum Reply: String {
+        case token = "token-reply"
+        case userInfo = "userinfo-reply"
+        case discovery = "discovery-reply"
+    }
+
+    /// Leaves members out of a reply from now on, and sets others.
+    func alter(_ reply: Reply, omitting names: [String] = [], setting members: [String: JSON] = [:]) async throws {
+        _ = try await control(.POST, reply.rawValue, JSON.object(["omit": .list(names), "set": .object(members)]))
+    }
+
+    private func control(_ method: HTTPMethod, _ path: String, _ body: (any Encodable)? = nil) async throws -> Data {
+        let bytes = try body.map { [UInt8](try JSONEncoder().encode($0)) }
+        let reply = try await HTTP.send(method, issuer + "/control/" + path, body: bytes)
+        guard reply.status == 200 else { throw Unexpected("/control/\(path): \(reply.status) \(reply.text)") }
+        return Data(reply.text.utf8)
+    }
+}
+
+/// Something that is to go wrong with the requests for a path; see the server's own `Fault`.
+struct Fault: Encodable, Sendable {
+    enum Disconnect: String, Encodable { case before, truncated, garbled }
+
+    var path: String
+    var status: Int?
+    var headers: [String: String] = [:]
+    var body: String?
+    var delayMilliseconds = 0
+    var disconnect: Disconnect?
+    var afterHandler = false
+    var times: Int?
+}
+
+/// A JSON value.
+enum JSON: Codable, Equatable, Sendable {
+    case null
+    case boolean(Bool)
+    case integer(Int)
+    case real(Double)
+    case text(String)
+    case array([JSON])
+    case object([String: JSON])
+
+    static func list(_ texts: [String]) -> JSON { .array(texts.map { .text($0) }) }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .null: try container.encodeNil()
+        case .boolean(let value): try container.encode(value)
+        case .integer(let value): try container.encode(value)
+        case .real(let value): try container.encode(value)
+        case .text(let value): try container.encode(value)
+        case .array(let value): try container.encode(value)
+        case .object(let value): try container.encode(value)
+        }
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let value = try? container.decode(Bool.self) {
+            self = .boolean(value)
+        } else if let value = try? container.decode(Int.self) {
+            self = .integer(value)
+        } else if let value = try? container.decode(Double.self) {
+            self = .real(value)
+        } else if let value = try? container.decode(String.self) {
+            self = .text(value)
+        } else if let value = try? container.decode([JSON].self) {
+            self = .array(value)
+        } else {
+            self = .object(try container.decode([String: JSON].self))
+        }
+    }
+}

@@ -1,0 +1,28 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+
+/// Requests that the tests make themselves.
+enum HTTP {
+    struct Reply: Sendable {
+        let status: Int
+        let text: String
+    }
+
+    static func send(
+        _ method: HTTPMethod, _ url: String, bearer: String? = nil, body: [UInt8]? = nil, contentType: String? = nil
+    ) async throws -> Reply {
+        var request = HTTPClientRequest(url: url)
+        request.method = method
+        if let bearer { request.headers.add(name: "Authorization", value: "Bearer \(bearer)") }
+        if let contentType { request.headers.add(name: "Content-Type", value: contentType) }
+        if let body { request.body = .bytes(ByteBuffer(bytes: body)) }
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
+        let text = String(buffer: try await response.body.collect(upTo: 1 << 20))
+        return Reply(status: Int(response.status.code), text: text)
+    }
+
+    static func postForm(_ url: String, _ form: String) async throws -> Reply {
+        try await send(.POST, url, body: Array(form.utf8), contentType: "application/x-www-form-urlencoded")
+    }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import Testing
+
+/// Lets only so many tests run at a time, so that no program is so slow that it runs into a time-out of its own.
+struct Queued: TestTrait, SuiteTrait, TestScoping {
+    private static let slots = Slots(count: ProcessInfo.processInfo.activeProcessorCount * 2 + 2)
+
+    var isRecursive: Bool { true }
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        await Self.slots.take()
+        do {
+            try await function()
+        } catch {
+            await Self.slots.giveBack()
+            throw error
+        }
+        await Self.slots.giveBack()
+    }
+
+    private actor Slots {
+        private var free: Int
+        private var waiting: [CheckedContinuation<Void, Never>] = []
+
+        init(count: Int) { free = count }
+
+        func take() async {
+            if free > 0 {
+                free -= 1
+            } else {
+                await withCheckedContinuation { waiting.append($0) }
+            }
+        }
+
+        func giveBack() {
+            if waiting.isEmpty {
+                free += 1
+            } else {
+                waiting.removeFirst().resume()
+            }
+        }
+    }
+}
+
+extension Trait where Self == Queued {
+    /// The test waits for its turn.
+    static var queued: Self { Queued() }
+}

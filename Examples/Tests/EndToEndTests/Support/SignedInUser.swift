@@ -1,0 +1,77 @@
+/// alice, signed in to a server of her own with the `account` command, in a container of her own.
+struct SignedInUser: Sendable {
+    let server: ExampleServer
+    let container: Container
+    let account: Tool
+
+    /// Runs a test for alice.
+    ///
+    /// - Parameters:
+    ///   - serverOptions: Options of the server.
+    ///   - byToken: Whether she signs in with a token she got elsewhere, so that there is no refresh token.
+    static func run<Result>(
+        serverOptions: [String] = [], byToken: Bool = false, _ test: (SignedInUser) async throws -> Result
+    ) async throws -> Result {
+        try await Container.run { container in
+            try await ExampleServer.run(serverOptions) { server in
+                let user = SignedInUser(server: server, container: container, account: try .account(in: container))
+                if byToken {
+                    try await user.signInWithToken()
+                } else {
+                    try await user.signIn()
+                }
+                try await server.clearLog()
+                return try await test(user)
+            }
+        }
+    }
+
+    /// Runs a test for alice whose server is not there any more.
+    static func runWithoutServer<Result>(
+        _ test: (_ account: Tool, _ container: Container, _ issuer: String) async throws -> Result
+    ) async throws -> Result {
+        try await Container.run { container in
+            let account = try Tool.account(in: container)
+            let issuer = try await ExampleServer.run { server in
+                try await SignedInUser(server: server, container: container, account: account).signIn()
+                return server.issuer
+            }
+            return try await test(account, container, issuer)
+        }
+    }
+
+    func signIn(session: String = "default") async throws {
+        let outcome = try await account(
+            "login", "--issuer", server.issuer, "--username", "alice", "--password-stdin", "--session", session,
+            input: ExampleServer.alicePassword + "\n")
+        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
+    }
+
+    /// Signs in with a token that was issued to someone else's client.
+    func signInWithToken() async throws {
+        let token = try await server.issueToken()
+        let outcome = try await account("login", "--issuer", server.issuer, "--with-token", input: token + "\n")
+        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
+    }
+}
+
+extension ExampleServer {
+    private struct TokenReply: Decodable {
+        let access_token: String
+    }
+
+    /// An access token of alice's or bob's, from a sign-in that has nothing to do with the command.
+    func issueToken(username: String = "alice", password: String = alicePassword) async throws -> String {
+        let form = [
+            "grant_type=password", "client_id=account-cli", "username=\(username)",
+            "password=\(password.replacing(" ", with: "+"))",
+        ]
+        let reply = try await HTTP.postForm(issuer + "/oauth/token", form.joined(separator: "&"))
+        return try JSONDecoder().decode(TokenReply.self, from: Data(reply.text.utf8)).access_token
+    }
+
+    /// Whether an access token is good.
+    func accepts(_ token: String) async throws -> Bool {
+        try await HTTP.send(.GET, issuer + "/oauth/userinfo", bearer: token).status == 200
+    }
+}

@@ -1,0 +1,99 @@
+import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Sign-outs that a service has not been told of yet: the tokens, sealed, until it has.
+///
+/// Each is an archive of its own beside the account's, sealed for a context that is no session's, so that nobody can sign
+/// a user in again by renaming one. There are at most eight, and none is older than 30 days: by then most tokens have
+/// expired, and the oldest ones make room first.
+struct RevocationQueue: Sendable {
+    /// A sign-out that is to be told.
+    struct Pending: Sendable {
+        let entry: ArchiveEntry
+        let revision: ArchiveRevision
+
+        /// Whose it is, without name and profile; `verifiedAt` is when the user signed out.
+        let account: Account
+    }
+
+    static let maximumCount = 8
+    static let maximumAge: TimeInterval = 30 * 24 * 3600
+
+    private static let entries = (1...maximumCount).map { ArchiveEntry(rawValue: "Revocation-\($0).plist") }
+
+    private let storage: any ArchiveStorage
+    private let keySource: any KeySource
+    private let context: SealingContext
+
+    init(storage: any ArchiveStorage, keySource: any KeySource, appIdentifier: String, session: SessionName) {
+        self.storage = storage
+        self.keySource = keySource
+        // No session has a slash in its name.
+        context = SealingContext(appIdentifier: appIdentifier, sessionName: session.rawValue + "/revocations")
+    }
+
+    /// Puts a sign-out into the queue, for whoever holds the lock.
+    func add(_ account: Account, at date: Date, in transaction: any ArchiveTransaction) async throws {
+        var place: (entry: ArchiveEntry, revision: ArchiveRevision?, date: Date)?
+        for entry in Self.entries {
+            guard let stored = try await transaction.read(entry) else {
+                place = (entry, nil, date)
+                break
+            }
+            // One that does not open can be of no use any more, so it goes first.
+            let age = (try? await open(stored.bytes))?.verifiedAt ?? .distantPast
+            if place == nil || age < place!.date { place = (entry, stored.revision, age) }
+        }
+        guard let place else { return }
+        let remains = Account(
+            id: account.id, issuer: account.issuer, credentials: account.credentials, verifiedAt: date)
+        _ = try await transaction.replace(
+            place.entry, with: try await seal(remains, at: date), ifRevision: place.revision)
+    }
+
+    /// What is in the queue and opens, without a lock.
+    func pending() async throws -> [Pending] {
+        var pending: [Pending] = []
+        for entry in Self.entries {
+            guard let stored = try await storage.read(entry), let account = try? await open(stored.bytes) else {
+                continue
+            }
+            pending.append(Pending(entry: entry, revision: stored.revision, account: account))
+        }
+        return pending
+    }
+
+    /// Takes those out of the queue that the service has been told of.
+    func remove(_ delivered: [Pending], patience: Duration) async throws {
+        guard !delivered.isEmpty else { return }
+        let transaction = try await storage.beginTransaction(patience: patience)
+        for pending in delivered {
+            // Another process may have been faster.
+            _ = try? await transaction.remove(pending.entry, ifRevision: pending.revision)
+        }
+        await transaction.end()
+    }
+
+    private func seal(_ account: Account, at date: Date) async throws -> [UInt8] {
+        guard let key = try await keySource.key() else { throw AccountError(.noKey, "there is no key to seal it with") }
+        let keys = try ArchiveKeys(
+            for: key.opener, kind: keySource.kind.slotKind,
+            created: UInt32(clamping: Int64(date.timeIntervalSince1970)), context: context)
+        let (plaintext, _) = try AccountPlaintext.encode(account)
+        return ArchivePropertyList.encode(
+            sealed: Envelope.seal(plaintext, generation: 1, keys: keys, context: context))
+    }
+
+    private func open(_ bytes: [UInt8]) async throws -> Account {
+        guard let key = try await keySource.key() else { throw AccountError(.noKey, "there is no key to open it with") }
+        let envelope = try Envelope(parsing: try ArchivePropertyList.decode(bytes))
+        let keys = try envelope.unlock(with: key.opener, kind: keySource.kind.slotKind, context: context)
+        let (plaintext, count) = try envelope.open(with: keys, context: context)
+        return try AccountPlaintext.decode(plaintext, count: count)
+    }
+}
