@@ -21,8 +21,8 @@ public final class AccountStore: Sendable {
     /// Which session it is.
     public let session: SessionName
 
-    private let driver: SessionDriver
-    private var clock: any WallClock { driver.clock }
+    let driver: SessionDriver
+    var clock: any WallClock { driver.clock }
 
     /// Keeps those who ask for a token again and again from asking the service as often.
     private let backoff = Mutex(RefreshBackoff())
@@ -212,46 +212,6 @@ public final class AccountStore: Sendable {
 
     // MARK: Changing
 
-    /// Signs in: makes sure that the account can be stored, gets it from `obtain`, and puts it in place of the old one.
-    ///
-    /// Until the new account is stored, the old one stays what it was. An archive that does not open is moved aside, not
-    /// overwritten.
-    ///
-    /// - Parameter obtain: Gets the account from the service; throws an ``AuthoritySignal`` if that fails.
-    /// - Returns: The account as it was stored.
-    /// - Throws: An ``AccountError``: ``AccountError/Code-swift.struct/signInRefused`` if the service refused, others if it
-    ///   could not be reached or the account cannot be stored.
-    @discardableResult
-    public func signIn(
-        obtaining obtain: () async throws -> Account
-    ) async throws(AccountError) -> Account {
-        try await driver.prepareSave()
-        let account: Account
-        do {
-            account = try await obtain()
-        } catch let error as AccountError {
-            throw error
-        } catch {
-            throw AccountError(signIn: AuthoritySignal(error))
-        }
-        return try await driver.run(SignInProcedure(account)).get()
-    }
-
-    /// Signs in with a user name and a password. See ``signIn(obtaining:)``.
-    @discardableResult
-    public func signIn(
-        username: String, password: Secret, with authority: any PasswordAuthority
-    ) async throws(AccountError) -> Account {
-        try await signIn { try await authority.signIn(username: username, password: password) }
-    }
-
-    /// Signs in with a token that the user got elsewhere, which the service is asked about first. See
-    /// ``signIn(obtaining:)``.
-    @discardableResult
-    public func signIn(token: Secret, with authority: any TokenAuthority) async throws(AccountError) -> Account {
-        try await signIn { try await authority.signIn(token: token) }
-    }
-
     /// Changes the stored account, whatever other processes have made of it by then.
     ///
     /// - Parameter change: Changes a copy. What it throws is passed on, and nothing is stored.
@@ -294,118 +254,6 @@ public final class AccountStore: Sendable {
             stored.profile.merge(identity.profile)
             stored.username = identity.username ?? stored.username
         }
-    }
-
-    /// Signs out: removes the account here at once, and tells the service then.
-    ///
-    /// If the service cannot be told, the tokens are kept, sealed, for ``deliverRevocations(with:)``.
-    ///
-    /// - Parameter authority: The service; `nil` does not tell it.
-    /// - Returns: Who was signed out, and whether the service knows.
-    /// - Throws: An ``AccountError`` if the archive could not be changed; then nobody was signed out.
-    @discardableResult
-    public func signOut(with authority: (any AccountAuthority)? = nil) async throws(AccountError) -> SignOutReport {
-        let signOut = SignOut(.signedOutByUser, date: clock.now)
-        let procedure = SignOutProcedure(signOut, isToBeTold: authority != nil)
-        let account = try await driver.run(procedure).get()
-        guard let account, let authority else { return SignOutReport(account: account, revocation: .notNeeded) }
-        if let signal = await undeliveredSignal(of: account, to: authority) {
-            return SignOutReport(account: account, revocation: .undelivered(signal))
-        }
-        let queued = (try? await driver.revocations.pending()) ?? []
-        try? await driver.revocations.remove(
-            queued.filter { $0.account.isSameGrant(as: account) }, patience: driver.lockPatience)
-        return SignOutReport(account: account, revocation: .done)
-    }
-
-    /// Tells the services of sign-outs that they could not be told of before.
-    ///
-    /// Worth doing whenever a service has just been reached. Costs nothing if there are none.
-    ///
-    /// - Parameter authority: The service of an account; `nil` leaves that one for later.
-    /// - Returns: Those that a service was asked to take and did not.
-    @discardableResult
-    public func deliverRevocations(
-        with authority: (Account) -> (any AccountAuthority)?
-    ) async -> [(revocation: PendingRevocation, signal: AuthoritySignal)] {
-        guard let pending = try? await driver.revocations.pending() else { return [] }
-        var done: [RevocationQueue.Pending] = []
-        var undelivered: [(PendingRevocation, AuthoritySignal)] = []
-        for revocation in pending {
-            let description = PendingRevocation(revocation)
-            if clock.now.timeIntervalSince(description.date) > RevocationQueue.maximumAge {
-                done.append(revocation)
-                continue
-            }
-            guard let authority = authority(revocation.account) else { continue }
-            if let signal = await undeliveredSignal(of: revocation.account, to: authority) {
-                undelivered.append((description, signal))
-            } else {
-                done.append(revocation)
-            }
-        }
-        // One that stays although it was delivered is delivered again, which a service takes as done (RFC 7009, 2.2).
-        try? await driver.revocations.remove(done, patience: driver.lockPatience)
-        return undelivered
-    }
-
-    /// Tells a service of a sign-out: `nil` if it has taken it, or never will.
-    private func undeliveredSignal(
-        of account: Account, to authority: any AccountAuthority
-    ) async -> AuthoritySignal? {
-        do {
-            try await authority.revoke(account)
-            return nil
-        } catch {
-            let signal = AuthoritySignal(error)
-            let holdsRefreshToken = account.credentials.refreshToken != nil
-            let ruling = Ruling(on: signal, to: .revoke, .init(holdsRefreshToken: holdsRefreshToken))
-            return ruling == .revokeLater ? signal : nil
-        }
-    }
-
-    /// The sign-outs that a service has not been told of yet.
-    public func pendingRevocations() async throws -> [PendingRevocation] {
-        try await driver.revocations.pending().map(PendingRevocation.init)
-    }
-}
-
-/// A sign-out that a service has not been told of yet.
-public struct PendingRevocation: Sendable, Hashable {
-    /// The service.
-    public let issuer: String?
-
-    /// When the user signed out.
-    public let date: Date
-
-    init(_ pending: RevocationQueue.Pending) {
-        issuer = pending.account.issuer
-        date = pending.account.verifiedAt ?? .distantPast
-    }
-}
-
-/// Who was signed out, and whether the service knows.
-public struct SignOutReport: Sendable {
-    /// Whether the service was told.
-    public enum Revocation: Sendable, Hashable {
-        /// There was nobody to sign out, or the service was not to be told.
-        case notNeeded
-        /// The service has forgotten the tokens, or never knew them.
-        case done
-        /// The service could not be told yet, and will be: see ``AccountStore/deliverRevocations(with:)``.
-        case undelivered(AuthoritySignal)
-    }
-
-    /// Who was signed out; `nil` if nobody was signed in.
-    public let account: Account?
-
-    /// Whether the service was told.
-    public let revocation: Revocation
-}
-
-extension Account {
-    fileprivate func isSameGrant(as other: Account) -> Bool {
-        isSameUser(as: other) && credentials.hasSameTokens(as: other.credentials)
     }
 }
 

@@ -1,0 +1,77 @@
+import Testing
+
+/// No answer at all.
+@Suite(.queued, .timeLimit(.minutes(5)))
+struct UnreachableServiceTests {
+    @Test func `Nobody listening is offline, not signed out`() async throws {
+        try await SignedInUser.runWithoutServer { account, container, issuer in
+            let before = try container.contents()
+            let json = try await account("whoami", "--max-age", "0", "--json")
+            let report = try json.document()
+            #expect(json.exitCode == 0)
+            #expect(report.state == "unverified")
+            #expect(report.reason == "offline")
+            #expect(report.message == "the connection was refused")
+            #expect(report.account?.username == "alice")
+
+            let text = try await account("whoami", "--max-age", "0")
+            #expect(text.exitCode == 0)
+            #expect(text.output == "alice\n")
+            #expect(text.errors.hasPrefix("offline: \(issuer) cannot be reached"))
+            #expect(text.errors.contains("You are still signed in; last confirmed "))
+
+            let verified = try await account("whoami", "--verify")
+            #expect(verified.exitCode == 69)
+            #expect(try container.contents() == before)
+        }
+    }
+
+    @Test func `A sign-in to a host that nobody knows says so, and stores nothing`() async throws {
+        try await Container.run { container in
+            let outcome = try await Tool.account(in: container)(
+                "login", "--issuer", "https://nobody.invalid", "--username", "alice", "--password-stdin",
+                input: "secret\n")
+            #expect(outcome.exitCode == 69)
+            #expect(outcome.output == "")
+            #expect(outcome.errors.contains("its host name is not known"))
+            #expect(try !container.exists(container.archive))
+        }
+    }
+
+    @Test func `A service whose host name is not known any more is offline`() async throws {
+        try await SignedInUser.runWithoutServer { account, container, issuer in
+            // An account that was imported can name any issuer.
+            let legacy = container.path("old.plist")
+            try container.write(
+                #"<plist version="1.0"><dict><key>token</key><string>t</string><key>id</key><string>7</string></dict></plist>"#
+                    .utf8, to: legacy)
+            let imported = try await account("import", legacy, "--replace", "--issuer", "https://nobody.invalid")
+            try #require(imported.exitCode == 0, "\(imported)")
+            let before = try container.contents()
+
+            let outcome = try await account("whoami", "--json")
+            let report = try outcome.document()
+            #expect(outcome.exitCode == 0)
+            #expect(report.reason == "offline")
+            #expect(report.message == "its host name is not known")
+            #expect(report.account?.id == "7")
+            #expect(try await account("whoami", "--verify").exitCode == 69)
+            #expect(try container.contents() == before)
+        }
+    }
+
+    @Test func `A service that does not answer in time is offline`() async throws {
+        try await SignedInUser.run { user in
+            let before = try user.container.contents()
+            try await user.server.setFaults(Fault(path: "/oauth/userinfo", delayMilliseconds: 60_000))
+            let outcome = try await user.account("whoami", "--verify", "--json")
+            let report = try outcome.document()
+            #expect(outcome.exitCode == 69)
+            #expect(report.state == "unverified")
+            #expect(report.reason == "offline")
+            #expect(report.message == "no answer in time")
+            #expect(report.account?.username == "alice")
+            #expect(try user.container.contents() == before)
+        }
+    }
+}

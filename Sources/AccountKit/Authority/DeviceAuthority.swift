@@ -1,0 +1,57 @@
+/// An authority at which one signs in on another device: this one shows a code, the user enters it elsewhere, and this one
+/// asks until that is done (RFC 8628).
+public protocol DeviceAuthority: AccountAuthority {
+    /// Asks the service for a code to show.
+    ///
+    /// - Throws: An ``AuthoritySignal``.
+    func beginDeviceSignIn() async throws -> DeviceAuthorization
+
+    /// Asks once whether the user has entered the code.
+    ///
+    /// - Returns: The account, once the user has agreed.
+    /// - Throws: An ``AuthoritySignal``: `oauthError(.authorizationPending)` for "not yet", and the others of RFC 8628,
+    ///   section 3.5.
+    func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws -> Account
+}
+
+/// What the service gave out for a sign-in on another device (RFC 8628, section 3.2).
+public struct DeviceAuthorization: Sendable, Equatable {
+    /// What the service knows this sign-in by. Not for showing.
+    public var deviceCode: Secret
+
+    /// What the user enters.
+    public var userCode: String
+
+    /// Where the user enters it.
+    public var verificationURL: String
+
+    /// The same with the code in it, for a QR code; `nil` if the service has none.
+    public var completeVerificationURL: String?
+
+    /// How long the code is good, from its receipt.
+    public var lifetime: Duration
+
+    /// How long to wait between two polls.
+    public var interval: Duration
+
+    /// Puts an authorization together.
+    ///
+    /// - Parameters:
+    ///   - deviceCode: What the service knows this sign-in by.
+    ///   - userCode: What the user enters.
+    ///   - verificationURL: Where the user enters it.
+    ///   - completeVerificationURL: The same with the code in it.
+    ///   - lifetime: How long the code is good.
+    ///   - interval: How long to wait between two polls; 5 s where the service does not say (RFC 8628, section 3.2).
+    public init(
+        deviceCode: Secret, userCode: String, verificationURL: String, completeVerificationURL: String? = nil,
+        lifetime: Duration, interval: Duration = .seconds(5)
+    ) {
+        self.deviceCode = deviceCode
+        self.userCode = userCode
+        self.verificationURL = verificationURL
+        self.completeVerificationURL = completeVerificationURL
+        self.lifetime = lifetime
+        self.interval = interval
+    }
+}

@@ -1,0 +1,55 @@
+/// When to ask again whether the user has entered the code, and when to stop: RFC 8628, section 3.5, without I/O and clock.
+struct DevicePolling: Sendable {
+    /// What is to be done after an answer.
+    enum Step: Sendable, Equatable {
+        case poll(after: Duration)
+        case fail(AuthoritySignal)
+        case expired
+    }
+
+    private static let slowDown = Duration.seconds(5)
+    private static let longestPause = Duration.seconds(60)
+
+    private let lifetime: Duration
+    private var interval: Duration
+    private var failureCount = 0
+
+    init(_ authorization: DeviceAuthorization) {
+        lifetime = authorization.lifetime
+        interval = max(authorization.interval, .zero)
+    }
+
+    /// The first poll comes after one interval: before that nobody can have entered the code.
+    func start() -> Step { step(after: interval, elapsed: .zero) }
+
+    /// - Parameters:
+    ///   - signal: What the last poll was answered with.
+    ///   - elapsed: How long ago the code was received, by a clock that does not step.
+    mutating func next(after signal: AuthoritySignal, elapsed: Duration) -> Step {
+        switch Ruling(on: signal, to: .signIn, .init(holdsRefreshToken: false)) {
+        case .pollAgain(let slowDown):
+            failureCount = 0
+            // For good, not for one time.
+            if slowDown { interval += Self.slowDown }
+            return step(after: interval, elapsed: elapsed)
+        case .startOver: return .expired
+        case .keep(let reason):
+            switch reason.code {
+            // A network that comes and goes is no reason to give up a code that is still good.
+            case .offline, .serverError, .rateLimited, .captivePortal, .unclearReply:
+                failureCount += 1
+                let pause = min(interval * (1 << min(failureCount, 6)), Self.longestPause)
+                return step(after: max(pause, interval, min(reason.retryAfter ?? .zero, lifetime)), elapsed: elapsed)
+            default: return .fail(signal)
+            }
+        case .refreshOnce, .adoptStored, .clear, .attemptFailed, .revokeLater: return .fail(signal)
+        }
+    }
+
+    private func step(after pause: Duration, elapsed: Duration) -> Step {
+        // One last poll just before the end, rather than a wait past it.
+        let rest = lifetime - elapsed
+        if rest <= .zero { return .expired }
+        return .poll(after: min(pause, rest))
+    }
+}
