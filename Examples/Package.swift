@@ -61,6 +61,7 @@ let package = Package(
                 .product(name: "account", package: "swift-account-kit"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ],
             exclude: ["Fixtures"]

@@ -7,15 +7,27 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "login", abstract: "Sign in.",
             discussion: """
-                A secret is never taken from an argument, where other users of the machine could see it: a password is \
-                asked for on the terminal or read from standard input, a token is read from standard input.
+                On a terminal, and without an option that says how, you sign in with the browser of this machine, or, where \
+                there is none, by a code that you enter on another device. A secret is never taken from an argument, where \
+                other users of the machine could see it.
 
-                  account login --issuer https://auth.example.com --client-id my-tool --password
+                  account login --issuer https://auth.example.com --client-id my-tool
                   account login --issuer https://auth.example.com --client-id my-tool --with-token < token.txt
                 """)
     }
 
+    /// The ways to sign in.
+    private enum Way {
+        case device, browser, password, token
+    }
+
     @OptionGroup var service: ServiceOptions
+
+    @Flag(help: "Show a code to enter on another device.")
+    var device = false
+
+    @Flag(help: "Sign in with the browser of this machine.")
+    var web = false
 
     @Flag(help: "Sign in with a user name and a password, asked for on the terminal.")
     var password = false
@@ -29,12 +41,16 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     @Option(help: "The user name; asked for on the terminal if it is missing.")
     var username: String?
 
+    @Flag(inversion: .prefixedNo, help: "Show the address of --device as a QR code too, if qrencode is installed.")
+    var qr = true
+
     @OptionGroup var options: CommonOptions
 
     func validate() throws {
-        if withToken, password || passwordStdin || username != nil {
-            throw ValidationError(
-                "--with-token goes with neither a password nor a user name: the token says whose it is")
+        let ways = [device, web, password || passwordStdin, withToken].filter { $0 }.count
+        if ways > 1 { throw ValidationError("choose one of --device, --web, --password and --with-token") }
+        if username != nil, device || web || withToken {
+            throw ValidationError("--username goes with a password: the other ways say themselves who signs in")
         }
     }
 
@@ -42,9 +58,14 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         try context.refuseEnvironmentToken(to: "sign in")
         let service = try await context.service(service)
         let authority = try context.authority(for: service, timeout: .seconds(30))
-        let account = try await withToken ? signInWithToken(context, authority) : signInWithPassword(context, authority)
+        let account =
+            switch try way(for: authority) {
+            case .device: try await signInOnDevice(context, authority)
+            case .browser: try await signInWithBrowser(context, authority)
+            case .password: try await signInWithPassword(context, authority)
+            case .token: try await signInWithToken(context, authority)
+            }
         if App.takesIssuer { try await context.preferences.setService(service, of: context.session) }
-
         await context.deliverRevocations()
 
         if options.json {
@@ -56,11 +77,56 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
     }
 
+    /// What was asked for; else, for a person at a terminal, what suits the machine and the service.
+    private func way(for authority: any AccountAuthority) throws(AccountError) -> Way {
+        if device { return .device }
+        if web { return .browser }
+        if withToken { return .token }
+        if password || passwordStdin || username != nil { return .password }
+        guard Terminal.isTerminal(.input) else {
+            throw AccountError(
+                .invalidArgument,
+                "there is no terminal to ask on: say how to sign in, with --device, --web, --with-token, or "
+                    + "--password-stdin and --username NAME")
+        }
+        if authority is any BrowserAuthority, ExternalProgram.hasBrowser { return .browser }
+        if authority is any DeviceAuthority { return .device }
+        return authority is any PasswordAuthority ? .password : .token
+    }
+
+    private func signInOnDevice(
+        _ context: CommandContext<App>, _ authority: any AccountAuthority
+    ) async throws -> Account {
+        guard let authority = authority as? any DeviceAuthority else {
+            throw AccountError(.invalidArgument, "this service has no sign-in on another device: leave --device away")
+        }
+        let prompt = DevicePrompt(showsQRCode: qr, isJSON: options.json)
+        var countdown: Countdown?
+        defer { countdown?.stop() }
+        return try await context.store.signIn(with: authority) { authorization in
+            try await prompt.show(authorization)
+            countdown = Countdown(from: authorization.lifetime)
+        }
+    }
+
+    private func signInWithBrowser(
+        _ context: CommandContext<App>, _ authority: any AccountAuthority
+    ) async throws -> Account {
+        guard let authority = authority as? any BrowserAuthority else {
+            throw AccountError(.invalidArgument, "this service has no sign-in with a browser: leave --web away")
+        }
+        return try await context.store.signIn(with: authority) { address in
+            context.say(
+                "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(address)\n")
+            _ = await ExternalProgram.openBrowser(address)
+        }
+    }
+
     private func signInWithToken(
         _ context: CommandContext<App>, _ authority: any AccountAuthority
     ) async throws -> Account {
         guard let authority = authority as? any TokenAuthority else {
-            throw AccountError(.invalidArgument, "this service cannot tell whose a token is: sign in with --password")
+            throw AccountError(.invalidArgument, "this service cannot tell whose a token is: leave --with-token away")
         }
         if Terminal.isTerminal(.input) {
             throw AccountError(
@@ -80,7 +146,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         _ context: CommandContext<App>, _ authority: any AccountAuthority
     ) async throws -> Account {
         guard let authority = authority as? any PasswordAuthority else {
-            throw AccountError(.invalidArgument, "this service takes no password: sign in with --with-token")
+            throw AccountError(.invalidArgument, "this service takes no password: leave --password away")
         }
         let canPrompt = Terminal.isTerminal(.input)
         guard canPrompt || passwordStdin else {

@@ -29,6 +29,12 @@ enum Terminal {
         write(Array((text + "\n").utf8), to: stream)
     }
 
+    /// Puts text in the place of the terminal's last line, without ending it.
+    static func rewriteLine(_ text: String, on stream: Stream) {
+        // CSI K erases the rest of the line (ECMA-48, section 8.3.41).
+        write(Array("\r\(text)\u{1B}[K".utf8), to: stream)
+    }
+
     /// Writes text that may hold secrets, straight from its bytes.
     static func writeLine(_ secret: Secret, to stream: Stream) {
         secret.withBytes { span in

@@ -26,7 +26,8 @@ package struct ArchiveKeys: Sendable {
         let storeID = Sodium.randomBytes(count: 16)
         let dataKey = GuardedBytes.random(count: KeySlot.keyByteCount)
         let slot = try KeySlot(
-            wrapping: dataKey, for: opener, kind: kind, created: created, cost: cost, storeID: storeID, context: context)
+            wrapping: dataKey, for: opener, kind: kind, created: created, cost: cost, storeID: storeID, context: context
+        )
         self.init(storeID: storeID, dataKeyID: Sodium.randomBytes(count: 16), dataKey: dataKey, slots: [slot])
     }
 

@@ -24,7 +24,7 @@ struct Container: Sendable {
     }
 
     /// Runs a test with a fresh folder, which is removed afterwards.
-    static func run<Result>(_ test: (Container) async throws -> Result) async throws -> Result {
+    static func run<Result: Sendable>(_ test: (Container) async throws -> Result) async throws -> Result {
         let container = Container(
             root: FileManager.default.temporaryDirectory.path + "/account-\(UUID().uuidString.prefix(13))")
         for folder in ["", "/user", "/temporary"] {

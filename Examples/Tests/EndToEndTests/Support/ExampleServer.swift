@@ -1,6 +1,6 @@
 import AsyncHTTPClient
 import Foundation
-import NIOCore
+import NIOHTTP1
 
 /// The built `auth-server`, and its control endpoints.
 struct ExampleServer: Sendable {
@@ -13,7 +13,7 @@ struct ExampleServer: Sendable {
     var port: Int { URL(string: issuer)?.port ?? 0 }
 
     /// Starts a server on a free port, and ends it after the test.
-    static func run<Result>(
+    static func run<Result: Sendable>(
         _ options: [String] = [], _ test: (ExampleServer) async throws -> Result
     ) async throws -> Result {
         let command = Command(words: [try BuiltProducts.path(of: "auth-server"), "--quiet"] + options)

@@ -22,6 +22,10 @@ enum HTTP {
         return Reply(status: Int(response.status.code), text: text)
     }
 
+    static func get(_ url: String, bearer: String? = nil) async throws -> Reply {
+        try await send(.GET, url, bearer: bearer)
+    }
+
     static func postForm(_ url: String, _ form: String) async throws -> Reply {
         try await send(.POST, url, body: Array(form.utf8), contentType: "application/x-www-form-urlencoded")
     }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// alice, signed in to a server of her own with the `account` command, in a container of her own.
 struct SignedInUser: Sendable {
     let server: ExampleServer
@@ -9,7 +11,7 @@ struct SignedInUser: Sendable {
     /// - Parameters:
     ///   - serverOptions: Options of the server.
     ///   - byToken: Whether she signs in with a token she got elsewhere, so that there is no refresh token.
-    static func run<Result>(
+    static func run<Result: Sendable>(
         serverOptions: [String] = [], byToken: Bool = false, _ test: (SignedInUser) async throws -> Result
     ) async throws -> Result {
         try await Container.run { container in
@@ -27,7 +29,7 @@ struct SignedInUser: Sendable {
     }
 
     /// Runs a test for alice whose server is not there any more.
-    static func runWithoutServer<Result>(
+    static func runWithoutServer<Result: Sendable>(
         _ test: (_ account: Tool, _ container: Container, _ issuer: String) async throws -> Result
     ) async throws -> Result {
         try await Container.run { container in
@@ -72,6 +74,6 @@ extension ExampleServer {
 
     /// Whether an access token is good.
     func accepts(_ token: String) async throws -> Bool {
-        try await HTTP.send(.GET, issuer + "/oauth/userinfo", bearer: token).status == 200
+        try await HTTP.get(issuer + "/oauth/userinfo", bearer: token).status == 200
     }
 }
