@@ -83,11 +83,48 @@ let package = Package(
         ),
 
         // Tests: those without I/O mirror their module; those that need files and processes have a target of their own.
-        .testTarget(name: "SealingTests", dependencies: ["Sealing"]),
-        .testTarget(name: "AccountKitTests", dependencies: ["AccountKit", "AccountTesting"]),
+        .testTarget(name: "SealingTests", dependencies: ["Sealing"], exclude: ["Fixtures"]),
+        .testTarget(
+            name: "AccountKitTests",
+            dependencies: [
+                "AccountKit",
+                "AccountTesting",
+                "Sealing",
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .testTarget(
+            name: "AccountTestingTests",
+            dependencies: ["AccountKit", "AccountTesting", .product(name: "Logging", package: "swift-log")]
+        ),
+        .testTarget(
+            name: "AccountHTTPTests",
+            dependencies: [
+                "AccountHTTP",
+                "AccountKit",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "InMemoryLogging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]
+        ),
+        .testTarget(
+            name: "AccountImportTests",
+            dependencies: ["AccountImport", "AccountKit"],
+            exclude: ["Fixtures"]
+        ),
         .testTarget(
             name: "AccountKitSystemTests",
             dependencies: ["AccountKit", "AccountTesting", "Sealing", "archive-exerciser"]
+        ),
+        // An independent reader of the archive format, in Python.
+        .testTarget(
+            name: "ReaderTests",
+            dependencies: ["AccountKit", "AccountTesting", "Sealing"],
+            exclude: ["flip_every_bit.py", "read_account.py"]
         ),
         .executableTarget(
             name: "archive-exerciser",

@@ -125,6 +125,12 @@ public struct ArchiveStorageConformance: Sendable {
             #expect(!(try await transaction.setAside(entry, label: "aside").isEmpty), "it says where the entry is now")
         }
         #expect(try await open().read(entry) == nil, "an entry that was set aside is not there any more")
+        try await change { transaction, _ in
+            _ = try await transaction.replace(entry, with: [6], ifRevision: nil)
+            try await transaction.putBack(entry, from: try await transaction.setAside(entry, label: "aside"))
+        }
+        #expect(try await open().read(entry)?.bytes == [6], "an entry that was put back is what it was")
+        try await removeEntry()
     }
 
     // MARK: Helpers

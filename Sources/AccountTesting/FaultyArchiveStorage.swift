@@ -5,7 +5,7 @@ import Synchronization
 public final class FaultyArchiveStorage: ArchiveStorage {
     /// A call to a storage or its transaction.
     public enum Call: Sendable, Hashable, CaseIterable {
-        case read, begin, reserve, replace, remove, setAside
+        case read, begin, reserve, replace, remove, setAside, putBack
     }
 
     /// What happens instead of a call.
@@ -141,6 +141,11 @@ private struct FaultyTransaction: ArchiveTransaction {
     func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
         try await storage.pass(.setAside)
         return try await base.setAside(entry, label: label)
+    }
+
+    func putBack(_ entry: ArchiveEntry, from place: String) async throws {
+        try await storage.pass(.putBack)
+        try await base.putBack(entry, from: place)
     }
 
     func end() async { await base.end() }

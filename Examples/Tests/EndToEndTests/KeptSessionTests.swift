@@ -81,7 +81,7 @@ struct KeptSessionTests {
         Row("No user", "unclearReply", ok("{}")),
         Row("An empty user", "unclearReply", ok(#"{"sub":""}"#)),
         Row("A user that is no text", "unclearReply", ok(#"{"sub":["u-5f0c2a9b7d314e86"]}"#)),
-        Row("2 MiB", "unclearReply", ok(String(repeating: " ", count: 2 << 20) + #"{"sub":"x"}"#)),
+        Row("Over 1 MiB", "unclearReply", ok(String(repeating: " ", count: 1 << 20) + #"{"sub":"x"}"#)),
         Row("Another user", "wrongAccount", ok(#"{"sub":"u-c41e88d20b9f6a57","preferred_username":"bob"}"#)),
     ]
 

@@ -4,7 +4,7 @@ extension OAuthAuthority: AccountAuthority {
     /// Asks the user info endpoint whose the access token is (OpenID Connect Core, section 5.3).
     ///
     /// - Returns: The user. All claims but `sub` are fields of the profile, under their own names.
-    /// - Throws: An ``AuthoritySignal``: `otherUser` if the token is another user's, `misconfigured` if the account is of
+    /// - Throws: An `AuthoritySignal`: `otherUser` if the token is another user's, `misconfigured` if the account is of
     ///   another service or this one has no user info endpoint.
     public func verify(_ account: Account) async throws(AuthoritySignal) -> Identity {
         try checkIssuer(of: account)
@@ -17,7 +17,7 @@ extension OAuthAuthority: AccountAuthority {
     ///
     /// - Returns: The new credentials; without a refresh token if the service sent none, which means that the old one
     ///   is still good.
-    /// - Throws: An ``AuthoritySignal``: `misconfigured` if the account has no refresh token.
+    /// - Throws: An `AuthoritySignal`: `misconfigured` if the account has no refresh token.
     public func refresh(_ account: Account) async throws(AuthoritySignal) -> Credentials {
         try checkIssuer(of: account)
         guard let refreshToken = account.credentials.refreshToken else {
@@ -33,7 +33,7 @@ extension OAuthAuthority: AccountAuthority {
     ///
     /// Returns without a request to a service that has no revocation endpoint: the tokens live on there till they expire.
     ///
-    /// - Throws: An ``AuthoritySignal``.
+    /// - Throws: An `AuthoritySignal`.
     public func revoke(_ account: Account) async throws(AuthoritySignal) {
         try checkIssuer(of: account)
         guard let url = try await endpoints().revocationURL else { return }

@@ -5,8 +5,11 @@ extension OAuthAuthority: PasswordAuthority {
     ///
     /// For services of one's own: OAuth 2.1 leaves this grant out, and many services do not offer it.
     ///
-    /// - Returns: The account, as ``account(with:signedInAs:)`` puts it together.
-    /// - Throws: An ``AuthoritySignal``: `oauthError(.invalidGrant, …)` if name or password are wrong.
+    /// The user info endpoint then says who the user is. If it gives no answer it is asked once more, and after that the
+    /// ID token counts, if there is one: the tokens are issued, and must not be wasted. A service that has neither user
+    /// info nor ID tokens is believed that the user is who signed in, so the id of the account is the user name.
+    ///
+    /// - Throws: An `AuthoritySignal`: `oauthError(.invalidGrant, …)` if name or password are wrong.
     public func signIn(username: String, password: Secret) async throws(AuthoritySignal) -> Account {
         var form = FormBody()
         form.append("grant_type", "password")
@@ -22,7 +25,7 @@ extension OAuthAuthority: TokenAuthority {
     ///
     /// The account has no refresh token and no client: the token was not issued to this app.
     ///
-    /// - Throws: An ``AuthoritySignal``: `misconfigured` if the service has no user info endpoint, and `signInRefused`
+    /// - Throws: An `AuthoritySignal`: `misconfigured` if the service has no user info endpoint, and `signInRefused`
     ///   without a request if the text cannot be a token.
     public func signIn(token: Secret) async throws(AuthoritySignal) -> Account {
         guard token.withUnsafeBytes({ ReplyReading.isToken($0) }) else {
@@ -39,15 +42,14 @@ extension OAuthAuthority: TokenAuthority {
 extension OAuthAuthority {
     /// Puts an account together from tokens that the service has just issued.
     ///
-    /// The user info endpoint says whose they are. If it gives no answer it is asked once more, and then the ID token
-    /// is taken at its word, if the service sent one: the tokens are issued, and a sign-in that gives up now wastes them.
-    /// Only what contradicts them ends it: a user info that is not the ID token's user, or a token that is refused the
-    /// moment it was issued. A service that has neither is believed that the user is who signed in.
+    /// The user info endpoint says whose they are, else the ID token, else whoever signed in. A user info that gives no
+    /// answer does not end the sign-in if there is an ID token; what contradicts the tokens does: a user info that is not
+    /// the ID token's user, or an access token that is refused the moment it was issued.
     ///
     /// - Parameters:
     ///   - credentials: The tokens.
     ///   - username: The name that was signed in with, if that is known.
-    /// - Throws: An ``AuthoritySignal``: why it is not known whose the tokens are.
+    /// - Throws: An `AuthoritySignal`: why it is not known whose the tokens are.
     package func account(
         with credentials: Credentials, signedInAs username: String?
     ) async throws(AuthoritySignal) -> Account {

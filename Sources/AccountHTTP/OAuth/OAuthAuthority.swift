@@ -11,7 +11,7 @@ public import Logging
 /// Making one does nothing but check the arguments. The endpoints are looked up in the service's discovery document
 /// when they are first needed, once for the value and all copies of it; so keep the value.
 ///
-/// All functions throw an ``AuthoritySignal``. Tokens go to the endpoints of this service only, never in an address, and
+/// All functions throw an `AuthoritySignal`. Tokens go to the endpoints of this service only, never in an address, and
 /// no redirect is followed. No signal and no log line contains a token or a password, even if the service sends one back.
 public struct OAuthAuthority: Sendable {
     /// The service, as it stands in its accounts: scheme and host in lower case, and no slash at the end.

@@ -18,6 +18,33 @@ enum JSONValue: Sendable, Hashable {
     case array([JSONValue])
     case object(JSONObject)
 
+    /// The object that JSON text holds; `nil` if it holds none, or one beyond all measure.
+    ///
+    /// No honest reply comes near the bounds. They keep a hostile one from taking all of the stack or minutes of time.
+    static func object(from text: some Collection<UInt8>) -> JSONObject? {
+        guard isBounded(text) else { return nil }
+        return try? JSONDecoder().decode(JSONObject.self, from: Data(text))
+    }
+
+    /// Whether the text nests at most 32 levels and has at most 10 000 values. It need not be JSON.
+    private static func isBounded(_ text: some Collection<UInt8>) -> Bool {
+        var (depth, values, isInString, isEscaped) = (0, 0, false, false)
+        for byte in text {
+            switch byte {
+            case _ where isEscaped: isEscaped = false
+            case UInt8(ascii: "\\") where isInString: isEscaped = true
+            case UInt8(ascii: "\""): isInString.toggle()
+            case _ where isInString: break
+            case UInt8(ascii: "{"), UInt8(ascii: "["): (depth, values) = (depth + 1, values + 1)
+            case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
+            case UInt8(ascii: ","): values += 1
+            default: break
+            }
+            guard depth <= 32, values <= 10_000 else { return false }
+        }
+        return true
+    }
+
     var string: String? {
         if case .string(let value) = self { value } else { nil }
     }

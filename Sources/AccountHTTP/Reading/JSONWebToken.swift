@@ -21,7 +21,7 @@ enum JSONWebToken {
             guard parts.count == 3, !parts[0].isEmpty, 1...payloadLimit ~= parts[1].count,
                 let payload = decodedBase64URL(parts[1])
             else { return nil }
-            return try? JSONDecoder().decode(JSONObject.self, from: payload)
+            return JSONValue.object(from: payload)
         }
     }
 

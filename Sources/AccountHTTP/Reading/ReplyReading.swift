@@ -1,18 +1,12 @@
 import AccountKit
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// What a reply says: the JSON object that was asked for, or the signal that it amounts to.
 ///
 /// A pure function of the reply, in the order of the rows below. The definite signals are named: everything that is not
 /// a well-formed answer of the endpoint itself ends in a signal that keeps the account.
 struct ReplyReading: Sendable {
     /// Who replied. The same reply of another endpoint may mean something else.
-    enum Endpoint: Sendable, CaseIterable {
+    enum Endpoint: Sendable {
         case discovery
         case token
         case userInfo
@@ -60,7 +54,7 @@ struct ReplyReading: Sendable {
         guard !isCompressed(reply) else {
             throw .unclear("\(endpoint.name) sent a compressed reply, which was not asked for")
         }
-        guard let object = Self.json(reply.body) else {
+        guard let object = JSONValue.object(from: reply.body) else {
             throw .unclear("the reply of \(endpoint.name) is not a JSON object")
         }
         // GitHub, for one, sends its token errors with status 200.
@@ -88,7 +82,8 @@ struct ReplyReading: Sendable {
         case 200, 201, 204: return
         // RFC 6749 has 400 and 401; some large services send the same JSON with 403.
         case _ where endpoint.repliesOAuthErrors && [400, 401, 403].contains(reply.status):
-            if !reply.isMarkup, !isCompressed(reply), let error = Self.json(reply.body).flatMap(oauthError) {
+            if !reply.isMarkup, !isCompressed(reply), let error = JSONValue.object(from: reply.body).flatMap(oauthError)
+            {
                 throw error
             }
         default: break
@@ -106,10 +101,6 @@ struct ReplyReading: Sendable {
 
     private func isCompressed(_ reply: HTTPReply) -> Bool {
         reply.values(of: "Content-Encoding").contains { !["", "identity"].contains($0.lowercased()) }
-    }
-
-    private static func json(_ body: [UInt8]) -> JSONObject? {
-        try? JSONDecoder().decode(JSONObject.self, from: Data(body))
     }
 
     // MARK: Errors in bodies and in challenges
@@ -139,7 +130,17 @@ struct ReplyReading: Sendable {
 
     /// Whether the text has only the characters that an error code may have, is not overlong, and repeats no secret.
     private func isErrorCode(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.count <= 128 && !self.text.repeatsSecret(text)
+        // Before the search for secrets: a user's password may well be "grant".
+        if Self.registeredErrors.contains(text) { return true }
+        return !text.isEmpty && text.utf8.count <= 128 && !self.text.repeatsSecret(text)
             && text.utf8.allSatisfy { 0x20...0x7E ~= $0 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
     }
+
+    /// RFC 6749, sections 4.1.2.1 and 5.2; RFC 6750, section 3.1; RFC 7009, section 2.2.1; RFC 8628, section 3.5.
+    private static let registeredErrors: Set<String> = [
+        "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
+        "invalid_scope", "access_denied", "unsupported_response_type", "server_error", "temporarily_unavailable",
+        "invalid_token", "insufficient_scope", "unsupported_token_type", "authorization_pending", "slow_down",
+        "expired_token",
+    ]
 }

@@ -26,11 +26,17 @@ struct ServerText: Sendable {
     }
 
     /// Whether a secret stands in the text as it was sent.
-    func repeatsSecret(_ text: String) -> Bool {
+    ///
+    /// - Parameters:
+    ///   - text: The text.
+    ///   - minimum: How long a secret must be to count, in bytes. A short one may stand in anything by chance.
+    func repeatsSecret(_ text: String, notShorterThan minimum: Int = 1) -> Bool {
         let text = Array(text.utf8)
         return secrets.contains { secret in
             secret.withUnsafeBytes { secret in
-                guard let first = secret.first, secret.count <= text.count else { return false }
+                guard let first = secret.first, minimum...max(minimum, text.count) ~= secret.count,
+                    secret.count <= text.count
+                else { return false }
                 return (0...(text.count - secret.count)).contains {
                     text[$0] == first && text[$0..<($0 + secret.count)].elementsEqual(secret)
                 }

@@ -28,7 +28,7 @@ extension ReplyReading {
             accessToken: token,
             refreshToken: secret(object["refresh_token"]),
             idToken: secret(object["id_token"]),
-            tokenType: try tokenType(object["token_type"]),
+            tokenType: try tokenType(object["token_type"], of: token),
             scopes: scopes(object["scope"]),
             clientID: clientID,
             issuedAt: reply.receivedAt,
@@ -46,12 +46,12 @@ extension ReplyReading {
     }
 
     /// Only Bearer is spoken here; a service that leaves the type out means it. Other types want a proof with each request.
-    private func tokenType(_ value: JSONValue?) throws(AuthoritySignal) -> String {
+    private func tokenType(_ value: JSONValue?, of token: Secret) throws(AuthoritySignal) -> String {
         switch value {
         case nil, .null?: return "Bearer"
         case .string(let type)? where type.lowercased() == "bearer": return "Bearer"
         case .string(let type)?:
-            let type = text.shown(type).map { " (\($0))" } ?? ""
+            let type = ServerText(secrets: text.secrets + [token]).shown(type).map { " (\($0))" } ?? ""
             throw .misconfigured("the service issues tokens of another type than Bearer\(type), which is not supported")
         default: throw .unclear("\(endpoint.name) sent a token_type that is no string")
         }

@@ -66,7 +66,7 @@ struct KeyedArchive {
             }
             return fields
         }
-        let value = try value(of: known, members: members, className: names.first ?? "")
+        let value = try value(of: known, members: members)
         guard case .dictionary(let fields) = value else {
             throw .unusable("Its root object is \(value.kind), not an account; archive the account alone.")
         }
@@ -105,16 +105,16 @@ struct KeyedArchive {
         case .array, .reference: throw .damaged("an object has no class")
         case .dictionary(let members):
             let names = try classNames(of: members)
-            guard let known = FoundationClass(anyOf: names) else { return .object(className: names.first ?? "") }
+            guard let known = FoundationClass(anyOf: names) else { return .object }
             guard !path.contains(index) else { throw .damaged("an object holds itself") }
             guard path.count < ImportLimits.depth else { throw .damaged("objects are nested too deeply") }
             path.append(index)
             defer { path.removeLast() }
-            return try value(of: known, members: members, className: names.first ?? "")
+            return try value(of: known, members: members)
         }
     }
 
-    /// The class of an object and those above it, as names fit to be shown.
+    /// The names of the class of an object and of those above it.
     private mutating func classNames(of members: [String: LegacyValue]) throws(ImportFault) -> [String] {
         guard case .reference(let index)? = members["$class"] else { throw .damaged("an object has no class") }
         if let names = knownClasses[index] { return names }
@@ -127,7 +127,7 @@ struct KeyedArchive {
             texts += others.compactMap { if case .text(let text) = $0 { text } else { nil } }
         }
         let names = try texts.map { text throws(ImportFault) in
-            DisplayName.of(try source.string(text, limit: ImportLimits.keyByteCount))
+            try source.string(text, limit: ImportLimits.keyByteCount)
         }
         knownClasses[index] = names
         return names
@@ -138,7 +138,7 @@ struct KeyedArchive {
 
 extension KeyedArchive {
     private mutating func value(
-        of foundationClass: FoundationClass, members: [String: LegacyValue], className: String
+        of foundationClass: FoundationClass, members: [String: LegacyValue]
     ) throws(ImportFault) -> LegacyValue {
         let content = try members[foundationClass.contentKey].map { content throws(ImportFault) in
             if case .array = content { content } else { try value(content) }
@@ -151,17 +151,16 @@ extension KeyedArchive {
         case (.date, .integer(let seconds)?): return .date(Date(timeIntervalSinceReferenceDate: Double(seconds)))
         case (.uuid, .data(let data)?): return try uuid(data)
         case (.url, .text(let text)?):
-            guard let base = members["NS.base"], case .null = try value(base) else {
-                return .object(className: className)
-            }
+            // A URL relative to another one is more than a text.
+            guard let base = members["NS.base"], case .null = try value(base) else { return .object }
             return .text(text)
         case (.list, .array(let elements)?): return .array(try values(elements))
         case (.dictionary, .array(let elements)?):
             guard case .array(let keys)? = members["NS.keys"], keys.count == elements.count else {
                 throw .damaged("a dictionary has more keys than values, or fewer")
             }
-            return try dictionary(keys: try values(keys), values: try values(elements), className: className)
-        default: return .object(className: className)
+            return try dictionary(keys: try values(keys), values: try values(elements))
+        default: return .object
         }
     }
 
@@ -171,12 +170,10 @@ extension KeyedArchive {
         return result
     }
 
-    private func dictionary(
-        keys: [LegacyValue], values: [LegacyValue], className: String
-    ) throws(ImportFault) -> LegacyValue {
+    private func dictionary(keys: [LegacyValue], values: [LegacyValue]) throws(ImportFault) -> LegacyValue {
         var result: [String: LegacyValue] = [:]
         for (key, value) in zip(keys, values) {
-            guard case .text(let text) = key else { return .object(className: className) }
+            guard case .text(let text) = key else { return .object }
             let name = try source.string(text, limit: ImportLimits.keyByteCount)
             guard result.updateValue(value, forKey: name) == nil else { throw .damaged("a key stands there twice") }
         }

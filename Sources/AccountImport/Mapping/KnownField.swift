@@ -35,6 +35,7 @@ enum KnownField: CaseIterable {
 
     /// A key without capitals, `_`, `-` and `.`, so that `access_token` and `accessToken` are one.
     static func folded(_ key: String) -> String {
-        String(key.lowercased().filter { !"_-.".contains($0) })
+        let ignored = "_-.".utf8
+        return String(decoding: key.lowercased().utf8.filter { !ignored.contains($0) }, as: UTF8.self)
     }
 }

@@ -15,7 +15,10 @@ extension AccountMapper {
         let key = path.last ?? ""
         if SecretName.matches(key) { return leaveOut(path, "it looks like a secret") }
         if warnings.search.findsToken(in: key) { return leaveOut(path, "it holds a token") }
+        return try content(value, at: path)
+    }
 
+    private mutating func content(_ value: LegacyValue, at path: [String]) throws(ImportFault) -> ProfileValue? {
         switch value {
         case .null: return nil
         case .boolean(let value): return .boolean(value)
@@ -31,14 +34,14 @@ extension AccountMapper {
         case .array(let elements):
             var result: [ProfileValue] = []
             for element in elements {
-                if let kept = try profileValue(element, at: path) { result.append(kept) }
+                if let kept = try content(element, at: path) { result.append(kept) }
             }
             return .array(result)
         case .dictionary(let members):
             var result: [String: ProfileValue] = [:]
             for (name, member) in members { result[name] = try profileValue(member, at: path + [name]) }
             return .dictionary(result)
-        case .reference, .object: return leaveOut(path, "it is \(value.kind), which no profile can hold")
+        case .reference, .object: return leaveOut(path, "it is \(value.kind)")
         }
     }
 

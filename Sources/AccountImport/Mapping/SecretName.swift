@@ -5,13 +5,16 @@ enum SecretName {
         "password", "passwd", "passwort", "passphrase", "passcode", "pwd", "secret", "token", "credential", "cookie",
         "authorization", "bearer", "jwt", "apikey", "accesskey", "privatekey", "sessionkey", "sessionid", "signingkey",
         "encryptionkey", "authcode", "verifier", "mnemonic", "密码", "口令",
-    ]
+    ].map { Array($0.utf8) }
 
     /// The whole name.
     private static let names: Set<String> = ["pass", "pin", "otp", "totp", "sid", "session", "auth", "key", "mima"]
 
     static func matches(_ name: String) -> Bool {
         let name = KnownField.folded(name)
-        return names.contains(name) || parts.contains { name.contains($0) }
+        // Bytes, since a hostile file may have very many names.
+        let bytes = Array(name.utf8)
+        return names.contains(name)
+            || bytes.indices.contains { start in parts.contains { bytes[start...].starts(with: $0) } }
     }
 }

@@ -23,6 +23,7 @@ struct BinaryPropertyList {
 
     /// The whole list, from its top object on.
     static func read(_ source: SourceBytes) throws(ImportFault) -> LegacyValue {
+        guard source.count > 8 else { throw .damaged("it is cut off") }
         guard source.starts(with: "bplist00") else {
             throw ImportFault(
                 code: .unsupportedVersion,
@@ -60,7 +61,8 @@ struct BinaryPropertyList {
         case (0x0, 0x8): return .boolean(false)
         case (0x0, 0x9): return .boolean(true)
         case (0x1, 0...4): return .integer(try number(at: start + 1, byteCount: 1 << (marker & 0xF)))
-        case (0x2, 2): return .real(Double(Float(bitPattern: UInt32(try bits(at: start + 1, byteCount: 4)))))
+        case (0x2, 2):
+            return .real(Double(Float(bitPattern: UInt32(truncatingIfNeeded: try bits(at: start + 1, byteCount: 4)))))
         case (0x2, 3): return .real(Double(bitPattern: try bits(at: start + 1, byteCount: 8)))
         case (0x3, 3):
             let seconds = Double(bitPattern: try bits(at: start + 1, byteCount: 8))
@@ -68,7 +70,11 @@ struct BinaryPropertyList {
         case (0x4, let size): return .data(.raw(try content(of: size, at: start, unit: 1)))
         case (0x5, let size): return .text(.ascii(try content(of: size, at: start, unit: 1)))
         case (0x6, let size): return .text(.utf16BigEndian(try content(of: size, at: start, unit: 2)))
-        case (0x8, 0...7): return .reference(try integer(at: start + 1, byteCount: Int(marker & 0xF) + 1))
+        case (0x8, 0...7):
+            guard let place = Int32(exactly: try bits(at: start + 1, byteCount: Int(marker & 0xF) + 1)) else {
+                throw .damaged("a reference is out of range")
+            }
+            return .reference(Int(place))
         case (0xA, let size):
             let references = try content(of: size, at: start, unit: referenceByteCount)
             return try array(references, depth: depth)
@@ -135,9 +141,10 @@ extension BinaryPropertyList {
         return byte
     }
 
-    /// Big-endian bytes.
+    /// The big-endian bytes of a value.
     private func bits(at index: Int, byteCount: Int) throws(ImportFault) -> UInt64 {
-        try Self.bits(in: source, at: index, byteCount: byteCount)
+        guard index + byteCount <= tableOffset else { throw .damaged("a value is cut off") }
+        return try Self.bits(in: source, at: index, byteCount: byteCount)
     }
 
     private static func bits(in source: SourceBytes, at index: Int, byteCount: Int) throws(ImportFault) -> UInt64 {

@@ -19,10 +19,10 @@ indirect enum LegacyValue {
     /// In a keyed archive: the object at this place of `$objects`.
     case reference(Int)
 
-    /// In a keyed archive: an object that no property list can hold. The class name is for people.
-    case object(className: String)
+    /// In a keyed archive: an object that no property list can hold.
+    case object
 
-    /// What it is, for a person.
+    /// What it is, for a person. Says nothing that comes from the file, where a class may be named like a token.
     var kind: String {
         switch self {
         case .null: "nothing"
@@ -35,7 +35,7 @@ indirect enum LegacyValue {
         case .array: "a list"
         case .dictionary: "a dictionary"
         case .reference: "a reference"
-        case .object(let className): "an object of the class \(className)"
+        case .object: "an object of the old app's own"
         }
     }
 }

@@ -28,8 +28,8 @@ struct SourceBytes {
     /// Whether `text` stands at `index`.
     func starts(with text: StaticString, at index: Int = 0) -> Bool {
         text.withUTF8Buffer { expected in
-            guard index >= 0, index <= storage.count, storage.count - index >= expected.count else { return false }
-            return storage.withUnsafeBytes { $0[index..<index + expected.count].elementsEqual(expected) }
+            for offset in expected.indices where self[index + offset] != expected[offset] { return false }
+            return true
         }
     }
 }

@@ -48,7 +48,8 @@ extension SourceBytes {
     ) throws(ImportFault) {
         var index = range.lowerBound
         while index < range.upperBound {
-            if starts(with: "<![CDATA[", at: index) {
+            guard let byte = self[index] else { throw .damaged("a text is cut off") }
+            if byte == UInt8(ascii: "<"), starts(with: "<![CDATA[", at: index) {
                 index += 9
                 while !starts(with: "]]>", at: index) {
                     guard index < range.upperBound, let byte = self[index] else { throw .damaged("a text is cut off") }
@@ -58,7 +59,6 @@ extension SourceBytes {
                 index += 3
                 continue
             }
-            guard let byte = self[index] else { throw .damaged("a text is cut off") }
             index += 1
             if byte == UInt8(ascii: "&") {
                 try Self.encode(try scalar(ofEntityAt: &index, before: range.upperBound), body)

@@ -122,6 +122,8 @@ struct XMLScanner {
         while let byte = source[index] {
             if byte.isXMLSpace {
                 index += 1
+            } else if byte != UInt8(ascii: "<") {
+                return
             } else if source.starts(with: "<!--", at: index) {
                 try skip(to: "-->")
             } else if source.starts(with: "<?", at: index) {

@@ -15,7 +15,7 @@ public struct Secret: Sendable {
 
     /// Copies the UTF-8 bytes of `text` into guarded memory. The string itself stays where it is.
     public init(_ text: String) {
-        self.init(bytes: Array(text.utf8))
+        self.init(bytes: text.utf8)
     }
 
     /// Copies `bytes` into guarded memory. The original stays where it is.

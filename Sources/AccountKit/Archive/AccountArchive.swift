@@ -27,6 +27,9 @@ final class AccountArchive: Sendable {
     /// The keys of the archive that was opened last, so that a save or a second load asks for no key.
     private let keys = Mutex<ArchiveKeys?>(nil)
 
+    /// New tokens that could not be saved, and the revision whose tokens were spent for them.
+    private let unsaved = Mutex<(account: Account, revision: ArchiveRevision)?>(nil)
+
     init(storage: any ArchiveStorage, keySource: any KeySource, context: SealingContext, logger: Logger?) {
         self.storage = storage
         self.keySource = keySource
@@ -43,13 +46,23 @@ final class AccountArchive: Sendable {
 
     /// Reads what is there now, for whoever holds the lock.
     func load(in transaction: any ArchiveTransaction) async -> Content {
-        await content { try await transaction.read($0) }
+        let content = await content { try await transaction.read($0) }
+        // Who holds the lock sees the newest revision: what was to replace an older one is of no use any more.
+        switch content {
+        case .absent: unsaved.withLock { $0 = nil }
+        case .present(_, let revision): unsaved.withLock { if $0?.revision != revision { $0 = nil } }
+        case .unreadable: break
+        }
+        return content
     }
 
     private func content(_ read: (ArchiveEntry) async throws -> StoredEntry?) async -> Content {
         do {
             guard let stored = try await read(.account) else {
-                return .absent(SignOutRecord.decode(try await read(.signOut)?.bytes))
+                return .absent(await signOut(read))
+            }
+            if let unsaved = unsaved.withLock({ $0 }), unsaved.revision == stored.revision {
+                return .present(unsaved.account, stored.revision)
             }
             let (account, _) = try await open(stored.bytes)
             return .present(account, stored.revision)
@@ -57,6 +70,16 @@ final class AccountArchive: Sendable {
             return .unreadable(error)
         } catch {
             return .unreadable(AccountError(.inaccessible, "the archive cannot be read", cause: error))
+        }
+    }
+
+    /// Why nobody is signed in. That nobody is does not depend on whether the record can be read.
+    private func signOut(_ read: (ArchiveEntry) async throws -> StoredEntry?) async -> SignOut {
+        do {
+            return SignOutRecord.decode(try await read(.signOut)?.bytes)
+        } catch {
+            logger?.warning("the reason of the last sign-out cannot be read", metadata: ["error": "\(error)"])
+            return .neverSignedIn
         }
     }
 
@@ -110,6 +133,12 @@ final class AccountArchive: Sendable {
 
     // MARK: Writing, for whoever holds the lock
 
+    /// Remembers new tokens whose save failed: as long as the revision stays, they are the account's, since the tokens
+    /// that are stored were spent for them.
+    func keepUnsaved(_ account: Account, ifRevision revision: ArchiveRevision) {
+        unsaved.withLock { $0 = (account, revision) }
+    }
+
     /// Saves an account, if the stored revision still is `revision`; `nil` means that there is no archive.
     ///
     /// - Returns: The account with all of its tokens in one piece of guarded memory, and the storage's receipt.
@@ -140,6 +169,7 @@ final class AccountArchive: Sendable {
         }
         let receipt = try await transaction.replace(.account, with: bytes, ifRevision: revision)
         self.keys.withLock { $0 = keys }
+        if unsaved.withLock({ $0.take() }) != nil { try? await forgetIntent(in: transaction) }
         return (account, receipt)
     }
 
@@ -175,21 +205,26 @@ final class AccountArchive: Sendable {
     /// account. A record that cannot be written, for instance since the disk is full, does not keep anyone signed in.
     func clear(
         _ signOut: SignOut, ifRevision revision: ArchiveRevision, in transaction: any ArchiveTransaction
-    ) async throws {
+    ) async throws -> ArchiveReceipt.Durability {
         do {
             let previous = try await transaction.read(.signOut)?.revision
             _ = try await transaction.replace(.signOut, with: try SignOutRecord.encode(signOut), ifRevision: previous)
         } catch {
             logger?.warning("the reason of a sign-out could not be recorded", metadata: ["error": "\(error)"])
         }
-        _ = try await transaction.remove(.account, ifRevision: revision)
+        let durability = try await transaction.remove(.account, ifRevision: revision)
         keys.withLock { $0 = nil }
+        unsaved.withLock { $0 = nil }
+        return durability
     }
 
-    /// Forgets why the last session ended, now that there is a new one. A record too many is harmless.
-    func forgetSignOut(in transaction: any ArchiveTransaction) async {
-        guard let stored = try? await transaction.read(.signOut) else { return }
-        _ = try? await transaction.remove(.signOut, ifRevision: stored.revision)
+    /// Forgets why the last session ended and whether its refresh token was being spent, now that there is a new one. A
+    /// record too many is harmless.
+    func forgetLastSession(in transaction: any ArchiveTransaction) async {
+        for entry in [ArchiveEntry.signOut, .refreshIntent] {
+            guard let stored = try? await transaction.read(entry) else { continue }
+            _ = try? await transaction.remove(entry, ifRevision: stored.revision)
+        }
     }
 
     /// Puts an archive that cannot be read out of the way, for a new sign-in.
@@ -199,6 +234,11 @@ final class AccountArchive: Sendable {
         let stamp = date.formatted(
             Date.ISO8601FormatStyle(dateSeparator: .omitted, dateTimeSeparator: .standard, timeSeparator: .omitted))
         return try await transaction.setAside(.account, label: "unreadable-\(stamp)")
+    }
+
+    /// Undoes that, because the new sign-in could not be saved.
+    func putBack(from place: String, in transaction: any ArchiveTransaction) async throws {
+        try await transaction.putBack(.account, from: place)
     }
 }
 
@@ -222,6 +262,11 @@ extension AccountError {
         case .noSlot(let kind):
             self.init(
                 .noKey, "Account.plist has no slot for a key of the kind \(kind): open it with the key that it has")
+        case .unfitKey(let kind):
+            self.init(
+                .invalidArgument,
+                "a key of the kind \(kind) cannot be made from this: a passphrase makes a passphrase's key only, any other "
+                    + "has 32 bytes")
         case .outOfMemory:
             self.init(.inaccessible, "there is not enough memory to derive the passphrase's key")
         }

@@ -30,6 +30,19 @@ enum AccountPlaintext {
         var expiresAt: Date?
         var verifiedAt: Date?
         var profile: [String: ProfileValue]?
+
+        /// The record with each string in it replaced.
+        func mappingText(_ transform: (String) -> String) -> Record {
+            var record = self
+            record.id = transform(id)
+            record.issuer = issuer.map(transform)
+            record.username = username.map(transform)
+            record.clientID = clientID.map(transform)
+            record.tokenType = transform(tokenType)
+            record.scopes = scopes?.map(transform)
+            record.profile = profile?.mappingText(transform)
+            return record
+        }
     }
 
     /// Writes an account into guarded memory, padded.
@@ -79,12 +92,13 @@ enum AccountPlaintext {
         var reader = Reader(plaintext: plaintext, end: count)
         let secretsEnd = try reader.section()
         while reader.offset < secretsEnd.upperBound {
-            let number = UInt16(truncatingIfNeeded: try reader.number())
-            guard let tag = SecretTag(rawValue: number) else {
+            let number = try reader.number()
+            guard let tag = UInt16(exactly: number).flatMap(SecretTag.init(rawValue:)) else {
                 throw AccountError(
                     .unsupportedVersion, "the archive holds a kind of token (\(number)) that this version does not know"
                 )
             }
+            guard secrets[tag] == nil else { throw malformed }
             secrets[tag] = Secret(plaintext, range: try reader.section(skip: true))
         }
         guard reader.offset == secretsEnd.upperBound else { throw malformed }
@@ -95,6 +109,7 @@ enum AccountPlaintext {
         let record: Record
         do {
             record = try PropertyListDecoder().decode(Record.self, from: recordBytes)
+                .mappingText(PropertyListText.unescape)
         } catch {
             throw malformed
         }
@@ -117,7 +132,7 @@ enum AccountPlaintext {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .binary
         do {
-            return try encoder.encode(record)
+            return try encoder.encode(record.mappingText(PropertyListText.escape))
         } catch {
             throw AccountError(.invalidArgument, "the profile cannot be written as a property list", cause: error)
         }
@@ -143,7 +158,7 @@ enum AccountPlaintext {
 
         /// Where the section that begins with its length is; the offset is then at its start, or behind it.
         mutating func section(skip: Bool = false) throws(AccountError) -> Range<Int> {
-            let count = Int(try number())
+            let count = Int(clamping: try number())
             guard count <= end - offset else { throw malformed }
             defer { if skip { offset += count } }
             return offset..<offset + count

@@ -12,8 +12,11 @@ struct ArchiveDirectory: Sendable {
     // MARK: Trust
 
     /// Refuses a folder that belongs to someone else, or that others can write to. A folder that is not there is fine.
+    ///
+    /// Looks at the root and at each folder from there to this one: whoever can write to one of them can put another
+    /// folder in the place of the next.
     func checkTrust() throws(AccountError) {
-        for folder in root == path ? [root] : [root, path] {
+        for folder in foldersFromRoot {
             let status = try mapping(folder) { () throws(SystemCallError) in try SystemCall.targetStatus(folder) }
             guard let status else { continue }
             guard status.kind == .directory else {
@@ -33,6 +36,12 @@ struct ArchiveDirectory: Sendable {
                         + "\(folder)`")
             }
         }
+    }
+
+    private var foldersFromRoot: [String] {
+        var folders = [path]
+        while let last = folders.last, last.count > root.count { folders.append(last.parentDirectory) }
+        return folders.reversed()
     }
 
     /// Makes the folder, and those above it that are not there, for the owner only.
@@ -104,11 +113,26 @@ struct ArchiveDirectory: Sendable {
         }
     }
 
+    /// Gives an entry that was set aside its name again, unless there is a new one.
+    func putBack(_ entry: ArchiveEntry, from place: String) throws(AccountError) {
+        let destination = path(entry.rawValue)
+        try mapping(destination) { () throws(SystemCallError) in
+            guard try SystemCall.status(destination) == nil else { return }
+            try SystemCall.rename(place, to: destination)
+            try SystemCall.synchronizeDirectory(path)
+        }
+    }
+
     /// Makes the new file of an entry ready. Those that a crash left behind are removed first.
-    func makeTemporary(for entry: ArchiveEntry, reserving byteCount: Int?) throws(AccountError) -> TemporaryFile {
+    ///
+    /// - Parameter keptPath: A file of this kind that is still needed.
+    func makeTemporary(
+        for entry: ArchiveEntry, reserving byteCount: Int?, keeping keptPath: String? = nil
+    ) throws(AccountError) -> TemporaryFile {
         try mapping(path) { () throws(SystemCallError) in
-            for name in try SystemCall.names(in: path) where TemporaryFile.isName(name) {
-                try SystemCall.remove(self.path(name))
+            for name in try SystemCall.names(in: path) where TemporaryFile.isName(name) && self.path(name) != keptPath {
+                // What cannot be removed is in nobody's way.
+                _ = try? SystemCall.remove(self.path(name))
             }
             return try TemporaryFile.make(for: entry, in: self, reserving: byteCount)
         }
@@ -134,6 +158,8 @@ struct TemporaryFile: ~Copyable {
     let entry: ArchiveEntry
     private let directory: ArchiveDirectory
     private let file: FileDescriptor
+
+    var path: String { file.path }
 
     /// Makes `.Account.plist.<16 hexadecimal digits>.tmp`, for the owner only, whatever the umask.
     static func make(

@@ -59,6 +59,11 @@ public protocol ArchiveTransaction: Sendable {
     /// - Returns: Where it is now, for a person.
     func setAside(_ entry: ArchiveEntry, label: String) async throws -> String
 
+    /// Puts an entry back that this transaction has set aside, because nothing came to take its place.
+    ///
+    /// - Parameter place: Where it is, as ``setAside(_:label:)`` said.
+    func putBack(_ entry: ArchiveEntry, from place: String) async throws
+
     /// Gives up access and what was reserved. Never fails: what cannot be tidied up is tidied up next time.
     func end() async
 }

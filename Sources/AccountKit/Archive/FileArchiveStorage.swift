@@ -42,7 +42,12 @@ public struct FileArchiveStorage: ArchiveStorage {
         try directory.checkTrust()
         try directory.make()
         let lockPath = directory.path(Self.lockName)
-        let lock = try mapping(lockPath) { () throws(SystemCallError) in try FileDescriptor.openLock(lockPath) }
+        let lock = try mapping(lockPath) { () throws(SystemCallError) in
+            let lock = try FileDescriptor.openLock(lockPath)
+            // A umask may have taken away what the next one needs to open it.
+            if try lock.status().permissions != 0o600 { try lock.setPermissions(0o600) }
+            return lock
+        }
         let deadline = ContinuousClock.now.advanced(by: patience)
         var pause = Duration.milliseconds(1)
         while try !mapping(lockPath, { () throws(SystemCallError) in try lock.tryLock() }) {
@@ -99,14 +104,14 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     ) async throws -> ArchiveReceipt {
         guard try directory.read(entry)?.revision == revision else { throw directory.conflict(entry) }
         return try state.withLock { state in
-            let reserved = state.reserved.take()
-            let file: TemporaryFile
-            if let reserved, reserved.entry == entry {
-                file = reserved
-            } else {
-                file = try directory.makeTemporary(for: entry, reserving: nil)
+            guard let reserved = state.reserved.take() else {
+                return try directory.makeTemporary(for: entry, reserving: nil).commit(bytes)
             }
-            return try file.commit(bytes)
+            if reserved.entry == entry { return try reserved.commit(bytes) }
+            // What was reserved for another entry stays reserved, whatever becomes of this one.
+            let keptPath = reserved.path
+            state.reserved = consume reserved
+            return try directory.makeTemporary(for: entry, reserving: nil, keeping: keptPath).commit(bytes)
         }
     }
 
@@ -119,6 +124,10 @@ private final class FileArchiveTransaction: ArchiveTransaction {
 
     func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
         try directory.setAside(entry, label: label)
+    }
+
+    func putBack(_ entry: ArchiveEntry, from place: String) async throws {
+        try directory.putBack(entry, from: place)
     }
 
     func end() async {

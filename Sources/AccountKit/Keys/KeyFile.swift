@@ -49,13 +49,16 @@ public struct KeyFile: KeySource {
             guard status.permissions & 0o077 == 0 else {
                 throw AccountError(.insecureContainer, "others can use the key file \(path): run `chmod 600 \(path)`")
             }
-            var bytes = try file.read(limit: 32, expected: 32)
-            defer { for index in bytes.indices { bytes[index] = 0 } }
-            guard bytes.count == 32 else {
+            // One byte more, to see that there is none.
+            var count = 0
+            let bytes = try GuardedBytes(count: 33) { buffer throws(SystemCallError) in
+                count = try file.read(into: buffer)
+            }
+            guard count == 32 else {
                 throw AccountError(
                     .damaged, "the key file \(path) does not have 32 bytes: put the right one there, from a backup")
             }
-            return try ArchiveKey(bytes: bytes)
+            return try bytes.withUnsafeBytes { key throws(AccountError) in try ArchiveKey(bytes: key.prefix(count)) }
         } catch let error as SystemCallError where error.isNoEntry {
             return nil
         } catch let error as SystemCallError {

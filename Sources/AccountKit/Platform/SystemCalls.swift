@@ -137,6 +137,21 @@ package struct FileDescriptor: ~Copyable {
         return bytes
     }
 
+    /// Reads up to the end of the file or of `buffer`, and leaves no copy anywhere else; returns how many bytes.
+    package borrowing func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemCallError) -> Int {
+        var count = 0
+        while count < buffer.count {
+            let got = sysRead(number, buffer.baseAddress! + count, buffer.count - count)
+            if got < 0 {
+                if errno == EINTR { continue }
+                throw SystemCallError("read", path, errno: errno)
+            }
+            if got == 0 { break }
+            count += got
+        }
+        return count
+    }
+
     package borrowing func write(_ bytes: [UInt8]) throws(SystemCallError) {
         let result = bytes.withUnsafeBytes { bytes in
             Result { () throws(SystemCallError) in try write(bytes) }

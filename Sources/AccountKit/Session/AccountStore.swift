@@ -192,16 +192,19 @@ public final class AccountStore: Sendable {
         _ account: Account, with authority: any AccountAuthority, needed: Bool
     ) async throws(AccountError) -> Account {
         let outcome = await driver.refresh(account, authority)
-        if case .kept(_, let reason) = outcome, reason.code != .cancelled {
+        switch outcome {
+        case .kept(_, let reason) where reason.code == .cancelled: break
+        case .kept(_, let reason):
             let jitter = Double.random(in: 0.5...1)
             backoff.withLock { $0.fail(for: account.credentials, reason, at: clock.now, jitter: jitter) }
-        } else {
-            backoff.withLock { $0.succeed() }
+        default: backoff.withLock { $0.succeed() }
         }
         switch outcome {
-        case .current(let account), .unsaved(let account, _): return account
+        case .renewed(let account), .adopted(let account), .unsaved(let account, _): return account
         case .signedOut(let signOut): throw AccountError(notSignedIn: signOut)
-        case .unreadable(let error): throw error
+        case .unreadable(let error):
+            if !needed, !account.credentials.expires(within: 0, of: clock.now) { return account }
+            throw error
         case .kept(let account, let reason):
             if !needed, !account.credentials.expires(within: 0, of: clock.now) { return account }
             throw AccountError(
@@ -237,6 +240,7 @@ public final class AccountStore: Sendable {
         with authority: any ProfileAuthority, _ change: (inout UserProfile) -> Void
     ) async throws(AccountError) -> Account {
         var account = try await loadedAccount()
+        let before = account.profile.fields
         change(&account.profile)
         let identity: Identity
         do {
@@ -250,7 +254,11 @@ public final class AccountStore: Sendable {
             guard stored.isSameUser(as: changed), identity.id == stored.id else {
                 throw AccountError(.conflict, "another user has signed in meanwhile: the profile here was not changed")
             }
-            stored.profile = changed.profile
+            // Only what was changed: another process may have changed other fields meanwhile.
+            for name in Set(before.keys).union(changed.profile.fields.keys)
+            where changed.profile[name] != before[name] {
+                stored.profile[name] = changed.profile[name]
+            }
             stored.profile.merge(identity.profile)
             stored.username = identity.username ?? stored.username
         }

@@ -6,7 +6,13 @@ import Foundation
 
 /// Puts a new sign-in in place of whatever is there.
 struct SignInProcedure: SessionProcedure {
-    private enum Phase { case locking, comparing, settingAside, saving, finished }
+    private enum Phase {
+        case locking, comparing, settingAside
+        /// With the place of what was set aside, if something was.
+        case saving(inPlaceOf: String?)
+        case puttingBack(AccountError)
+        case finished
+    }
 
     private let account: Account
     private var phase = Phase.locking
@@ -18,15 +24,21 @@ struct SignInProcedure: SessionProcedure {
     mutating func resume(after event: SessionEvent) -> SessionStep<Result<Account, AccountError>> {
         switch (phase, event) {
         case (.locking, .done): return go(to: .comparing, .load)
-        case (.comparing, .content(.absent)), (.settingAside, .done):
-            return go(to: .saving, .save(account, ifRevision: nil))
+        case (.comparing, .content(.absent)): return go(to: .saving(inPlaceOf: nil), .save(account, ifRevision: nil))
         case (.comparing, .content(.present(_, let revision))):
-            return go(to: .saving, .save(account, ifRevision: revision))
+            return go(to: .saving(inPlaceOf: nil), .save(account, ifRevision: revision))
         case (.comparing, .content(.unreadable(let error))):
             // What cannot be reached cannot be moved either; what does not open is kept for whoever has its key.
             guard error.isAboutContent else { return go(to: .finished, .finish(.failure(error))) }
             return go(to: .settingAside, .setAside)
+        case (.settingAside, .setAside(let place)):
+            return go(to: .saving(inPlaceOf: place), .save(account, ifRevision: nil))
         case (.saving, .saved(let account)): return go(to: .finished, .finish(.success(account)))
+        // Otherwise an archive that cannot be read would have become none at all.
+        case (.saving(inPlaceOf: let place?), .failed(let error)):
+            return go(to: .puttingBack(error), .putBack(from: place))
+        case (.puttingBack(let error), .done), (.puttingBack(let error), .failed):
+            return go(to: .finished, .finish(.failure(error)))
         case (_, .failed(let error)): return go(to: .finished, .finish(.failure(error)))
         default: unexpected(event, in: phase)
         }

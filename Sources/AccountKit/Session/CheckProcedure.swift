@@ -40,8 +40,10 @@ struct CheckProcedure: SessionProcedure {
         case (.loading, .content(.present(let account, _))): return begin(with: account)
         case (.loading, .content(let content)): return finish(state(without: content))
 
-        case (.refreshing(_, let afterRefusal), .refreshEnded(.current(let account))):
+        case (.refreshing(_, let afterRefusal), .refreshEnded(.renewed(let account))):
             return afterRefusal ? verify(account, justRefreshed: true) : finish(.verified(account))
+        // Nobody has said here that the service knows these.
+        case (.refreshing, .refreshEnded(.adopted(let account))): return verify(account, justRefreshed: true)
         case (.refreshing, .refreshEnded(.kept(let account, let reason))):
             return finish(.unverified(account, reason))
         case (.refreshing, .refreshEnded(.unsaved(let account, let error))):

@@ -16,9 +16,11 @@ struct RefreshProcedure: SessionProcedure {
         case recording(Account, ArchiveRevision)
         case requesting(Account, ArchiveRevision)
         case saving(Account, ArchiveRevision, isRetry: Bool)
+        case supersededSave(Account, AccountError, isRetry: Bool)
+        case keeping(Account, AccountError)
         case clearing(Account, SignOut)
+        case supersededClear
         case forgetting(RefreshOutcome)
-        case superseded
         case finished
     }
 
@@ -42,14 +44,22 @@ struct RefreshProcedure: SessionProcedure {
         case (.locking, .done): return go(to: .comparing, .load)
 
         case (.comparing, .content(.present(let stored, let revision))):
-            guard stored.isSameUser(as: account), stored.credentials.hasSameTokens(as: account.credentials) else {
-                return finish(.current(stored))
-            }
+            guard isAboutToBeReplaced(stored) else { return finish(.adopted(stored)) }
             guard stored.credentials.refreshToken != nil else {
                 return finish(.kept(stored, .init(.notChecked, detail: "there is no refresh token")))
             }
             return go(to: .preparing(stored, revision), .prepareSave)
-        case (.comparing, .content(let content)), (.superseded, .content(let content)):
+        // Somebody changed the archive although it was locked, but not the tokens: the new ones belong into it.
+        case (.supersededSave(let renewed, let error, let isRetry), .content(.present(var stored, let revision)))
+        where isAboutToBeReplaced(stored):
+            stored.credentials = renewed.credentials
+            stored.verifiedAt = now
+            if isRetry { return go(to: .keeping(stored, error), .keepUnsaved(stored, ifRevision: revision)) }
+            return go(to: .saving(stored, revision, isRetry: true), .save(stored, ifRevision: revision))
+        case (.supersededClear, .content(.present(let stored, _))) where isAboutToBeReplaced(stored):
+            return finish(.kept(stored, .init(.replacedMeanwhile)))
+        case (.comparing, .content(let content)), (.supersededSave, .content(let content)),
+            (.supersededClear, .content(let content)):
             return finish(outcome(of: content))
 
         case (.preparing(let stored, _), .failed(let error)), (.recording(let stored, _), .failed(let error)):
@@ -67,15 +77,18 @@ struct RefreshProcedure: SessionProcedure {
         case (.requesting(let stored, let revision), .refused(let signal)):
             return rule(on: signal, stored, revision)
 
-        case (.saving, .saved(let account)): return go(to: .forgetting(.current(account)), .forgetIntent)
-        case (.saving, .failed(let error)) where error.code == .conflict: return go(to: .superseded, .load)
+        case (.saving, .saved(let account)): return go(to: .forgetting(.renewed(account)), .forgetIntent)
+        case (.saving(let renewed, _, let isRetry), .failed(let error)) where error.code == .conflict:
+            return go(to: .supersededSave(renewed, error, isRetry: isRetry), .load)
         // The old token is spent, so it is worth a second try: with a new file, not with what was reserved.
         case (.saving(let renewed, let revision, isRetry: false), .failed):
             return go(to: .saving(renewed, revision, isRetry: true), .save(renewed, ifRevision: revision))
-        case (.saving(let renewed, _, isRetry: true), .failed(let error)): return finish(.unsaved(renewed, error))
+        case (.saving(let renewed, let revision, isRetry: true), .failed(let error)):
+            return go(to: .keeping(renewed, error), .keepUnsaved(renewed, ifRevision: revision))
+        case (.keeping(let renewed, let error), .done): return finish(.unsaved(renewed, error))
 
         case (.clearing(_, let signOut), .done): return go(to: .forgetting(.signedOut(signOut)), .forgetIntent)
-        case (.clearing, .failed(let error)) where error.code == .conflict: return go(to: .superseded, .load)
+        case (.clearing, .failed(let error)) where error.code == .conflict: return go(to: .supersededClear, .load)
         case (.clearing(let stored, _), .failed(let error)): return finish(.kept(stored, .cannotClear(error)))
 
         // A record too many is harmless: the next refresh replaces it.
@@ -102,9 +115,14 @@ struct RefreshProcedure: SessionProcedure {
         }
     }
 
+    /// Whether the archive still holds the tokens that this refresh is about.
+    private func isAboutToBeReplaced(_ stored: Account) -> Bool {
+        stored.isSameUser(as: account) && stored.credentials.hasSameTokens(as: account.credentials)
+    }
+
     private func outcome(of content: AccountArchive.Content) -> RefreshOutcome {
         switch content {
-        case .present(let account, _): .current(account)
+        case .present(let account, _): .adopted(account)
         case .absent(let signOut): .signedOut(signOut)
         case .unreadable(let error): .unreadable(error)
         }

@@ -43,13 +43,12 @@ struct SessionDriver: Sendable {
             switch step {
             case .load: return .content(await load(transaction))
             case .lock: transaction = try await archive.storage.beginTransaction(patience: lockPatience)
-            case .unlock:
-                await transaction?.end()
-                transaction = nil
             case .prepareSave: try await archive.prepareSave(at: clock.now, in: transaction.held)
             case .setAside:
                 let place = try await archive.setAside(at: clock.now, in: transaction.held)
                 logger?.notice("an archive that could not be read was moved", metadata: ["to": "\(place)"])
+                return .setAside(place: place)
+            case .putBack(let place): try await archive.putBack(from: place, in: transaction.held)
             case .recordIntent: try await archive.recordIntent(at: clock.now, in: transaction.held)
             case .forgetIntent: try await archive.forgetIntent(in: transaction.held)
             case .verify(let account):
@@ -71,9 +70,13 @@ struct SessionDriver: Sendable {
                         account, revision, isSignIn: Procedure.self == SignInProcedure.self, transaction.held))
             case .queueRevocation(let account):
                 try await revocations.add(account, at: clock.now, in: transaction.held)
+            case .keepUnsaved(let account, let revision):
+                archive.keepUnsaved(account, ifRevision: revision)
+                shared.publish(account, isSignIn: false)
             case .clear(let signOut, let revision):
-                try await archive.clear(signOut, ifRevision: revision, in: transaction.held)
+                let durability = try await archive.clear(signOut, ifRevision: revision, in: transaction.held)
                 shared.publish(signOut)
+                report(durability)
             case .finish: preconditionFailure("there is nothing to carry out")
             }
             return .done
@@ -100,13 +103,16 @@ struct SessionDriver: Sendable {
     ) async throws -> Account {
         let (saved, receipt) = try await archive.save(
             account, ifRevision: revision, at: clock.now, in: transaction)
-        if isSignIn { await archive.forgetSignOut(in: transaction) }
+        if isSignIn { await archive.forgetLastSession(in: transaction) }
         shared.publish(saved, isSignIn: isSignIn)
-        if case .unknown(let reason) = receipt.durability {
-            logger?.warning("saved, but it may not survive a power cut", metadata: ["reason": "\(reason)"])
-            shared.publishUnknownDurability(reason)
-        }
+        report(receipt.durability)
         return saved
+    }
+
+    private func report(_ durability: ArchiveReceipt.Durability) {
+        guard case .unknown(let reason) = durability else { return }
+        logger?.warning("saved, but it may not survive a power cut", metadata: ["reason": "\(reason)"])
+        shared.publishUnknownDurability(reason)
     }
 
     /// Makes sure that an account could be saved, before anything is spent on getting one.
@@ -122,6 +128,8 @@ struct SessionDriver: Sendable {
             await transaction.end()
         } catch let error as AccountError {
             throw error
+        } catch is CancellationError {
+            throw AccountError(.busy, "cancelled while waiting for the archive")
         } catch {
             throw AccountError(.inaccessible, "the storage failed", cause: error)
         }
@@ -131,10 +139,8 @@ struct SessionDriver: Sendable {
     func refresh(_ account: Account, _ authority: any AccountAuthority) async -> RefreshOutcome {
         await refreshes.outcome(of: account) {
             let outcome = await run(RefreshProcedure(of: account, now: clock.now), authority: authority)
-            if case .unsaved(let account, let error) = outcome {
-                // The old token is spent: for as long as this process runs, the new one is there.
+            if case .unsaved(_, let error) = outcome {
                 logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
-                shared.publish(account, isSignIn: false)
             }
             return outcome
         }

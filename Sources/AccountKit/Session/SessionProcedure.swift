@@ -18,17 +18,17 @@ enum SessionStep<Outcome: Sendable>: Sendable {
     /// Read the archive (`content`).
     case load
 
-    /// Begin a transaction (`done`, `failed`). It ends with the procedure, or before.
+    /// Begin a transaction (`done`, `failed`). It ends with the procedure.
     case lock
-
-    /// End the transaction (`done`).
-    case unlock
 
     /// Make sure that the account could be saved (`done`, `failed`).
     case prepareSave
 
-    /// Put an archive that cannot be read out of the way (`done`, `failed`).
+    /// Put an archive that cannot be read out of the way (`setAside`, `failed`).
     case setAside
+
+    /// Undo that (`done`, `failed`).
+    case putBack(from: String)
 
     /// Record that a refresh token is about to be spent (`done`, `failed`).
     case recordIntent
@@ -51,6 +51,9 @@ enum SessionStep<Outcome: Sendable>: Sendable {
     /// Keep the tokens, sealed, until the service has been told of the sign-out (`done`, `failed`).
     case queueRevocation(Account)
 
+    /// Remember an account that could not be saved in place of a revision (`done`).
+    case keepUnsaved(Account, ifRevision: ArchiveRevision)
+
     /// Remove the account, and record why (`done`, `failed`).
     case clear(SignOut, ifRevision: ArchiveRevision)
 
@@ -68,12 +71,16 @@ enum SessionEvent: Sendable {
     case refused(AuthoritySignal)
     case refreshEnded(RefreshOutcome)
     case saved(Account)
+    case setAside(place: String)
 }
 
 /// How a refresh ended.
 enum RefreshOutcome: Sendable {
-    /// These tokens are new, from the service or from another process that was faster.
-    case current(Account)
+    /// These tokens are new, from the service.
+    case renewed(Account)
+
+    /// These tokens are what the archive holds now, in place of those that were to be refreshed.
+    case adopted(Account)
 
     /// The account is as it was, and why.
     case kept(Account, UnverifiedReason)

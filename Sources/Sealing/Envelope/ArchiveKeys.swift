@@ -17,7 +17,7 @@ package struct ArchiveKeys: Sendable {
     /// A new lineage with a new data key, which `opener` opens.
     ///
     /// - Parameters:
-    ///   - opener: A key of exactly 32 bytes, or a passphrase.
+    ///   - opener: A passphrase for a slot of that kind, a key of exactly 32 bytes for any other.
     ///   - created: Seconds since 1970.
     package init(
         for opener: KeySlot.Opener, kind: KeySlot.Kind, created: UInt32, cost: PassphraseCost = .moderate,
@@ -26,8 +26,8 @@ package struct ArchiveKeys: Sendable {
         let storeID = Sodium.randomBytes(count: 16)
         let dataKey = GuardedBytes.random(count: KeySlot.keyByteCount)
         let slot = try KeySlot(
-            wrapping: dataKey, for: opener, kind: kind, created: created, cost: cost, storeID: storeID, context: context
-        )
+            wrapping: dataKey, for: opener, kind: kind, created: created, cost: cost, storeID: storeID,
+            context: context)
         self.init(storeID: storeID, dataKeyID: Sodium.randomBytes(count: 16), dataKey: dataKey, slots: [slot])
     }
 

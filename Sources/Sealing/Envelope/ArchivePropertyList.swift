@@ -54,7 +54,7 @@ package enum ArchivePropertyList {
             throw .unsupported("archive version \(bytes[versionOffset])")
         }
         guard bytes.starts(with: prefix) else { throw .damaged("it is not an account archive") }
-        let count = bytes[prefix.count..<start].reduce(0) { $0 << 8 | Int($1) }
+        let count = Int(clamping: bytes[prefix.count..<start].reduce(0 as UInt32) { $0 << 8 | UInt32($1) })
         guard bytes.count - start > count, Array(bytes[(start + count)...]) == suffix(sealedByteCount: count) else {
             throw .damaged("it is cut off, or its end is not that of an account archive")
         }

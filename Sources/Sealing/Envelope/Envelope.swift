@@ -102,6 +102,7 @@ package struct Envelope: Sendable {
     package static func seal(
         _ plaintext: GuardedBytes, generation: UInt64, keys: ArchiveKeys, context: SealingContext
     ) -> [UInt8] {
+        precondition(plaintext.count > 0 && plaintext.count.isMultiple(of: paddingBlock), "the plaintext is not padded")
         let header = EnvelopeHeader(
             slotCount: keys.slots.count, ciphertextByteCount: plaintext.count + SubkeyPair.tagLength,
             generation: generation, storeID: keys.storeID, dataKeyID: keys.dataKeyID)

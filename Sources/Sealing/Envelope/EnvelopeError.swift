@@ -12,6 +12,9 @@ package enum EnvelopeError: Error, Hashable, Sendable {
     /// No slot of the archive is for this kind of key.
     case noSlot(KeySlot.Kind)
 
+    /// A slot of this kind cannot be made for what was given: a passphrase's takes a passphrase, any other 32 bytes.
+    case unfitKey(KeySlot.Kind)
+
     /// There is not enough memory to derive a passphrase's key.
     case outOfMemory
 }

@@ -45,8 +45,8 @@ struct EnvelopeHeader: Hashable, Sendable {
         guard suite == 1 else { throw .unsupported("cipher suite \(suite)") }
         let flags = fields.number(UInt8.self)
         guard flags == 0 else { throw .unsupported("flags \(flags)") }
-        let prefixByteCount = Int(fields.number(UInt32.self))
-        ciphertextByteCount = Int(fields.number(UInt32.self))
+        let prefixByteCount = Int(clamping: fields.number(UInt32.self))
+        ciphertextByteCount = Int(clamping: fields.number(UInt32.self))
         slotCount = Int(fields.number(UInt16.self))
         guard fields.number(UInt16.self) == 0 else { throw .unsupported("header extension") }
         generation = fields.number()
@@ -57,6 +57,9 @@ struct EnvelopeHeader: Hashable, Sendable {
         guard fields.number(UInt64.self) == 0 else { throw .unsupported("header extension") }
         guard Self.slotCounts.contains(slotCount) else { throw .damaged("it has \(slotCount) key slots") }
         guard prefixByteCount == self.prefixByteCount else { throw .damaged("its header length is wrong") }
+        guard ciphertextByteCount <= ArchivePropertyList.maximumByteCount else {
+            throw .damaged("its ciphertext has no possible length")
+        }
     }
 
     var bytes: [UInt8] {

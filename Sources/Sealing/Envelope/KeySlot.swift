@@ -36,16 +36,23 @@ package struct KeySlot: Hashable, Sendable {
     /// Wraps `dataKey` for a new slot.
     ///
     /// - Parameters:
-    ///   - opener: A key of exactly 32 bytes, or a passphrase.
+    ///   - opener: A passphrase for a slot of that kind, a key of exactly 32 bytes for any other.
     ///   - created: Seconds since 1970.
     init(
         wrapping dataKey: GuardedBytes, for opener: Opener, kind: Kind, created: UInt32, cost: PassphraseCost,
         storeID: [UInt8], context: SealingContext
     ) throws(EnvelopeError) {
+        // A slot of any other pairing could be written, and never be read.
+        switch (opener, kind) {
+        case (.passphrase, .passphrase): self.cost = cost
+        case (.key(let raw), .keyFile), (.key(let raw), .command), (.key(let raw), .environment):
+            guard raw.count == Self.keyByteCount else { throw .unfitKey(kind) }
+            self.cost = nil
+        default: throw .unfitKey(kind)
+        }
         self.kind = kind
         self.created = created
         keyID = Sodium.randomBytes(count: 16)
-        if case .passphrase = opener { self.cost = cost } else { self.cost = nil }
         salt = Sodium.randomBytes(count: 16)
         nonce = Sodium.randomBytes(count: 24)
         wrappedKey = []

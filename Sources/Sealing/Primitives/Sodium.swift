@@ -20,7 +20,8 @@ package enum Sodium {
 
     /// BLAKE2b without a key, 1…64 bytes (RFC 7693).
     package static func hash(_ message: [UInt8], count: Int = 32) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+        precondition((1...64).contains(count))
+        return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             crypto_generichash_blake2b(buffer.baseAddress!, count, message, UInt64(message.count), nil, 0)
             filled = count
         }

@@ -18,6 +18,12 @@ struct SubkeyPair {
     /// 32 bytes that encrypt, then 32 that commit.
     private let bytes: GuardedBytes
 
+    /// A pair that is there already.
+    init(bytes: GuardedBytes) {
+        precondition(bytes.count == 64)
+        self.bytes = bytes
+    }
+
     /// Derives the pair: `crypto_generichash_blake2b_salt_personal`, 64 bytes, keyed, without its salt argument.
     init(key: GuardedBytes, message: [UInt8], purpose: Purpose) {
         let personal = Array(purpose.rawValue.utf8) + [UInt8](repeating: 0, count: 16 - purpose.rawValue.utf8.count)

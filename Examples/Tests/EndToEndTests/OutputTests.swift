@@ -1,0 +1,208 @@
+import Testing
+
+/// What goes where, and with which exit code.
+@Suite(.queued, .timeLimit(.minutes(5)))
+struct OutputTests {
+    @Test func `whoami writes the bare name on standard output, and nothing else`() async throws {
+        try await SignedInUser.run { user in
+            for arguments in [["whoami"], ["whoami", "--offline"], ["whoami", "--verify"], ["whoami", "--max-age", "0"]] {
+                let outcome = try await user.account.run(arguments)
+                #expect(outcome.exitCode == 0)
+                #expect(outcome.output == "alice\n")
+                #expect(outcome.errors == "")
+            }
+        }
+    }
+
+    @Test func `Someone without a name is called by the id`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let user = SignedInUser(server: server, container: container, account: try .account(in: container))
+                try await server.alter(.userInfo, omitting: ["preferred_username", "name", "nickname"])
+                try await user.signInWithToken()
+                let outcome = try await user.account("whoami", "--offline")
+                #expect(outcome.output == "u-5f0c2a9b7d314e86\n")
+            }
+        }
+    }
+
+    @Test(arguments: [["whoami"], ["whoami", "--offline"], ["whoami", "--verify"], ["token"], ["refresh"]])
+    func `Nobody signed in is exit code 77, nothing on standard output, and what to do on standard error`(
+        arguments: [String]
+    ) async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container)
+            let text = try await account.run(arguments)
+            #expect(text.exitCode == 77)
+            #expect(text.output == "")
+            #expect(text.errors == "Not signed in. Sign in with `account login`.\n")
+
+            let json = try await account.run(arguments + ["--json"])
+            #expect(json.exitCode == 77)
+            let report = try json.document()
+            #expect(report.state == "signedOut")
+            #expect(report.reason == "neverSignedIn")
+            #expect(report.session == "default")
+            #expect(report.account == nil)
+            #expect(json.errors == text.errors)
+            // Looking makes nothing.
+            #expect(try !container.exists(container.home))
+        }
+    }
+
+    @Test func `A signed-in account as JSON has these members, and dates in UTC`() async throws {
+        try await SignedInUser.run { user in
+            let document = try await user.account("whoami", "--json").document([String: JSON].self)
+            #expect(document.keys.sorted() == ["account", "expiresAt", "session", "state", "verifiedAt"])
+            #expect(document["state"] == .text("verified"))
+            #expect(document["session"] == .text("default"))
+            for name in ["expiresAt", "verifiedAt"] {
+                guard case .text(let date)? = document[name] else { throw Unexpected("no \(name)") }
+                #expect(date.wholeMatch(of: /20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ/) != nil)
+            }
+            guard case .object(let account)? = document["account"] else { throw Unexpected("no account") }
+            #expect(account.keys.sorted() == ["id", "issuer", "profile", "username"])
+            #expect(account["issuer"] == .text(user.server.issuer))
+        }
+    }
+
+    /// Every command, in an order in which all succeed.
+    static let commands = [
+        ["status"], ["whoami"], ["whoami", "--verify"], ["token"], ["refresh"], ["sessions"], ["switch", "default"],
+        ["doctor"], ["logout"],
+    ]
+
+    @Test func `Every command writes one JSON document if asked to, with the exit code of its text form`() async throws {
+        try await SignedInUser.run { user in
+            for arguments in Self.commands {
+                let outcome = try await user.account.run(arguments + ["--json"])
+                #expect(outcome.exitCode == 0, "\(outcome)")
+                let document = try outcome.document([String: JSON].self)
+                #expect(!document.isEmpty)
+                #expect(outcome.errors == "", "\(outcome)")
+            }
+            let login = try await user.account(
+                "login", "--username", "alice", "--password-stdin", "--json", input: ExampleServer.alicePassword + "\n")
+            #expect(login.exitCode == 0)
+            #expect(try login.document().state == "verified")
+        }
+    }
+
+    @Test func `An error is one JSON document too, with the same exit code and the same words`() async throws {
+        try await SignedInUser.run { user in
+            let login = ["login", "--username", "alice", "--password-stdin"]
+            let text = try await user.account.run(login, input: "wrong\n")
+            let json = try await user.account.run(login + ["--json"], input: "wrong\n")
+            #expect(text.exitCode == 77)
+            #expect(json.exitCode == 77)
+            #expect(text.output == "")
+            let failure = try #require(try json.document().error)
+            #expect(failure.code == "signInRefused")
+            #expect(text.errors == "account: \(failure.message)\n")
+            #expect(json.errors == text.errors)
+        }
+    }
+
+    @Test(arguments: [
+        (["whoami", "--max-age", "-1"], "--max-age"), (["whoami", "--max-age", "nan"], "--max-age"),
+        (["whoami", "--max-age", "soon"], "--max-age"), (["whoami", "--offline", "--verify"], "--verify"),
+        (["whoami", "extra"], "extra"), (["login", "--password=secret"], "--password"), (["frobnicate"], "frobnicate"),
+        (["switch"], "name"), (["switch", "nowhere"], "nowhere"), (["import"], "file"),
+        (["login", "--with-token", "--username", "alice"], "--with-token"), (["login"], "--issuer"),
+        (["token", "--min-validity", "-5"], "--min-validity"), (["token", "--min-validity", "nan"], "--min-validity"),
+    ])
+    func `A command line that makes no sense is exit code 64, and names what is wrong`(
+        arguments: [String], word: String
+    ) async throws {
+        try await Container.run { container in
+            let outcome = try await Tool.account(in: container).run(arguments)
+            #expect(outcome.exitCode == 64)
+            #expect(outcome.output == "")
+            #expect(outcome.errors.contains(word), "\(outcome)")
+            #expect(try !container.exists(container.home))
+        }
+    }
+
+    @Test(arguments: ["relative/path", "./x", "~"])
+    func `A container that is not named by an absolute path is exit code 64`(home: String) async throws {
+        try await Container.run { container in
+            let outcome = try await Tool.account(in: container).with("ACCOUNT_HOME", home)("whoami")
+            #expect(outcome.exitCode == 64)
+            #expect(outcome.errors.contains("is not an absolute path"))
+        }
+    }
+
+    @Test func `A lock that another process does not let go of is exit code 75, and the account stays`() async throws {
+        try await SignedInUser.run { user in
+            let lock = user.container.home + "/Documents/Account.lock"
+            let before = try user.container.entry(user.container.archive)
+            let holder = Command(words: ["python3", "-B", BuiltProducts.fixture("hold_lock.py"), lock])
+            try await ServerProcess.run(holder) { _ in
+                // Reading needs no lock.
+                #expect(try await user.account("whoami").output == "alice\n")
+                let outcome = try await user.account("logout", "--local")
+                #expect(outcome.exitCode == 75, "\(outcome)")
+                #expect(outcome.errors.contains("another process"))
+                #expect(outcome.errors.contains("`fuser \(lock)` names it"))
+            }
+            #expect(try user.container.entry(user.container.archive) == before)
+            #expect(try await user.account("logout", "--local").exitCode == 0)
+        }
+    }
+}
+
+/// When the service is asked.
+@Suite(.queued, .timeLimit(.minutes(5)))
+struct FreshnessTests {
+    @Test func `The service is asked again only when its last word is older than --max-age`() async throws {
+        try await SignedInUser.run { user in
+            for arguments in [["whoami"], ["whoami", "--max-age", "60"], ["whoami", "--json"]] {
+                let outcome = try await user.account.run(arguments)
+                #expect(outcome.exitCode == 0)
+            }
+            #expect(try await user.account("whoami", "--json").document().state == "verified")
+            #expect(try await user.server.log().requests == [])
+
+            #expect(try await user.account("whoami", "--max-age", "0").exitCode == 0)
+            #expect(try await user.server.log()["/oauth/userinfo"] == 1)
+            #expect(try await user.account("whoami", "--verify").exitCode == 0)
+            #expect(try await user.server.log()["/oauth/userinfo"] == 2)
+        }
+    }
+
+    @Test func `Offline, nothing is asked, and nothing is claimed`() async throws {
+        try await SignedInUser.run { user in
+            let outcome = try await user.account("whoami", "--offline", "--json")
+            let report = try outcome.document()
+            #expect(outcome.exitCode == 0)
+            #expect(outcome.errors == "")
+            #expect(report.state == "unverified")
+            #expect(report.reason == "notChecked")
+            #expect(report.verifiedAt != nil)
+            #expect(try await user.server.log().requests == [])
+        }
+    }
+
+    @Test func `status asks nobody`() async throws {
+        try await SignedInUser.run { user in
+            let outcome = try await user.account("status")
+            #expect(outcome.exitCode == 0)
+            #expect(outcome.output.contains("Signed in   alice\n"))
+            #expect(outcome.output.contains("Service     \(user.server.issuer)\n"))
+            #expect(outcome.errors == "")
+            #expect(try await user.server.log().requests == [])
+        }
+    }
+
+    @Test func `A fresh word of the service needs no request, even if it still has to be told of a sign-out`() async throws {
+        try await SignedInUser.run { user in
+            try await user.server.setFaults(Fault(path: "/oauth/revoke", status: 503))
+            #expect(try await user.account("logout").exitCode == 0)
+            try await user.signIn()
+            try await user.server.clearLog()
+            let outcome = try await user.account("whoami")
+            #expect(outcome.output == "alice\n")
+            #expect(try await user.server.log().requests == [])
+        }
+    }
+}

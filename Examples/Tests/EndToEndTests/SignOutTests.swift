@@ -1,0 +1,124 @@
+import Testing
+
+/// Signing out, which needs no network.
+@Suite(.queued, .timeLimit(.minutes(5)))
+struct SignOutTests {
+    private struct Report: Decodable {
+        struct Part: Decodable, Equatable {
+            let session: String
+            let username: String?
+            let revocation: String
+        }
+
+        let state: String
+        let sessions: [Part]
+    }
+
+    @Test func `Signing out removes the account here, and its tokens at the service`() async throws {
+        try await SignedInUser.run { user in
+            let token = try await user.account.storedToken()
+            try #require(try await user.server.accepts(token))
+            let outcome = try await user.account("logout")
+            #expect(outcome.exitCode == 0)
+            #expect(outcome.output == "")
+            #expect(outcome.errors == "Signed out alice.\n")
+            #expect(try !user.container.exists(user.container.archive))
+            #expect(try await user.server.log()["/oauth/revoke"] == 1)
+            #expect(try await !user.server.accepts(token))
+
+            let report = try await user.account("whoami", "--json").document()
+            #expect(report.reason == "signedOutByUser")
+            #expect(report.endedAt != nil)
+            let again = try await user.account("logout")
+            #expect(again.exitCode == 0)
+            #expect(again.errors == "Nobody was signed in.\n")
+            #expect(try await user.server.log()["/oauth/revoke"] == 1)
+        }
+    }
+
+    @Test func `Signing out locally does not tell the service`() async throws {
+        try await SignedInUser.run { user in
+            let token = try await user.account.storedToken()
+            let outcome = try await user.account("logout", "--local", "--json")
+            #expect(outcome.exitCode == 0)
+            let report = try outcome.document(Report.self)
+            #expect(report.state == "signedOut")
+            #expect(report.sessions == [.init(session: "default", username: "alice", revocation: "notNeeded")])
+            #expect(try !user.container.exists(user.container.archive))
+            #expect(try await user.server.log().requests == [])
+            #expect(try await user.server.accepts(token))
+        }
+    }
+
+    static let troubles = [
+        Fault(path: "/oauth/revoke", status: 503),
+        Fault(path: "/oauth/revoke", status: 429, headers: ["Retry-After": "600"]),
+        Fault(path: "/oauth/revoke", disconnect: .before),
+        Fault(path: "/oauth/revoke", status: 200, headers: ["Content-Type": "text/html"], body: "<html></html>"),
+        Fault(path: "*", status: 503),
+    ]
+
+    @Test(arguments: troubles)
+    func `A service that cannot be told keeps nobody signed in, and is told later`(trouble: Fault) async throws {
+        try await SignedInUser.run { user in
+            let token = try await user.account.storedToken()
+            try await user.server.setFaults(trouble)
+            let outcome = try await user.account("logout", "--json")
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(
+                try outcome.document(Report.self).sessions
+                    == [.init(session: "default", username: "alice", revocation: "undelivered")])
+            #expect(try !user.container.exists(user.container.archive))
+            #expect(try await user.account("whoami", "--offline").exitCode == 77)
+            #expect(try await user.server.accepts(token) == (trouble.path != "*"))
+
+            try await user.server.clearFaults()
+            try #require(try await user.server.accepts(token))
+            try await user.signIn()
+            #expect(try await !user.server.accepts(token))
+        }
+    }
+
+    @Test func `A service that is not there keeps nobody signed in`() async throws {
+        try await SignedInUser.runWithoutServer { account, container, issuer in
+            let outcome = try await account("logout")
+            #expect(outcome.exitCode == 0)
+            #expect(outcome.output == "")
+            #expect(outcome.errors.hasPrefix("Signed out alice. \(issuer) could not be told"))
+            #expect(try !container.exists(container.archive))
+            #expect(try await account("whoami").exitCode == 77)
+        }
+    }
+
+    @Test func `All sessions are signed out at once, each at its service`() async throws {
+        try await SignedInUser.run { user in
+            try await user.signIn(session: "work")
+            try await user.signIn(session: "test")
+            let outcome = try await user.account("logout", "--all", "--json")
+            #expect(outcome.exitCode == 0)
+            #expect(
+                try outcome.document(Report.self).sessions
+                    == ["default", "test", "work"].map { .init(session: $0, username: "alice", revocation: "done") })
+            for session in ["default", "test", "work"] {
+                #expect(try await user.account("whoami", "--session", session).exitCode == 77)
+            }
+            #expect(try await user.server.log()["/oauth/revoke"] == 3)
+        }
+    }
+
+    @Test func `One session that cannot be signed out does not keep the others`() async throws {
+        try await SignedInUser.run { user in
+            try await user.signIn(session: "work")
+            let damaged = user.container.archive
+            try user.container.write("nonsense".utf8, to: damaged)
+            let outcome = try await user.account("logout", "--all", "--json")
+            #expect(outcome.exitCode == 65)
+            #expect(
+                try outcome.document(Report.self).sessions
+                    == [.init(session: "work", username: "alice", revocation: "done")])
+            #expect(outcome.errors.contains("session default: "))
+            #expect(try user.container.entry(damaged)?.bytes == Array("nonsense".utf8))
+            #expect(try await user.account("whoami", "--session", "work").exitCode == 77)
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import AccountKit
+import FoundationEssentials
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("Discovery documents")
+struct DiscoveryTests {
+    @Test(
+        "OpenID Connect's address comes after the path of the issuer, RFC 8414's before it",
+        arguments: [
+            (
+                "https://id.example",
+                [
+                    "https://id.example/.well-known/openid-configuration",
+                    "https://id.example/.well-known/oauth-authorization-server",
+                ]
+            ),
+            (
+                "https://id.example:8443/realms/a/",
+                [
+                    "https://id.example:8443/realms/a/.well-known/openid-configuration",
+                    "https://id.example:8443/.well-known/oauth-authorization-server/realms/a",
+                ]
+            ),
+        ])
+    func addresses(_ issuer: String, _ expected: [String]) throws {
+        #expect(try Discovery(issuer: Issuer(issuer)).addresses.map(\.description) == expected)
+    }
+
+    @Test("Endpoints are taken over, also from other hosts and with a query")
+    func endpoints() throws {
+        let reply = HTTPReply.json(
+            200,
+            #"""
+            {"issuer":"https://id.example/","token_endpoint":"https://oauth2.other.example/token?v=1",
+             "userinfo_endpoint":"https://id.example/me","revocation_endpoint":null,
+             "device_authorization_endpoint":"https://id.example/device","authorization_endpoint":"https://id.example/auth",
+             "jwks_uri":7}
+            """#)
+        let endpoints = try Discovery(issuer: Issuer("https://id.example")).endpoints(in: reply)
+        #expect(
+            try endpoints
+                == OAuthEndpoints(
+                    token: "https://oauth2.other.example/token?v=1", userInfo: "https://id.example/me",
+                    deviceAuthorization: "https://id.example/device", authorization: "https://id.example/auth"))
+    }
+
+    static let lies: [(String, AuthoritySignal)] = [
+        // Whose document it is.
+        (#"{"issuer":"https://evil.example","token_endpoint":"https://id.example/t"}"#, .misconfigured("…")),
+        (#"{"issuer":"https://id.example//","token_endpoint":"https://id.example/t"}"#, .misconfigured("…")),
+        (#"{"issuer":"https://id.example/a","token_endpoint":"https://id.example/t"}"#, .misconfigured("…")),
+        (#"{"issuer":"HTTPS://id.example","token_endpoint":"https://id.example/t"}"#, .misconfigured("…")),
+        (#"{"issuer":"","token_endpoint":"https://id.example/t"}"#, .misconfigured("…")),
+        (#"{"token_endpoint":"https://id.example/t"}"#, .misconfigured("…")),
+        (#"{"issuer":["https://id.example"],"token_endpoint":"https://id.example/t"}"#, .unclear("…")),
+        // Where tokens would go.
+        (#"{"issuer":"https://id.example"}"#, .misconfigured("…")),
+        (#"{"issuer":"https://id.example","token_endpoint":null}"#, .misconfigured("…")),
+        (#"{"issuer":"https://id.example","token_endpoint":7}"#, .unclear("…")),
+        (#"{"issuer":"https://id.example","token_endpoint":"/token"}"#, .misconfigured("…")),
+        (#"{"issuer":"https://id.example","token_endpoint":"http://id.example/t"}"#, .misconfigured("…")),
+        (#"{"issuer":"https://id.example","token_endpoint":"http://127.0.0.1/t"}"#, .misconfigured("…")),
+        (#"{"issuer":"https://id.example","token_endpoint":"https://id.example/t#x"}"#, .misconfigured("…")),
+        (#"{"issuer":"https://id.example","token_endpoint":"https://a@id.example/t"}"#, .misconfigured("…")),
+        (
+            #"{"issuer":"https://id.example","token_endpoint":"https://id.example/t","userinfo_endpoint":"http://x.example"}"#,
+            .misconfigured("…")
+        ),
+        (
+            #"{"issuer":"https://id.example","token_endpoint":"https://id.example/t","revocation_endpoint":{}}"#,
+            .unclear("…")
+        ),
+        ("[]", .unclear("…")), ("<html>", .intercepted("…")),
+    ]
+
+    @Test("A document that lies is not believed", arguments: lies)
+    func lie(_ body: String, _ expected: AuthoritySignal) throws {
+        let discovery = try Discovery(issuer: Issuer("https://id.example"))
+        #expect(
+            kind(signal { try discovery.endpoints(in: .json(200, body)) }) == expected)
+    }
+
+    @Test("An issuer on the loopback interface may have its endpoints there, and nowhere else unencrypted")
+    func loopback() throws {
+        let discovery = try Discovery(issuer: Issuer("http://localhost:8080"))
+        let near = HTTPReply.json(200, #"{"issuer":"http://localhost:8080","token_endpoint":"http://127.0.0.1:81/t"}"#)
+        #expect(try discovery.endpoints(in: near).token == "http://127.0.0.1:81/t")
+        let far = HTTPReply.json(200, #"{"issuer":"http://localhost:8080","token_endpoint":"http://id.example/t"}"#)
+        #expect(kind(signal { try discovery.endpoints(in: far) }) == .misconfigured("…"))
+    }
+
+    // MARK: Over a socket
+
+    @Test("It is asked for once, for all who ask at the same time and after, and for all copies of the value")
+    func once() async throws {
+        try await LoopbackServer.run { request, address in
+            request.target.contains("well-known")
+                ? .json(discoveryDocument(address)) : .json(#"{"sub":"248289761001"}"#)
+        } _: { server in
+            let authority = try OAuthAuthority.test(server.address)
+            try await withThrowingTaskGroup { group in
+                for _ in 0..<8 { group.addTask { _ = try await authority.verify(account(at: authority.issuer)) } }
+                try await group.waitForAll()
+            }
+            let copy = authority
+            _ = try await copy.verify(account(at: authority.issuer))
+            #expect(server.targets.filter { $0.contains("well-known") } == ["/.well-known/openid-configuration"])
+            #expect(server.targets.filter { $0 == "/userinfo" }.count == 9)
+        }
+    }
+
+    @Test("The second address is asked if the first has nothing, and a service with neither is named so")
+    func fallback() async throws {
+        try await LoopbackServer.run { request, address in
+            request.target == "/.well-known/oauth-authorization-server/realm"
+                ? .json(discoveryDocument(address + "/realm")) : .reply(404)
+        } _: { server in
+            let endpoints = try await OAuthAuthority.test(server.address + "/realm").endpoints()
+            #expect(endpoints.token == server.address + "/realm/token")
+            #expect(server.targets.count == 2)
+
+            let missing = await asyncSignal {
+                try await OAuthAuthority.test(server.address + "/other").endpoints()
+            }
+            #expect(kind(missing) == .misconfigured("…"))
+        }
+    }
+
+    @Test(
+        "Anything but 404 is an answer, after which nothing else is asked",
+        arguments: [
+            (500, AuthoritySignal.unavailable(status: 500, retryAfter: nil)), (401, .unclear("…")),
+            (302, .intercepted("…")),
+        ])
+    func noFallback(_ status: Int, _ expected: AuthoritySignal) async throws {
+        try await LoopbackServer.run { _, _ in
+            .reply(status, ["Location": "/elsewhere", "WWW-Authenticate": "Bearer error=invalid_token"])
+        } _: { server in
+            let authority = try OAuthAuthority.test(server.address)
+            let thrown = await asyncSignal { try await authority.endpoints() }
+            #expect(kind(thrown) == expected)
+            #expect(server.targets == ["/.well-known/openid-configuration"])
+        }
+    }
+
+    @Test("A failure is not kept: the next call asks again")
+    func failureIsNotKept() async throws {
+        let served = Counter()
+        try await LoopbackServer.run { _, address in
+            served.next() == 1 ? .reply(503) : .json(discoveryDocument(address))
+        } _: { server in
+            let authority = try OAuthAuthority.test(server.address)
+            let first = await asyncSignal { try await authority.endpoints() }
+            #expect(first == .unavailable(status: 503, retryAfter: nil))
+            #expect(try await authority.endpoints().token == server.address + "/token")
+        }
+    }
+
+    @Test("A document of more than 1 MiB is not read")
+    func tooLong() async throws {
+        try await LoopbackServer.run { _, address in
+            .json(discoveryDocument(address) + String(repeating: " ", count: HTTPReply.bodyLimit))
+        } _: { server in
+            let authority = try OAuthAuthority.test(server.address)
+            let thrown = await asyncSignal { try await authority.endpoints() }
+            #expect(kind(thrown) == .unclear("…"))
+        }
+    }
+}

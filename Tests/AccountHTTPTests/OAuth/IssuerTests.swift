@@ -1,0 +1,116 @@
+import AccountKit
+import FoundationEssentials
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("Which addresses a token may be sent to")
+struct IssuerTests {
+    @Test(
+        "An issuer is kept in one form",
+        arguments: [
+            ("https://login.example.com", "https://login.example.com"),
+            ("https://login.example.com/", "https://login.example.com"),
+            ("HTTPS://Login.Example.COM", "https://login.example.com"),
+            ("https://login.example.com:443", "https://login.example.com"),
+            ("https://login.example.com:8443/", "https://login.example.com:8443"),
+            ("https://example.com/Realms/A", "https://example.com/Realms/A"),
+            ("https://example.com/realms/a/", "https://example.com/realms/a"),
+            ("https://example.com//", "https://example.com/"),
+            ("https://192.0.2.1", "https://192.0.2.1"), ("https://[2001:DB8::1]:444", "https://[2001:db8::1]:444"),
+            ("http://localhost:8080", "http://localhost:8080"), ("http://LOCALHOST", "http://localhost"),
+            ("http://127.0.0.1:80", "http://127.0.0.1"), ("http://127.255.0.9", "http://127.255.0.9"),
+            ("http://[::1]:9000/x", "http://[::1]:9000/x"),
+        ])
+    func accepted(_ text: String, _ identifier: String) throws {
+        #expect(try OAuthAuthority(issuer: text, clientID: "tool").issuer == identifier)
+
+        // The HTTP client has a parser of its own, which must see the same host and port.
+        let (checked, used) = (try ServiceURL(text), try #require(URL(string: identifier)))
+        #expect(try #require(used.host()) == checked.host.trimmingPrefix("[").replacing("]", with: ""))
+        #expect(used.port == checked.port)
+    }
+
+    @Test(
+        "What is no issuer is refused, and the message says what to write",
+        arguments: [
+            ("login.example.com", "did you mean https://login.example.com?"),
+            ("login.example.com/realms/a", "did you mean https://login.example.com/realms/a?"),
+            ("login.example.com:8443", "did you mean https://login.example.com:8443?"),
+            ("localhost:8080", "did you mean http://localhost:8080?"),
+            ("127.0.0.1:8080", "did you mean http://127.0.0.1:8080?"),
+            ("", "must begin with https://"), ("not an address", "well-formed"),
+            ("http://login.example.com", "use https://"), ("http://127.0.0.1.example.com", "use https://"),
+            ("http://localhost.example.com", "use https://"), ("http://128.0.0.1", "use https://"),
+            ("http://127.1", "use https://"), ("http://127.0.0.01", "use https://"),
+            ("http://127.0.0.256", "use https://"), ("http://0x7f.0.0.1", "use https://"),
+            ("http://2130706433", "use https://"), ("http://0.0.0.0", "use https://"), ("http://[::]", "use https://"),
+            ("http://[::ffff:127.0.0.1]", "use https://"),
+            ("ftp://example.com", "must begin with https://"), ("://example.com", "must begin with https://"),
+            ("file:///etc/passwd", "must begin with https://"), ("http+unix://x", "must begin with https://"),
+            ("https://example.com?tenant=1", "query"), ("https://example.com/?", "query"),
+            ("https://example.com#x", "fragment"), ("https://user@example.com", "user name"),
+            ("https://user:hunter2@example.com", "user name"), ("https://127.0.0.1@example.com", "user name"),
+            ("https://", "well-formed"), ("https:///path", "well-formed"), ("https://:443", "well-formed"),
+            ("https://example.com:", "well-formed"), ("https://example.com:0", "well-formed"),
+            ("https://example.com:65536", "well-formed"), ("https://example.com:+80", "well-formed"),
+            ("https://example.com:80:80", "well-formed"), ("https://[::1", "well-formed"),
+            ("https://[localhost]", "well-formed"), ("https://[::1]x", "well-formed"),
+            ("https://exam ple.com", "well-formed"), ("https://example.com\r\nX: y", "well-formed"),
+            ("https://example.com\\@evil.example", "well-formed"), ("https://exämple.com", "well-formed"),
+            ("https://example%2ecom", "well-formed"),
+            ("https://" + String(repeating: "a", count: 3000), "well-formed"),
+        ])
+    func refused(_ text: String, _ advice: String) {
+        do throws(AccountError) {
+            _ = try OAuthAuthority(issuer: text, clientID: "tool")
+            Issue.record("\(text) was accepted")
+        } catch {
+            #expect(error.code == .invalidArgument)
+            #expect(error.message.contains(advice), "\(error.message)")
+            #expect(!error.message.contains("hunter2"))
+            #expect(error.message.count < 400)
+        }
+    }
+
+    @Test(
+        "Identifiers from elsewhere may differ in one slash at the end, and in nothing else",
+        arguments: [
+            ("https://example.com", true), ("https://example.com/", true), ("https://example.com//", false),
+            ("https://Example.com", false), ("https://example.com:443", false), ("http://example.com", false),
+            ("https://example.com/a", false), ("https://example.com.", false), ("", false),
+        ])
+    func same(_ other: String, _ expected: Bool) throws {
+        #expect(try Issuer("https://example.com").isSame(as: other) == expected)
+        #expect(try Issuer("https://example.com/").isSame(as: other) == expected)
+    }
+
+    @Test("The other arguments are checked too")
+    func otherArguments() {
+        let issuer = "https://example.com"
+        #expect(throws: AccountError(.invalidArgument, "")) { try OAuthAuthority(issuer: issuer, clientID: "") }
+        #expect(throws: AccountError(.invalidArgument, "")) { try OAuthAuthority(issuer: issuer, clientID: "a\nb") }
+        for scope in ["", "a b", "a\"b", "a\\b", "ä"] {
+            #expect(throws: AccountError(.invalidArgument, "")) {
+                try OAuthAuthority(issuer: issuer, clientID: "tool", scopes: ["openid", scope])
+            }
+        }
+        for timeout in [Duration.zero, .seconds(-1)] {
+            #expect(throws: AccountError(.invalidArgument, "")) {
+                try OAuthAuthority(issuer: issuer, clientID: "tool", timeout: timeout)
+            }
+        }
+    }
+
+    @Test("Endpoints are addresses of the same kind, and may have a query")
+    func endpoints() throws {
+        let endpoints = try OAuthEndpoints(token: "https://a.example/token?tenant=1", userInfo: "http://127.0.0.1:1/me")
+        #expect(endpoints.token == "https://a.example/token?tenant=1")
+        #expect(endpoints.userInfo == "http://127.0.0.1:1/me")
+        #expect(endpoints.revocation == nil)
+        #expect(throws: AccountError(.invalidArgument, "")) { try OAuthEndpoints(token: "http://a.example/token") }
+        #expect(throws: AccountError(.invalidArgument, "")) {
+            try OAuthEndpoints(token: "https://a.example/token", revocation: "https://a.example/#x")
+        }
+    }
+}

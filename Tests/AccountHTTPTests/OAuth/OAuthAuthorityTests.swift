@@ -1,0 +1,389 @@
+import AccountKit
+import FoundationEssentials
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("An OAuth service")
+struct OAuthAuthorityTests {
+    private static let user = #"{"sub":"248289761001","preferred_username":"jane","email":"jane@example.com"}"#
+
+    // MARK: Verify
+
+    @Test("Verifying asks the user info endpoint with the token")
+    func verify() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(Self.user)
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            let identity = try await authority.verify(account(at: server.address))
+            #expect(identity.id == "248289761001")
+            #expect(identity.username == "jane")
+            #expect(identity.profile.email == "jane@example.com")
+            #expect(server.requests.map { "\($0.method) \($0.target)" } == ["GET /userinfo"])
+            #expect(server.requests.first?.headers["authorization"] == "Bearer \(canary)")
+        }
+    }
+
+    @Test("Another user's token is told")
+    func otherUser() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(#"{"sub":"7"}"#)
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            let thrown = await asyncSignal {
+                try await authority.verify(account(at: server.address))
+            }
+            #expect(thrown == .otherUser(id: "7"))
+        }
+    }
+
+    @Test(
+        "The token of another service's account is not sent",
+        arguments: [nil, "https://other.example", "http://127.0.0.1:1"])
+    func otherService(_ issuer: String?) async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(Self.user)
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            let other = account(at: issuer, refreshToken: canary)
+            let signals = [
+                await asyncSignal { try await authority.verify(other) },
+                await asyncSignal { try await authority.refresh(other) },
+                await asyncSignal { try await authority.revoke(other) },
+            ]
+            #expect(signals.map { kind($0) } == Array(repeating: .misconfigured("…"), count: 3))
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test("A slash at the end of an account's issuer is the same service")
+    func slash() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(Self.user)
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            #expect(try await authority.verify(account(at: server.address + "/")).id == "248289761001")
+        }
+    }
+
+    @Test("A stored token that cannot be sent is not, and nothing of it is told")
+    func impossibleToken() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(Self.user)
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            var broken = account(at: server.address)
+            broken.credentials.accessToken = Secret("\(canary)\r\nX-Evil: 1")
+            let thrown = await asyncSignal { try await authority.verify(broken) }
+            #expect(kind(thrown) == .unclear("…"))
+            #expect(!String(reflecting: thrown).contains(canary))
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test("Without a user info endpoint the service cannot be asked")
+    func noUserInfo() async throws {
+        try await LoopbackServer.run { _, address in
+            .json(discoveryDocument(address, without: "userinfo_endpoint"))
+        } _: { server in
+            let authority = try OAuthAuthority.test(server.address)
+            let verified = await asyncSignal {
+                try await authority.verify(account(at: server.address))
+            }
+            let signedIn = await asyncSignal {
+                try await authority.signIn(token: Secret(canary))
+            }
+            #expect(kind(verified) == .misconfigured("…"))
+            #expect(kind(signedIn) == .misconfigured("…"))
+        }
+    }
+
+    // MARK: Refresh and revoke
+
+    @Test("Refreshing sends the refresh token as the client that it was issued to")
+    func refresh() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(#"{"access_token":"new","expires_in":60,"scope":"openid"}"#)
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            var old = account(at: server.address, refreshToken: "r+1")
+            old.credentials.clientID = "old tool"
+            let credentials = try await authority.refresh(old)
+            #expect(credentials.accessToken == Secret("new"))
+            #expect(credentials.refreshToken == nil)
+            #expect(credentials.clientID == "old tool")
+            #expect(credentials.expiresAt == FixedClock().now.addingTimeInterval(60))
+            let request = try #require(server.requests.first)
+            #expect(request.method == "POST")
+            #expect(request.target == "/token")
+            #expect(request.headers["content-type"] == "application/x-www-form-urlencoded")
+            #expect(request.headers["authorization"] == nil)
+            #expect(request.body == "grant_type=refresh_token&refresh_token=r%2B1&client_id=old+tool")
+        }
+    }
+
+    @Test("Without a refresh token there is nothing to send")
+    func noRefreshToken() async throws {
+        try await LoopbackServer.run { server in
+            let authority = try OAuthAuthority.direct(server)
+            let thrown = await asyncSignal {
+                try await authority.refresh(account(at: server.address))
+            }
+            #expect(kind(thrown) == .misconfigured("…"))
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test("Revoking takes the refresh token back, or else the access token")
+    func revoke() async throws {
+        try await LoopbackServer.run { _, _ in
+            .reply(200)
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            try await authority.revoke(account(at: server.address, refreshToken: "r"))
+            try await authority.revoke(account(at: server.address))
+            #expect(
+                server.requests.map(\.body) == [
+                    "token=r&token_type_hint=refresh_token&client_id=tool",
+                    "token=\(canary.replacing("~", with: "%7E"))&token_type_hint=access_token&client_id=tool",
+                ])
+            #expect(server.targets == ["/revoke", "/revoke"])
+        }
+    }
+
+    @Test("A service that takes no tokens back is not told")
+    func noRevocation() async throws {
+        try await LoopbackServer.run { server in
+            let authority = try OAuthAuthority.test(
+                server.address, endpoints: OAuthEndpoints(token: server.address + "/token"))
+            try await authority.revoke(account(at: server.address))
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    // MARK: Sign in
+
+    @Test("A password goes to the token endpoint, and the token to user info")
+    func password() async throws {
+        try await LoopbackServer.run { request, _ in
+            request.target == "/token"
+                ? .json(#"{"access_token":"a","refresh_token":"r","token_type":"Bearer","expires_in":3600}"#)
+                : .json(Self.user)
+        } _: { server in
+            let authority = try OAuthAuthority.test(
+                server.address, scopes: ["openid", "profile"], endpoints: .all(at: server.address))
+            let account = try await authority.signIn(username: "jane@example.com", password: Secret("p w&d"))
+            #expect(
+                account
+                    == Account(
+                        id: "248289761001", issuer: server.address, username: "jane",
+                        credentials: Credentials(
+                            accessToken: Secret("a"), refreshToken: Secret("r"), clientID: "tool",
+                            issuedAt: FixedClock().now, expiresAt: FixedClock().now.addingTimeInterval(3600)),
+                        profile: ["preferred_username": "jane", "email": "jane@example.com"],
+                        verifiedAt: FixedClock().now))
+            #expect(
+                server.requests.first?.body
+                    == "grant_type=password&username=jane%40example.com&password=p+w%26d&scope=openid+profile&client_id=tool"
+            )
+            #expect(server.requests.last?.headers["authorization"] == "Bearer a")
+        }
+    }
+
+    @Test("A wrong password is told as the service tells it")
+    func wrongPassword() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(#"{"error":"invalid_grant","error_description":"Wrong password."}"#, status: 400)
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            let thrown = await asyncSignal {
+                try await authority.signIn(username: "jane", password: Secret(canary))
+            }
+            #expect(thrown == .oauthError(.invalidGrant, description: "Wrong password."))
+        }
+    }
+
+    @Test("The name that was signed in with serves if the service has none")
+    func givenUsername() async throws {
+        try await LoopbackServer.run { request, _ in
+            .json(request.target == "/token" ? #"{"access_token":"a"}"# : #"{"sub":"1"}"#)
+        } _: { server in
+            let account = try await OAuthAuthority.direct(server).signIn(username: "jane", password: Secret("p"))
+            #expect(account.id == "1")
+            #expect(account.username == "jane")
+        }
+    }
+
+    private static func tokenReply(_ server: String, subject: String? = "1") -> LoopbackServer.Action {
+        let idToken = subject.map {
+            jsonWebToken(#"{"iss":"\#(server)","aud":"tool","sub":"\#($0)","preferred_username":"claimed"}"#)
+        }
+        return .json(#"{"access_token":"a"\#(idToken.map { #","id_token":"\#($0.reveal())""# } ?? "")}"#)
+    }
+
+    @Test(
+        "A service without user info is believed by its ID token, or else the user is who signed in",
+        arguments: ["1", nil])
+    func passwordWithoutUserInfo(_ subject: String?) async throws {
+        try await LoopbackServer.run { _, address in
+            Self.tokenReply(address, subject: subject)
+        } _: { server in
+            let authority = try OAuthAuthority.test(
+                server.address, endpoints: OAuthEndpoints(token: server.address + "/token"))
+            let account = try await authority.signIn(username: "jane", password: Secret("p"))
+            #expect(account.id == subject ?? "jane")
+            #expect(account.username == (subject == nil ? "jane" : "claimed"))
+        }
+    }
+
+    @Test("A user info that fails for a moment is asked again")
+    func userInfoAgain() async throws {
+        let asked = Counter()
+        try await LoopbackServer.run { request, address in
+            if request.target == "/token" { return Self.tokenReply(address) }
+            return asked.next() == 1 ? .reply(503) : .json(#"{"sub":"1","preferred_username":"jane"}"#)
+        } _: { server in
+            let account = try await OAuthAuthority.direct(server).signIn(username: "j", password: Secret("p"))
+            #expect(account.username == "jane")
+            #expect(server.targets == ["/token", "/userinfo", "/userinfo"])
+        }
+    }
+
+    struct Trouble: Sendable {
+        var action: LoopbackServer.Action
+        var requests: Int
+        var signal: AuthoritySignal
+
+        static let all: [Trouble] = [
+            Trouble(action: .reply(503), requests: 2, signal: .unavailable(status: 503, retryAfter: nil)),
+            Trouble(action: .reset, requests: 2, signal: .noReply(.reset)),
+            Trouble(
+                action: .reply(503, ["Retry-After": "9"]), requests: 1,
+                signal: .unavailable(status: 503, retryAfter: .seconds(9))),
+            Trouble(action: .reply(429), requests: 1, signal: .unavailable(status: 429, retryAfter: nil)),
+            Trouble(action: .reply(403), requests: 1, signal: .forbidden(error: nil)),
+            Trouble(action: .json("{}"), requests: 1, signal: .unclear("…")),
+        ]
+    }
+
+    @Test("If user info gives no answer, the ID token does, so that the tokens are not wasted", arguments: Trouble.all)
+    func idTokenServes(_ trouble: Trouble) async throws {
+        try await LoopbackServer.run { request, address in
+            request.target == "/token" ? Self.tokenReply(address) : trouble.action
+        } _: { server in
+            let account = try await OAuthAuthority.direct(server).signIn(username: "j", password: Secret("p"))
+            #expect(account.id == "1")
+            #expect(account.username == "claimed")
+            #expect(server.targets.count == 1 + trouble.requests)
+        }
+    }
+
+    @Test("Without an ID token it is told why nobody knows who signed in", arguments: Trouble.all)
+    func nobodyKnows(_ trouble: Trouble) async throws {
+        try await LoopbackServer.run { request, address in
+            request.target == "/token" ? Self.tokenReply(address, subject: nil) : trouble.action
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            let thrown = await asyncSignal {
+                try await authority.signIn(username: "j", password: Secret("p"))
+            }
+            #expect(kind(thrown) == trouble.signal)
+        }
+    }
+
+    @Test(
+        "What contradicts the tokens ends the sign-in",
+        arguments: [
+            (LoopbackServer.Action.json(#"{"sub":"2"}"#), AuthoritySignal.otherUser(id: "2")),
+            (
+                .reply(401, ["WWW-Authenticate": "Bearer error=invalid_token"]),
+                .bearerChallenge(error: "invalid_token")
+            ),
+        ])
+    func contradiction(_ action: LoopbackServer.Action, _ expected: AuthoritySignal) async throws {
+        try await LoopbackServer.run { request, address in
+            request.target == "/token" ? Self.tokenReply(address) : action
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            let thrown = await asyncSignal {
+                try await authority.signIn(username: "j", password: Secret("p"))
+            }
+            #expect(thrown == expected)
+        }
+    }
+
+    @Test("A token from elsewhere is signed in with by asking whose it is")
+    func token() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(Self.user)
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            let token = jsonWebToken(#"{"exp":1800003600}"#)
+            let account = try await authority.signIn(token: token)
+            #expect(account.id == "248289761001")
+            #expect(account.issuer == server.address)
+            #expect(account.username == "jane")
+            #expect(account.verifiedAt == FixedClock().now)
+            #expect(account.credentials.accessToken == token)
+            #expect(account.credentials.refreshToken == nil)
+            #expect(account.credentials.clientID == nil)
+        }
+    }
+
+    @Test("What cannot be a token is refused without a request", arguments: ["", " ", "a b", "token\n", "tökén"])
+    func noToken(_ text: String) async throws {
+        try await LoopbackServer.run { server in
+            let authority = try OAuthAuthority.direct(server)
+            let thrown = await asyncSignal { try await authority.signIn(token: Secret(text)) }
+            #expect(kind(thrown) == .signInRefused("…"))
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    // MARK: Secrets
+
+    static let echoes: [LoopbackServer.Action] = [
+        .json(#"{"error":"invalid_grant","error_description":"token \#(canary) is bad"}"#, status: 400),
+        .json(#"{"error":"\#(canary)"}"#, status: 400), .json(#"{"error":"\#(canary)"}"#, status: 200),
+        .json(#"{"sub":"\#(canary)"}"#), .json(#"{"token_type":"\#(canary)","access_token":"a"}"#),
+        .json(#"{"token_type":"\#(canary)","access_token":"\#(canary)"}"#),
+        .json(#"{"access_token":"\#(canary)\n"}"#), .json(canary), .json(canary, status: 500),
+        .reply(401, ["WWW-Authenticate": #"Bearer error="\#(canary)""#]),
+        .reply(401, ["WWW-Authenticate": #"\#(canary) error="invalid_token""#]),
+        .reply(403, ["WWW-Authenticate": #"Bearer error="\#(canary)""#]),
+        .reply(302, ["Location": "https://\(canary).evil.example/\(canary)"]),
+        .reply(503, ["Retry-After": canary], canary), .reply(404, [:], canary), .reply(407, ["X": canary]),
+        .reply(200, ["Content-Type": canary], canary), .reply(200, ["Content-Encoding": canary], canary),
+        .reply(200, ["Content-Type": "text/html"], canary),
+        .sendAndClose("HTTP/1.1 200 \(canary)\r\n\(canary)"), .sendAndClose(canary),
+    ]
+
+    @Test("No signal repeats what was sent, whatever the service does with it", arguments: echoes)
+    func canaryIsNotRepeated(_ action: LoopbackServer.Action) async throws {
+        try await LoopbackServer.run { _, _ in
+            action
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            let kept = account(at: server.address, refreshToken: canary)
+            var signals: [AuthoritySignal?] = []
+            signals.append(await asyncSignal { try await authority.verify(kept) })
+            signals.append(await asyncSignal { try await authority.refresh(kept) })
+            signals.append(await asyncSignal { try await authority.revoke(kept) })
+            signals.append(
+                await asyncSignal {
+                    try await authority.signIn(username: "jane", password: Secret(canary))
+                })
+            signals.append(
+                await asyncSignal { try await authority.signIn(token: Secret(canary)) })
+            #expect(signals[0] != nil)
+            #expect(signals[1] != nil)
+            #expect(signals[3] != nil)
+            for signal in signals.compactMap(\.self) {
+                var dumped = ""
+                dump(signal, to: &dumped)
+                #expect(!(dumped + "\(signal)" + String(reflecting: signal)).contains(canary))
+            }
+        }
+    }
+}

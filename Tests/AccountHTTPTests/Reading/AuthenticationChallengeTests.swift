@@ -1,0 +1,112 @@
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("Challenges in WWW-Authenticate")
+struct AuthenticationChallengeTests {
+    private typealias Challenge = AuthenticationChallenge
+
+    static let fields: [(String, [AuthenticationChallenge])] = [
+        ("", []),
+        (" , ,, ", []),
+        ("Bearer", [Challenge(scheme: "bearer")]),
+        ("Bearer ", [Challenge(scheme: "bearer")]),
+        ("Bearer,Basic", [Challenge(scheme: "bearer"), Challenge(scheme: "basic")]),
+        (#"Bearer realm="x""#, [Challenge(scheme: "bearer", parameters: ["realm": "x"])]),
+        ("BEARER Realm=x", [Challenge(scheme: "bearer", parameters: ["realm": "x"])]),
+        ("Bearer   realm \t=\t x", [Challenge(scheme: "bearer", parameters: ["realm": "x"])]),
+        (#"Bearer a=1,b="2" , c=3,"#, [Challenge(scheme: "bearer", parameters: ["a": "1", "b": "2", "c": "3"])]),
+        (
+            #"Bearer a="\"quoted\" \\ comma, Basic b=1""#,
+            [Challenge(scheme: "bearer", parameters: ["a": #""quoted" \ comma, Basic b=1"#])]
+        ),
+        (#"Bearer a="""#, [Challenge(scheme: "bearer", parameters: ["a": ""])]),
+        (#"Bearer a="grüße""#, [Challenge(scheme: "bearer", parameters: ["a": "grüße"])]),
+        (
+            "Negotiate YII=, Bearer a=b",
+            [Challenge(scheme: "negotiate", token68: "YII="), Challenge(scheme: "bearer", parameters: ["a": "b"])]
+        ),
+        ("Negotiate a/b+c==", [Challenge(scheme: "negotiate", token68: "a/b+c==")]),
+        // By the grammar these are a token68, and a parameter of Basic.
+        ("Bearer error=", [Challenge(scheme: "bearer", token68: "error=")]),
+        ("Basic a=b, Bearer =c", [Challenge(scheme: "basic", parameters: ["a": "b", "bearer": "c"])]),
+        ("Bearer realm", [Challenge(scheme: "bearer", token68: "realm")]),
+        (
+            #"Digest realm="a", qop="auth, auth-int", Bearer error=invalid_token"#,
+            [
+                Challenge(scheme: "digest", parameters: ["realm": "a", "qop": "auth, auth-int"]),
+                Challenge(scheme: "bearer", parameters: ["error": "invalid_token"]),
+            ]
+        ),
+        // RFC 9110, section 11.6.1.
+        (
+            #"Basic realm="simple", Newauth realm="apps", type=1, title="Login to \"apps\"""#,
+            [
+                Challenge(scheme: "basic", parameters: ["realm": "simple"]),
+                Challenge(scheme: "newauth", parameters: ["realm": "apps", "type": "1", "title": #"Login to "apps""#]),
+            ]
+        ),
+        // A parameter that is given twice is not there, also if it comes a third time.
+        ("Bearer error=a, realm=b, ERROR=c", [Challenge(scheme: "bearer", parameters: ["realm": "b"])]),
+        ("Bearer error=a, error=a, error=a", [Challenge(scheme: "bearer")]),
+    ]
+
+    @Test("A field that follows the grammar", arguments: fields)
+    func wellFormed(_ field: String, _ expected: [AuthenticationChallenge]) {
+        #expect(AuthenticationChallenge.challenges(in: [field]) == expected)
+    }
+
+    @Test(
+        "What breaks the grammar takes its challenge with it, and leaves those before it",
+        arguments: [
+            #"Basic a=b, Bearer error="invalid_token"#,
+            #"Basic a=b, Bearer error="invalid_token\"#,
+            #"Basic a=b, Bearer error="invalid_token" realm=x"#,
+            #"Basic a=b, Bearer error="invalid_token"x"#,
+            "Basic a=b, Bearer error=invalid_token=",
+            "Basic a=b, Bearer error=invalid_token; realm=x",
+            "Basic a=b, Bearer error=invalid_token, (",
+            "Basic a=b, Bearer error=\"invalid\u{0}token\"",
+            "Basic a=b, Bearer/2 error=invalid_token",
+            "Basic a=b, Bearer error = invalid token",
+        ])
+    func malformed(_ field: String) {
+        #expect(
+            AuthenticationChallenge.challenges(in: [field])
+                == [AuthenticationChallenge(scheme: "basic", parameters: ["a": "b"])])
+    }
+
+    @Test("A broken field does not spoil the next one")
+    func severalFields() {
+        #expect(
+            AuthenticationChallenge.challenges(in: ["Bearer \"", "Bearer error=invalid_token"])
+                == [AuthenticationChallenge(scheme: "bearer", parameters: ["error": "invalid_token"])])
+    }
+
+    @Test("Fields and lists beyond all measure are left out")
+    func bounds() {
+        let padded = "Bearer error=invalid_token" + String(repeating: " ", count: 8192)
+        #expect(AuthenticationChallenge.challenges(in: [padded]).isEmpty)
+        let many = Array(repeating: "a,", count: 4000).joined()
+        #expect(AuthenticationChallenge.challenges(in: [many, many]).count == 16)
+        #expect(AuthenticationChallenge.challenges(in: Array(repeating: "Bearer", count: 1000)).count == 16)
+    }
+
+    @Test("No bytes make it stop", arguments: 0..<64)
+    func hostile(_ seed: Int) {
+        var state = UInt64(seed) &* 0x9E37_79B9_7F4A_7C15 | 1
+        let alphabet = Array("aB =\",\\\t/~1;(\u{7F}\u{E9}".unicodeScalars)
+        for _ in 0..<200 {
+            var field = String.UnicodeScalarView()
+            for _ in 0..<40 {
+                state ^= state << 13
+                state ^= state >> 7
+                state ^= state << 17
+                field.append(alphabet[Int(state % UInt64(alphabet.count))])
+            }
+            for challenge in AuthenticationChallenge.challenges(in: [String(field)]) {
+                #expect(!challenge.scheme.isEmpty && challenge.scheme == challenge.scheme.lowercased())
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import AccountKit
+import FoundationEssentials
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("The expiry that stands in a token")
+struct TokenExpiryTests {
+    /// 2027-01-15 08:00:00, as the fixed clock has it.
+    private static let now = 1_800_000_000
+
+    private func expiry(_ payload: String, _ headers: KeyValuePairs<String, String> = [:], clock: Int = now) -> Date? {
+        let reply = HTTPReply(200, headers, at: Date(timeIntervalSince1970: Double(clock)))
+        return TokenExpiry.date(expiresIn: nil, accessToken: jsonWebToken(payload), reply: reply)
+    }
+
+    @Test(
+        "It is a number of seconds that lies ahead, and not beyond all measure",
+        arguments: [
+            (#"{"exp":1800003600}"#, 3600.0), (#"{"exp":1800003600.5}"#, 3600.5), (#"{"exp":2115360000}"#, 315_360_000),
+            (#"{"exp":2115360001}"#, nil), (#"{"exp":1800000000}"#, nil), (#"{"exp":1799999999}"#, nil),
+            (#"{"exp":1800003600000}"#, nil), (#"{"exp":"1800003600"}"#, nil), (#"{"exp":null}"#, nil),
+            (#"{"exp":-1}"#, nil), (#"{"exp":1e300}"#, nil), ("{}", nil), ("[]", nil), ("no JSON", nil),
+        ])
+    func claim(_ payload: String, _ lifetime: Double?) {
+        #expect(expiry(payload) == lifetime.map { FixedClock().now.addingTimeInterval($0) })
+    }
+
+    @Test("It counts from the service's own date, so that a wrong clock here does no harm")
+    func clockOffset() {
+        let date: KeyValuePairs = ["Date": "Fri, 15 Jan 2027 08:00:00 GMT"]
+        #expect(expiry(#"{"exp":1800000060}"#, date, clock: 1_000) == Date(timeIntervalSince1970: 1_060))
+        #expect(
+            expiry(#"{"exp":1800000060}"#, date, clock: 1_900_000_000) == Date(timeIntervalSince1970: 1_900_000_060))
+    }
+
+    @Test("What the reply says counts more")
+    func expiresIn() {
+        let token = jsonWebToken(#"{"exp":1800003600}"#)
+        let reply = HTTPReply(200)
+        #expect(
+            TokenExpiry.date(expiresIn: .integer(5), accessToken: token, reply: reply)
+                == FixedClock().now.addingTimeInterval(5))
+        #expect(
+            TokenExpiry.date(expiresIn: .integer(-5), accessToken: token, reply: reply)
+                == FixedClock().now.addingTimeInterval(3600))
+    }
+
+    @Test(
+        "What is no JWT has no claims",
+        arguments: [
+            "", ".", "..", "...", "a.b", "e30.e30", ".e30.", "e30..e30", "e30.e30.e30.e30", "e30.e30.e30.e30.e30",
+            "e30.e3 0.x", "e30.e30=.x", "e30.+/8.x", "e30.AAAAA.x", "gho_16C7e42F292c6912E7710c838347Ae178B4a",
+        ])
+    func noToken(_ text: String) {
+        #expect(JSONWebToken.claims(of: Secret(text)) == nil)
+    }
+
+    @Test("base64url is read without padding, whatever the length")
+    func base64URL() {
+        for filling in ["", "x", "xx", "xxx", "ÿþý??>>"] {
+            #expect(JSONWebToken.claims(of: jsonWebToken(#"{"a":"\#(filling)"}"#)) == ["a": .string(filling)])
+        }
+    }
+
+    @Test("A payload of more than 64 KiB is not read")
+    func bounds() {
+        func claims(filling: Int) -> JSONObject? {
+            JSONWebToken.claims(of: jsonWebToken(#"{"a":"\#(String(repeating: "x", count: filling))"}"#))
+        }
+        #expect(claims(filling: 49_000) != nil)
+        #expect(claims(filling: 49_200) == nil)
+    }
+}

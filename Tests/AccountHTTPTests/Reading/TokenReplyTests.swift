@@ -1,0 +1,88 @@
+import AccountKit
+import FoundationEssentials
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("A reply with tokens")
+struct TokenReplyTests {
+    private func credentials(_ body: String) throws(AuthoritySignal) -> Credentials {
+        try ReplyReading(.token).credentials(in: .json(200, body), for: "tool")
+    }
+
+    @Test("All of RFC 6749, section 5.1")
+    func whole() throws {
+        let credentials = try credentials(
+            #"""
+            {"access_token":"2YotnFZFEjr1zCsicMWpAA","token_type":"bearer","expires_in":3600,
+             "refresh_token":"tGzv3JOkF0XG5Qx2TlKWIA","id_token":"a.b.c","scope":"openid  email","example":1}
+            """#)
+        #expect(
+            credentials
+                == Credentials(
+                    accessToken: Secret("2YotnFZFEjr1zCsicMWpAA"), refreshToken: Secret("tGzv3JOkF0XG5Qx2TlKWIA"),
+                    idToken: Secret("a.b.c"), tokenType: "Bearer", scopes: ["openid", "email"], clientID: "tool",
+                    issuedAt: FixedClock().now, expiresAt: FixedClock().now.addingTimeInterval(3600)))
+    }
+
+    @Test("The access token alone is enough")
+    func least() throws {
+        let credentials = try credentials(#"{"access_token":"a"}"#)
+        #expect(
+            credentials
+                == Credentials(accessToken: Secret("a"), clientID: "tool", issuedAt: FixedClock().now))
+    }
+
+    @Test(
+        "Without an access token that can be sent there is nothing to conclude",
+        arguments: [
+            "{}", #"{"access_token":""}"#, #"{"access_token":null}"#, #"{"access_token":42}"#,
+            #"{"access_token":["a"]}"#, #"{"access_token":"a b"}"#, #"{"access_token":"a\r\nX-Evil: 1"}"#,
+            #"{"access_token":"ü"}"#, #"{"AccessToken":"a"}"#,
+        ])
+    func noToken(_ body: String) {
+        #expect(kind(signal { try credentials(body) }) == .unclear("…"))
+    }
+
+    @Test(
+        "Optional fields that are empty, null or of a wrong type count as missing",
+        arguments: [#""""#, "null", "42", "{}"])
+    func oddOptionals(_ value: String) throws {
+        let credentials = try credentials(
+            #"{"access_token":"a","refresh_token":\#(value),"id_token":\#(value),"scope":\#(value)}"#)
+        #expect(credentials.refreshToken == nil)
+        #expect(credentials.idToken == nil)
+        #expect(credentials.scopes == [])
+    }
+
+    @Test("Scopes may be a list, as some services have them")
+    func scopeList() throws {
+        #expect(try credentials(#"{"access_token":"a","scope":["x","y"]}"#).scopes == ["x", "y"])
+    }
+
+    @Test(
+        "Only Bearer tokens are taken",
+        arguments: [
+            (#""Bearer""#, nil), (#""bEARER""#, nil), ("null", nil),
+            (#""mac""#, AuthoritySignal.misconfigured("…")), (#""DPoP""#, .misconfigured("…")),
+            (#""""#, .misconfigured("…")), ("1", .unclear("…")),
+        ])
+    func tokenType(_ value: String, _ expected: AuthoritySignal?) {
+        let body = #"{"access_token":"a","token_type":\#(value)}"#
+        #expect(kind(signal { try credentials(body) }) == expected)
+    }
+
+    @Test(
+        "What expires_in means",
+        arguments: [
+            ("1", 1.0), ("3600", 3600), ("3600.0", 3600), ("3.6e3", 3600), ("315360000", 315_360_000),
+            // Unknown, which never means expired.
+            ("315360001", nil), ("0", nil), ("-1", nil), ("3600.5", nil), ("0.5", nil), (#""3600""#, nil),
+            ("1800003600000", nil), ("1e300", nil), ("99999999999999999999", nil), ("true", nil), ("null", nil),
+            ("[3600]", nil), ("{}", nil),
+        ])
+    func expiresIn(_ value: String, _ seconds: Double?) throws {
+        let credentials = try credentials(#"{"access_token":"a","expires_in":\#(value)}"#)
+        #expect(credentials.expiresAt == seconds.map { FixedClock().now.addingTimeInterval($0) })
+    }
+}

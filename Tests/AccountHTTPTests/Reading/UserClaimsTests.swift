@@ -1,0 +1,85 @@
+import AccountKit
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("Who the user is")
+struct UserClaimsTests {
+    private func identity(_ body: String) throws(AuthoritySignal) -> Identity {
+        try ReplyReading(.userInfo, sent: [Secret(canary)]).identity(in: .json(200, body))
+    }
+
+    @Test("All claims are fields, but for sub; null is no value")
+    func claims() throws {
+        let identity = try identity(
+            #"""
+            {"sub":"248289761001","name":"Jane Doe","preferred_username":"jane","email":"jane@example.com",
+             "email_verified":"true","phone_number_verified":false,"updated_at":1311280970,"height":1.68,"gone":null,
+             "groups":["a",null,"b"],"address":{"locality":"Bern","region":null},"urn:x":"y"}
+            """#)
+        #expect(
+            identity
+                == Identity(
+                    id: "248289761001", username: "jane",
+                    profile: [
+                        "name": "Jane Doe", "preferred_username": "jane", "email": "jane@example.com",
+                        "email_verified": true, "phone_number_verified": false, "updated_at": 1_311_280_970,
+                        "height": 1.68, "groups": ["a", "b"], "address": ["locality": "Bern"], "urn:x": "y",
+                    ]))
+        #expect(identity.profile.isEmailVerified == true)
+    }
+
+    @Test(
+        "The user name is preferred_username, else username",
+        arguments: [
+            (#"{"sub":"1","username":"j","preferred_username":"jane"}"#, "jane"), (#"{"sub":"1","username":"j"}"#, "j"),
+            (#"{"sub":"1","username":"j","preferred_username":""}"#, "j"),
+            (#"{"sub":"1","preferred_username":7}"#, nil),
+            (#"{"sub":"1","name":"Jane"}"#, nil),
+        ])
+    func username(_ body: String, _ expected: String?) throws {
+        #expect(try identity(body).username == expected)
+    }
+
+    @Test("A service may number its users")
+    func number() throws {
+        #expect(try identity(#"{"sub":42}"#).id == "42")
+    }
+
+    @Test(
+        "Without a usable sub it is not clear whose the token is",
+        arguments: [
+            "{}", #"{"sub":""}"#, #"{"sub":null}"#, #"{"sub":1.5}"#, #"{"sub":true}"#, #"{"sub":["1"]}"#,
+            #"{"id":"1"}"#, #"{"sub":"\#(canary)"}"#,
+        ])
+    func noSubject(_ body: String) {
+        #expect(kind(signal { try identity(body) }) == .unclear("…"))
+    }
+
+    @Test(
+        "An ID token counts if it is this issuer's and for this client",
+        arguments: [
+            (#"{"sub":"1","iss":"https://id.example","aud":"tool","preferred_username":"jane"}"#, "1"),
+            (#"{"sub":"1","iss":"https://id.example/","aud":["other","tool"]}"#, "1"),
+            (#"{"sub":"1","iss":"https://id.example","aud":"tool","exp":1}"#, "1"),
+            (#"{"sub":"1","iss":"https://id.example","aud":"other"}"#, nil),
+            (#"{"sub":"1","iss":"https://id.example","aud":["other"]}"#, nil),
+            (#"{"sub":"1","iss":"https://id.example"}"#, nil), (#"{"sub":"1","aud":"tool"}"#, nil),
+            (#"{"sub":"1","iss":"https://evil.example","aud":"tool"}"#, nil),
+            (#"{"sub":"1","iss":"https://id.example//","aud":"tool"}"#, nil),
+            (#"{"sub":"1","iss":"HTTPS://ID.EXAMPLE","aud":"tool"}"#, nil),
+            (#"{"iss":"https://id.example","aud":"tool"}"#, nil),
+        ])
+    func idToken(_ payload: String, _ subject: String?) throws {
+        let issuer = try Issuer("https://id.example")
+        #expect(Identity(idToken: jsonWebToken(payload), issuer: issuer, clientID: "tool")?.id == subject)
+    }
+
+    @Test("Claims about the ID token do not become fields of the profile")
+    func protocolClaims() throws {
+        let token = jsonWebToken(
+            #"{"sub":"1","iss":"https://id.example","aud":"tool","exp":2,"iat":1,"nonce":"n","name":"Jane"}"#)
+        let identity = Identity(idToken: token, issuer: try Issuer("https://id.example"), clientID: "tool")
+        #expect(identity?.profile == ["name": "Jane"])
+    }
+}

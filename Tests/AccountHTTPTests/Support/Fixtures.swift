@@ -1,0 +1,77 @@
+import AccountKit
+import FoundationEssentials
+import Testing
+
+@testable import AccountHTTP
+
+/// A clock that stands still.
+struct FixedClock: WallClock {
+    var now = Date(timeIntervalSince1970: 1_800_000_000)
+}
+
+/// What must never be seen in an error: it stands for the token, or password, that is sent.
+let canary = "CANARY-f3b1c0de.5e7.x_y~z"
+
+extension HTTPReply {
+    /// A reply with some header fields and a body.
+    init(
+        _ status: Int, _ headers: KeyValuePairs<String, String> = [:], _ body: String = "",
+        at date: Date = FixedClock().now
+    ) {
+        self.init(
+            status: status, headers: headers.map { Header(name: $0, value: $1) }, body: Array(body.utf8),
+            receivedAt: date)
+    }
+
+    /// A reply with a JSON body.
+    static func json(_ status: Int, _ body: String) -> HTTPReply {
+        HTTPReply(status, ["Content-Type": "application/json;charset=UTF-8"], body)
+    }
+}
+
+/// The signal that `body` throws, or `nil` if it throws nothing.
+func signal(_ body: () throws -> some Any) -> AuthoritySignal? {
+    do {
+        _ = try body()
+        return nil
+    } catch {
+        return signal(from: error)
+    }
+}
+
+/// The signal that `body` throws, or `nil` if it throws nothing.
+func asyncSignal(_ body: () async throws -> some Any) async -> AuthoritySignal? {
+    do {
+        _ = try await body()
+        return nil
+    } catch {
+        return signal(from: error)
+    }
+}
+
+private func signal(from error: any Error) -> AuthoritySignal? {
+    if !(error is AuthoritySignal) { Issue.record(error) }
+    return error as? AuthoritySignal
+}
+
+/// A signal without the text that is for people, which tests of its kind do not care about.
+func kind(_ signal: AuthoritySignal?) -> AuthoritySignal? {
+    switch signal {
+    case .untrustedTLS: .untrustedTLS("…")
+    case .oauthError(let code, _): .oauthError(code)
+    case .intercepted: .intercepted("…")
+    case .unclear: .unclear("…")
+    case .misconfigured: .misconfigured("…")
+    case .signInRefused: .signInRefused("…")
+    default: signal
+    }
+}
+
+/// A JWT with the given payload and no meaningful signature.
+func jsonWebToken(_ payload: String) -> Secret {
+    func base64URL(_ text: String) -> String {
+        Data(text.utf8).base64EncodedString()
+            .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+    }
+    return Secret("\(base64URL(#"{"alg":"none"}"#)).\(base64URL(payload)).c2lnbmF0dXJl")
+}

@@ -1,0 +1,171 @@
+import AccountKit
+import NIOCore
+import NIOPosix
+import NIOSSL
+import Synchronization
+
+@testable import AccountHTTP
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A server on the loopback interface that answers each request with bytes, or does what a broken one does.
+final class LoopbackServer: Sendable {
+    struct Request: Sendable, Hashable {
+        var method: String
+        var target: String
+        var headers: [String: String]
+        var body: String
+    }
+
+    enum Action: Sendable {
+        /// Sends the text as it is and keeps the connection.
+        case send(String)
+        /// Sends the text as it is and closes the connection.
+        case sendAndClose(String)
+        /// Closes the connection with a reset.
+        case reset
+        /// Says nothing.
+        case stall
+
+        /// A whole reply.
+        static func reply(
+            _ status: Int, _ headers: KeyValuePairs<String, String> = [:], _ body: String = ""
+        ) -> Action {
+            let fields = headers.map { "\($0): \($1)\r\n" }.joined()
+            return .send("HTTP/1.1 \(status) x\r\nContent-Length: \(body.utf8.count)\r\n\(fields)\r\n\(body)")
+        }
+
+        static func json(_ body: String, status: Int = 200) -> Action {
+            reply(status, ["Content-Type": "application/json"], body)
+        }
+    }
+
+    private let channel: any Channel
+    private let recorded: Recorder
+
+    /// Where the server is. Nothing else is there, and nothing is there any more after it was stopped.
+    var port: Int { channel.localAddress?.port ?? 0 }
+
+    /// The server's address.
+    var address: String { "http://127.0.0.1:\(port)" }
+
+    /// All requests so far.
+    var requests: [Request] { recorded.requests.withLock { $0 } }
+
+    /// The paths of all requests so far.
+    var targets: [String] { requests.map(\.target) }
+
+    private init(channel: any Channel, recorded: Recorder) {
+        self.channel = channel
+        self.recorded = recorded
+    }
+
+    private final class Recorder: Sendable {
+        let requests = Mutex<[Request]>([])
+    }
+
+    /// Runs a server for the time of `body`.
+    ///
+    /// - Parameters:
+    ///   - tls: Its certificate; `nil` for plain HTTP.
+    ///   - greeting: What it does with a connection before it has read a byte.
+    ///   - answer: What it does with a request. It gets the server's own address.
+    ///   - body: Gets the server.
+    static func run<Result>(
+        tls: NIOSSLContext? = nil, greeting: Action? = nil,
+        answer: @escaping @Sendable (Request, _ address: String) -> Action = { _, _ in .stall },
+        _ body: (LoopbackServer) async throws -> Result
+    ) async throws -> Result {
+        let recorder = Recorder()
+        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: 64)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
+                    let address = "http://127.0.0.1:\(channel.localAddress?.port ?? 0)"
+                    try channel.pipeline.syncOperations.addHandler(
+                        Handler(greeting: greeting) { request in
+                            recorder.requests.withLock { $0.append(request) }
+                            return answer(request, address)
+                        })
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let server = LoopbackServer(channel: channel, recorded: recorder)
+        do {
+            let result = try await body(server)
+            try await channel.close()
+            return result
+        } catch {
+            try await channel.close()
+            throw error
+        }
+    }
+
+    private final class Handler: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+        typealias OutboundOut = ByteBuffer
+
+        private let greeting: Action?
+        private let answer: (Request) -> Action
+        private var received = ""
+
+        init(greeting: Action?, answer: @escaping (Request) -> Action) {
+            self.greeting = greeting
+            self.answer = answer
+        }
+
+        func channelActive(context: ChannelHandlerContext) {
+            if let greeting { perform(greeting, context) }
+        }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            received += String(buffer: unwrapInboundIn(data))
+            while let request = takeRequest() { perform(answer(request), context) }
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) {
+            context.close(promise: nil)
+        }
+
+        /// The tests' requests are small, ASCII, and say how long they are.
+        private func takeRequest() -> Request? {
+            guard let end = received.firstRange(of: "\r\n\r\n") else { return nil }
+            let lines = received[..<end.lowerBound].split(separator: "\r\n")
+            let start = lines[0].split(separator: " ").map(String.init)
+            var headers: [String: String] = [:]
+            for line in lines.dropFirst() {
+                guard let colon = line.firstIndex(of: ":") else { continue }
+                headers[line[..<colon].lowercased()] = String(line[colon...].dropFirst(2))
+            }
+            let length = headers["content-length"].flatMap { Int($0) } ?? 0
+            let rest = received[end.upperBound...]
+            guard rest.utf8.count >= length else { return nil }
+            received = String(rest.dropFirst(length))
+            return Request(method: start[0], target: start[1], headers: headers, body: String(rest.prefix(length)))
+        }
+
+        private func perform(_ action: Action, _ context: ChannelHandlerContext) {
+            switch action {
+            case .send(let text):
+                context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
+            case .sendAndClose(let text):
+                context.write(wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
+                context.flush()
+                context.close(promise: nil)
+            case .reset:
+                // Closing with unsent data thrown away is a reset.
+                _ = (context.channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+                context.close(mode: .all, promise: nil)
+            case .stall: break
+            }
+        }
+    }
+}

@@ -1,0 +1,319 @@
+import AccountKit
+import AsyncHTTPClient
+import FoundationEssentials
+import InMemoryLogging
+import Logging
+import NIOPosix
+import NIOSSL
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("Requests over real sockets")
+struct HTTPTransportTests {
+    /// Asks with the canary for a token.
+    private func get(
+        _ address: String, timeout: Duration = .seconds(20), transport: HTTPTransport = .shared, logger: Logger? = nil
+    ) async throws -> HTTPReply {
+        let request = HTTPRequest(url: try ServiceURL(address), bearer: Secret(canary))
+        return try await transport.send(request, timeout: timeout, clock: FixedClock(), logger: logger)
+    }
+
+    private func failure(_ address: String, timeout: Duration = .seconds(20)) async -> AuthoritySignal? {
+        await asyncSignal { try await get(address, timeout: timeout) }
+    }
+
+    // MARK: What is sent and read
+
+    @Test("A reply comes as it was sent, and the request says what it must and no more")
+    func exchange() async throws {
+        try await LoopbackServer.run { _, _ in
+            .reply(418, ["X-One": "1", "x-one": "2", "Date": "Fri, 15 Jan 2027 08:00:00 GMT"], "grüße")
+        } _: { server in
+            let reply = try await get(server.address + "/a?b=c")
+            #expect(reply.status == 418)
+            #expect(reply.values(of: "X-ONE") == ["1", "2"])
+            #expect(String(decoding: reply.body, as: UTF8.self) == "grüße")
+            #expect(reply.receivedAt == FixedClock().now)
+            #expect(reply.date == FixedClock().now)
+
+            let request = try #require(server.requests.first)
+            #expect(request.method == "GET")
+            #expect(request.target == "/a?b=c")
+            #expect(
+                request.headers == [
+                    "host": "127.0.0.1:\(server.port)", "user-agent": "AccountKit/0.1.0", "accept": "application/json",
+                    "authorization": "Bearer \(canary)",
+                ])
+        }
+    }
+
+    @Test("A body of 1 MiB is read, one byte more is not", arguments: [0, 1])
+    func bodyLimit(_ more: Int) async throws {
+        try await LoopbackServer.run { _, _ in
+            .reply(200, [:], String(repeating: "x", count: HTTPReply.bodyLimit + more))
+        } _: { server in
+            let reply = try await get(server.address)
+            #expect(reply.isBodyWhole == (more == 0))
+            #expect(reply.body.count == (more == 0 ? HTTPReply.bodyLimit : 0))
+        }
+    }
+
+    @Test("A body without end is not read to it")
+    func endless() async throws {
+        let chunk = "10000\r\n" + String(repeating: "x", count: 0x10000) + "\r\n"
+        try await LoopbackServer.run { _, _ in
+            .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + String(repeating: chunk, count: 32))
+        } _: { server in
+            let reply = try await get(server.address)
+            #expect(!reply.isBodyWhole)
+        }
+    }
+
+    @Test(
+        "A redirect is not followed, and the token does not reach the other server",
+        arguments: [301, 302, 303, 307, 308])
+    func redirect(_ status: Int) async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(#"{"sub":"248289761001"}"#)
+        } _: { other in
+            let target = other.address
+            try await LoopbackServer.run { _, _ in
+                .reply(status, ["Location": target + "/stolen"])
+            } _: { server in
+                let authority = try OAuthAuthority.direct(server)
+                let kept = account(at: authority.issuer, refreshToken: canary)
+                let signals = [
+                    await asyncSignal { try await authority.verify(kept) },
+                    await asyncSignal { try await authority.refresh(kept) },
+                    await asyncSignal { try await authority.revoke(kept) },
+                ]
+                #expect(signals.map { kind($0) } == Array(repeating: .intercepted("…"), count: 3))
+                #expect(server.requests.count == 3)
+                #expect(other.requests.isEmpty)
+            }
+        }
+    }
+
+    @Test("The log has method, host, path and status, and nothing else")
+    func log() async throws {
+        try await LoopbackServer.run { request, _ in
+            request.target.hasPrefix("/cut") ? .reset : .json("{}")
+        } _: { server in
+            let handler = InMemoryLogHandler()
+            var logger = Logger(label: "test") { _ in handler }
+            logger.logLevel = .trace
+            _ = try await get(server.address + "/userinfo?secret=\(canary)", logger: logger)
+            _ = await asyncSignal { try await get(server.address + "/cut", logger: logger) }
+            #expect(
+                handler.entries.map { "\($0.level) \($0.message) \($0.metadata)" } == [
+                    "debug GET 127.0.0.1:\(server.port)/userinfo 200 [:]",
+                    "debug GET 127.0.0.1:\(server.port)/cut failed: noReply(AccountKit.AuthoritySignal.Failure.reset) [:]",
+                ])
+        }
+    }
+
+    // MARK: No reply
+
+    @Test("Nobody listens")
+    func refused() async throws {
+        let address = try await LoopbackServer.run { $0.address }
+        #expect(await failure(address) == .noReply(.refused))
+        // By name several addresses are tried, and none listens.
+        #expect(await failure(address.replacing("127.0.0.1", with: "localhost")) == .noReply(.refused))
+    }
+
+    @Test("The host has no address (RFC 6761, section 6.4)")
+    func unknownHost() async {
+        #expect(await failure("https://nobody.invalid/") == .noReply(.unknownHost))
+    }
+
+    @Test("The connection is closed at once")
+    func closedAtOnce() async throws {
+        try await LoopbackServer.run(greeting: .sendAndClose("")) { server in
+            #expect(await failure(server.address) == .noReply(.reset))
+        }
+    }
+
+    @Test("The connection is closed, or reset, after the request")
+    func closedAfterRequest() async throws {
+        try await LoopbackServer.run { request, _ in
+            request.target == "/reset" ? .reset : .sendAndClose("")
+        } _: { server in
+            #expect(await failure(server.address + "/reset") == .noReply(.reset))
+            #expect(await failure(server.address + "/close") == .noReply(.reset))
+        }
+    }
+
+    @Test(
+        "The reply is cut off",
+        arguments: [
+            "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"sub\":",
+            "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\nContent-Length: 1\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"su",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"sub\r\n",
+            "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\n",
+        ])
+    func truncated(_ reply: String) async throws {
+        try await LoopbackServer.run { _, _ in
+            .sendAndClose(reply)
+        } _: { server in
+            #expect(await failure(server.address) == .noReply(.truncated))
+        }
+    }
+
+    @Test(
+        "The reply is not HTTP",
+        arguments: [
+            "SSH-2.0-OpenSSH_9.2\r\n", "220 mail.example ESMTP\r\n", "\u{0}\u{1}\u{2}\u{3}\r\n\r\n",
+            "HTTP/1.1 abc OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nX: " + String(repeating: "y", count: 200_000) + "\r\n\r\n",
+        ])
+    func garbled(_ reply: String) async throws {
+        try await LoopbackServer.run { _, _ in
+            .send(reply)
+        } _: { server in
+            #expect(await failure(server.address) == .noReply(.garbled))
+        }
+    }
+
+    @Test("No reply in time, or no whole one", arguments: [nil, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"])
+    func timeout(_ beginning: String?) async throws {
+        try await LoopbackServer.run { _, _ in
+            beginning.map { .send($0) } ?? .stall
+        } _: { server in
+            #expect(await failure(server.address, timeout: .milliseconds(150)) == .noReply(.timeout))
+        }
+    }
+
+    /// Tells that it was asked, which happens when the head of a reply has come.
+    private struct SignallingClock: WallClock {
+        let asked: AsyncStream<Void>.Continuation
+        var now: Date {
+            asked.yield()
+            return FixedClock().now
+        }
+    }
+
+    @Test("A task that is cancelled before it asks, while it waits, and within the body")
+    func cancelled() async throws {
+        let early = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await failure("http://127.0.0.1:9")
+        }
+        #expect(await early.value == .noReply(.cancelled))
+
+        let (events, event) = AsyncStream.makeStream(of: Void.self)
+        try await LoopbackServer.run { request, _ in
+            if request.target == "/body" { return .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{") }
+            event.yield()
+            return .stall
+        } _: { server in
+            for path in ["/head", "/body"] {
+                let request = HTTPRequest(url: try ServiceURL(server.address + path))
+                let task = Task {
+                    await asyncSignal {
+                        try await HTTPTransport.shared.send(
+                            request, timeout: .seconds(600), clock: SignallingClock(asked: event), logger: nil)
+                    }
+                }
+                for await _ in events { break }
+                task.cancel()
+                #expect(await task.value == .noReply(.cancelled))
+            }
+        }
+    }
+
+    // MARK: TLS
+
+    /// A transport that trusts one certificate more than the machine does.
+    private func withTransport<Result>(
+        trusting certificate: TestCertificate, _ body: (HTTPTransport) async throws -> Result
+    ) async throws -> Result {
+        var configuration = HTTPTransport.configuration
+        configuration.tlsConfiguration?.trustRoots = .certificates([certificate.certificate])
+        return try await withTransport(configuration, body)
+    }
+
+    private func withTransport<Result>(
+        _ configuration: HTTPClient.Configuration, _ body: (HTTPTransport) async throws -> Result
+    ) async throws -> Result {
+        let client = HTTPClient(configuration: configuration)
+        do {
+            let result = try await body(HTTPTransport(client: client))
+            try await client.shutdown()
+            return result
+        } catch {
+            try await client.shutdown()
+            throw error
+        }
+    }
+
+    @Test("A certificate that nobody vouches for")
+    func selfSigned() async throws {
+        let certificate = try TestCertificate(for: "DNS:localhost")
+        try await LoopbackServer.run(tls: certificate.serverContext()) { server in
+            let signal = await failure("https://localhost:\(server.port)")
+            #expect(signal == .untrustedTLS("TLS with localhost failed (CERTIFICATE_VERIFY_FAILED)"))
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test("A certificate that is trusted, and is for another name")
+    func otherName() async throws {
+        let certificate = try TestCertificate(for: "DNS:other.example")
+        try await withTransport(trusting: certificate) { transport in
+            try await LoopbackServer.run(tls: certificate.serverContext()) { server in
+                let address = "https://localhost:\(server.port)"
+                let thrown = await asyncSignal { try await get(address, transport: transport) }
+                #expect(thrown == .untrustedTLS("the certificate of localhost is for another name"))
+                #expect(server.requests.isEmpty)
+            }
+        }
+    }
+
+    @Test("A certificate that is trusted and right: so the other tests fail for their own reasons")
+    func trusted() async throws {
+        let certificate = try TestCertificate(for: "DNS:localhost")
+        try await withTransport(trusting: certificate) { transport in
+            try await LoopbackServer.run(tls: certificate.serverContext()) { _, _ in
+                .json("{}")
+            } _: { server in
+                let reply = try await get("https://localhost:\(server.port)", transport: transport)
+                #expect(reply.status == 200)
+            }
+        }
+    }
+
+    @Test("A server that does not speak TLS is not trusted; one that hangs up in the handshake gave no reply")
+    func noTLS() async throws {
+        try await LoopbackServer.run(greeting: .send("HTTP/1.1 400 Bad Request\r\n\r\n")) { server in
+            #expect(kind(await failure("https://127.0.0.1:\(server.port)")) == .untrustedTLS("…"))
+        }
+        try await LoopbackServer.run(greeting: .sendAndClose("")) { server in
+            #expect(await failure("https://127.0.0.1:\(server.port)") == .noReply(.reset))
+        }
+    }
+
+    // MARK: Proxies
+
+    @Test("A proxy that wants credentials")
+    func proxy() async throws {
+        try await LoopbackServer.run { _, _ in
+            .reply(407, ["Proxy-Authenticate": "Basic realm=proxy"])
+        } _: { server in
+            var configuration = HTTPTransport.configuration
+            configuration.proxy = .server(host: "127.0.0.1", port: server.port)
+            try await withTransport(configuration) { transport in
+                for address in ["https://id.example/userinfo", "http://127.0.0.1:9/userinfo"] {
+                    let thrown = await asyncSignal {
+                        let reply = try await get(address, transport: transport)
+                        return try ReplyReading(.userInfo).object(in: reply)
+                    }
+                    #expect(thrown == .proxyAuthenticationRequired)
+                }
+                #expect(server.requests.map(\.method) == ["CONNECT", "CONNECT"])
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import AccountImport
+import AccountKit
+import Foundation
+import Testing
+
+@Suite("Archives as iOS wrote them, made by another program")
+struct ArchiveOfApplesMakeTests {
+    @Test(
+        "every field is taken from the committed archives",
+        arguments: [
+            ("JFAccountModel.plist", ImportedAccount.Format.binaryKeyedArchive),
+            ("JFAccountModel.xml.plist", .xmlKeyedArchive),
+        ])
+    func takesEveryField(name: String, format: ImportedAccount.Format) throws {
+        let imported = try Legacy.read(try Legacy.fixture(name))
+        #expect(imported.format == format)
+        #expect(imported.warnings.isEmpty)
+        let account = imported.account
+        #expect(account.id == "8")
+        #expect(account.username == "wang")
+        #expect(account.credentials.accessToken == Secret(Legacy.canary))
+        var profile = UserProfile()
+        profile.nickname = "老王 👋"
+        profile.registeredAt = Date(timeIntervalSince1970: 1_448_266_500)
+        profile.picture = "https://example.com/avatars/8.png?size=120&round=1"
+        profile.groups = ["注册会员"]
+        profile.points = 1350
+        profile.signatureText = "<Stay hungry & foolish>"
+        profile.phoneNumber = "13800138000"
+        profile.qqNumber = "10001"
+        #expect(account.profile == profile)
+    }
+}

@@ -1,0 +1,104 @@
+import AccountImport
+import AccountKit
+import Foundation
+import Testing
+
+/// Every file that is a little wrong gives an account or an error with a reason, and neither shows the token.
+@Suite("Damaged files")
+struct MutationTests {
+    private static let names = ["JFAccountModel.plist", "JFAccountModel.xml.plist"]
+
+    private struct Outcome {
+        var accountCount = 0
+        var codes: Set<AccountError.Code> = []
+
+        /// Parts of the token, so that one flipped bit in it does not hide it.
+        private static let parts = [Legacy.canary.prefix(16), Legacy.canary.suffix(16)]
+
+        mutating func read(_ data: Data) {
+            let texts: [String]
+            do {
+                let imported = try Legacy.read(data)
+                accountCount += 1
+                texts = imported.warnings
+            } catch {
+                codes.insert(error.code)
+                texts = [error.description]
+            }
+            for text in texts { #expect(!Self.parts.contains { text.contains($0) }, "\(text)") }
+        }
+    }
+
+    @Test("every flipped bit gives an account or an error", arguments: names, 0..<8)
+    func flips(name: String, bit: Int) throws {
+        let original = try Legacy.fixture(name)
+        var outcome = Outcome()
+        for index in original.indices {
+            var data = original
+            data[index] ^= 1 << bit
+            outcome.read(data)
+        }
+        #expect(outcome.accountCount > 0)
+        #expect(outcome.codes.isSuperset(of: [.damaged, .invalidArgument]))
+        #expect(outcome.codes.isSubset(of: [.damaged, .invalidArgument, .unsupportedVersion]))
+    }
+
+    @Test("every truncation gives an error", arguments: names)
+    func truncations(name: String) throws {
+        let original = try Legacy.fixture(name)
+        // The XML file ends with a line break that may be missing.
+        let whole = name.contains("xml") ? original.count - 1 : original.count
+        var outcome = Outcome()
+        for count in 0..<whole { outcome.read(original.prefix(count)) }
+        #expect(outcome.accountCount == 0)
+        #expect(outcome.codes.isSubset(of: [.damaged, .invalidArgument]))
+    }
+
+    @Test("every byte of a binary archive with each of the values that mean most gives an account or an error")
+    func replacedBytes() throws {
+        let original = try Legacy.fixture("JFAccountModel.plist")
+        var outcome = Outcome()
+        for index in original.indices {
+            for byte in [0x00, 0x0F, 0x3C, 0x7F, 0x80, 0xA4, 0xD4, 0xFF] as [UInt8] {
+                var data = original
+                data[index] = byte
+                outcome.read(data)
+            }
+        }
+        #expect(outcome.accountCount > 0)
+    }
+
+    @Test("many random changes at once give an account or an error", arguments: names, 0..<4)
+    func randomChanges(name: String, seed: UInt64) throws {
+        let original = try Legacy.fixture(name)
+        var random = SplitMix64(state: seed)
+        var outcome = Outcome()
+        for _ in 0..<500 {
+            var data = original
+            for _ in 0..<Int.random(in: 1...6, using: &random) {
+                let index = Int.random(in: 0..<data.count, using: &random)
+                switch Int.random(in: 0..<4, using: &random) {
+                case 0: data[index] = .random(in: 0...255, using: &random)
+                case 1: data.remove(at: index)
+                case 2: data.insert(.random(in: 0...255, using: &random), at: index)
+                default: data.append(contentsOf: original.dropFirst(index).prefix(16))
+                }
+            }
+            outcome.read(data)
+        }
+        #expect(outcome.codes.contains(.damaged))
+    }
+}
+
+/// Random numbers that are the same in every run.
+private struct SplitMix64: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var result = state
+        result = (result ^ (result >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        result = (result ^ (result >> 27)) &* 0x94D0_49BB_1331_11EB
+        return result ^ (result >> 31)
+    }
+}

@@ -1,0 +1,109 @@
+import AccountImport
+import AccountKit
+import Foundation
+import Testing
+
+@Suite("Secrets in old files")
+struct SecretTests {
+    @Test(
+        "a field that looks like a secret does not get into the profile",
+        arguments: [
+            "password", "userPassword", "Pass_Word", "pwd", "passcode", "secret", "clientSecret", "deviceToken",
+            "push_token", "apiKey", "api-key", "privateKey", "session", "cookie", "Authorization", "jwt", "PIN", "密码",
+        ])
+    func leavesOutSecrets(name: String) throws {
+        let fields: [String: Any] = [name: "hunter2", "nested": [name: "hunter2", "city": "Bern"]]
+        for data in [
+            try Legacy.propertyList(Legacy.needed(and: fields)), try Legacy.archive(Legacy.needed(and: fields)),
+        ] {
+            let imported = try Legacy.read(data)
+            #expect(imported.account.profile == ["nested": ["city": "Bern"]])
+            #expect(imported.warnings.contains("`\(name)` was left out: it looks like a secret."))
+            #expect(imported.warnings.contains("`nested.\(name)` was left out: it looks like a secret."))
+            #expect(!imported.warnings.description.contains("hunter2"))
+        }
+    }
+
+    @Test(
+        "ordinary fields are not taken for secrets",
+        arguments: ["passport", "keyboard", "author", "spinner", "company"])
+    func keepsOrdinaryFields(name: String) throws {
+        let imported = try Legacy.read(try Legacy.propertyList(Legacy.needed(and: [name: "x"])))
+        #expect(imported.account.profile[name] == "x")
+    }
+
+    @Test("a token gets into no other field, whole or as a part")
+    func keepsTokensApart() throws {
+        let refresh = "refresh-canary-0123456789"
+        let fields: [String: Any] = [
+            "refresh_token": refresh, "avatarUrl": "https://example.com/8.png?t=\(Legacy.canary)",
+            "username": Legacy.canary, "header": "Bearer \(refresh)", Legacy.canary: "name",
+            "deep": [["x": [refresh: 1, "y": refresh]]], "data": Data("-\(Legacy.canary)-".utf8),
+            "groups": [Legacy.canary], "registerTime": Legacy.canary,
+        ]
+        for data in [
+            try Legacy.propertyList(Legacy.needed(and: fields)),
+            try Legacy.propertyList(Legacy.needed(and: fields), format: .xml),
+            try Legacy.archive(Legacy.needed(and: fields)),
+        ] {
+            let imported = try Legacy.read(data)
+            #expect(imported.account.profile == ["deep": [["x": [:]]]])
+            #expect(imported.account.username == nil)
+            #expect(imported.warnings.count >= 7)
+            #expect(!imported.warnings.description.contains("canary"))
+            #expect(imported.account.credentials.refreshToken == Secret(refresh))
+        }
+        let sameID = Legacy.refusal(of: try Legacy.propertyList(["token": Legacy.canary, "id": Legacy.canary]))
+        #expect(sameID?.code == .damaged)
+        #expect(sameID?.description.contains("canary") == false)
+    }
+
+    @Test("a short token is not found everywhere by chance")
+    func ignoresShortTokens() throws {
+        let imported = try Legacy.read(try Legacy.propertyList(["token": "8", "id": 8, "phone": "888"]))
+        #expect(imported.account.id == "8")
+        #expect(imported.account.profile.phoneNumber == "888")
+        #expect(imported.account.credentials.accessToken == Secret("8"))
+    }
+
+    @Test(
+        "a token is found wherever a text begins to look like it", arguments: ["ababababac", "aaaaaaaab", "abcabcabd"])
+    func findsTokens(token: String) throws {
+        for text in ["\(token)", "ab\(token)", "abababab\(token)", "aaaa\(token)aaaa", "abcabc\(token)"] {
+            let fields: [String: Any] = ["token": token, "id": 8, "nickname": text, "title": String(text.dropLast(5))]
+            let imported = try Legacy.read(try Legacy.propertyList(fields))
+            #expect(imported.account.profile.nickname == nil)
+        }
+        let fields: [String: Any] = ["token": token, "id": 8, "nickname": "\(token.dropLast())-\(token.dropFirst())"]
+        #expect(try Legacy.read(try Legacy.propertyList(fields)).account.profile.nickname != nil)
+    }
+
+    @Test("an archive within the data of a field is left out, since it may hold secrets")
+    func leavesOutInnerArchives() throws {
+        let fields: [String: Any] = ["inner": try Legacy.archive(["password": "x"]), "xml": Legacy.xml("<true/>")]
+        let imported = try Legacy.read(try Legacy.propertyList(Legacy.needed(and: fields)))
+        #expect(imported.account.profile == UserProfile())
+        #expect(imported.warnings.count == 2)
+    }
+
+    @Test("names in warnings cannot steer a terminal, and there are not too many")
+    func warnsSafely() throws {
+        var fields: [String: Any] = ["\u{1B}[2Jpassword": 1, String(repeating: "p", count: 200) + "wd": 1]
+        var imported = try Legacy.read(try Legacy.propertyList(Legacy.needed(and: fields)))
+        #expect(imported.warnings.contains("`??2Jpassword` was left out: it looks like a secret."))
+        #expect(imported.warnings.allSatisfy { $0.count < 120 && !$0.contains("\u{1B}") })
+        for number in 0..<500 { fields["password\(number)"] = 1 }
+        imported = try Legacy.read(try Legacy.propertyList(Legacy.needed(and: fields)))
+        #expect(imported.warnings.count == 51)
+        #expect(imported.warnings.last == "452 more fields were left out.")
+    }
+
+    @Test("nothing that is printed of an imported account shows a token")
+    func printsNoToken() throws {
+        let imported = try Legacy.read(try Legacy.archive(Legacy.allFields))
+        var dumped = ""
+        dump(imported, to: &dumped)
+        #expect(!dumped.contains("canary"))
+        #expect(!"\(imported)".contains("canary"))
+    }
+}

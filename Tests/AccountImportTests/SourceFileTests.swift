@@ -1,0 +1,73 @@
+import AccountImport
+import AccountKit
+import Foundation
+import Testing
+
+@Suite("Files on the disk")
+struct SourceFileTests {
+    /// Gives `body` a folder that is removed afterwards.
+    private func withFolder(_ body: (URL) throws -> Void) throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try body(folder)
+    }
+
+    private func refusal(of url: URL) -> AccountError? {
+        let error = #expect(throws: AccountError.self) {
+            try LegacyArchive.read(contentsOf: url.path, now: Legacy.now)
+        }
+        #expect(error?.message.hasPrefix("\(url.path) cannot be imported. ") == true)
+        return error
+    }
+
+    @Test("a file is read, also through a symbolic link, and stays as it is")
+    func readsFile() throws {
+        try withFolder { folder in
+            let file = folder.appendingPathComponent("old.plist")
+            let link = folder.appendingPathComponent("link.plist")
+            let data = try Legacy.archive(Legacy.allFields)
+            try data.write(to: file)
+            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
+            for url in [file, link] {
+                let imported = try LegacyArchive.read(contentsOf: url.path, now: Legacy.now)
+                #expect(imported.account == (try Legacy.read(data).account))
+            }
+            #expect(try Data(contentsOf: file) == data)
+        }
+    }
+
+    @Test("a file that is not there is inaccessible, with the system call")
+    func refusesMissingFile() throws {
+        try withFolder { folder in
+            let error = refusal(of: folder.appendingPathComponent("none.plist"))
+            #expect(error?.code == .inaccessible)
+            #expect(error?.description.contains("open failed with errno 2") == true)
+        }
+        let error = #expect(throws: AccountError.self) { try LegacyArchive.read(contentsOf: "", now: Legacy.now) }
+        #expect(error?.code == .invalidArgument)
+    }
+
+    @Test("a folder and a pipe are refused without waiting")
+    func refusesOtherKinds() throws {
+        try withFolder { folder in
+            #expect(refusal(of: folder)?.code == .invalidArgument)
+            let pipe = folder.appendingPathComponent("pipe")
+            #expect(mkfifo(pipe.path, 0o600) == 0)
+            #expect(refusal(of: pipe)?.message.contains("not a regular file") == true)
+        }
+    }
+
+    @Test("an empty file, one of 2 MiB and a damaged one are refused")
+    func refusesSizes() throws {
+        try withFolder { folder in
+            let file = folder.appendingPathComponent("old.plist")
+            try Data().write(to: file)
+            #expect(refusal(of: file)?.message.contains("empty") == true)
+            try Data(count: 2 * 1024 * 1024).write(to: file)
+            #expect(refusal(of: file)?.message.contains("too many") == true)
+            try Legacy.archive(Legacy.allFields).dropLast(10).write(to: file)
+            #expect(refusal(of: file)?.code == .damaged)
+        }
+    }
+}

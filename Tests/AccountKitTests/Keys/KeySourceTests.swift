@@ -1,0 +1,29 @@
+import AccountKit
+import AccountTesting
+import Testing
+
+struct KeySourceTests {
+    /// A source whose key is not of the kind that it says.
+    private struct MismatchedSource: KeySource {
+        let kind: KeyKind
+        let archiveKey: ArchiveKey
+
+        func key() async throws -> ArchiveKey? { archiveKey }
+        func makeKey() async throws -> ArchiveKey { archiveKey }
+    }
+
+    @Test(arguments: [KeyKind.keyFile, .passphrase, .command, .environment])
+    func `A key that is not of its source's kind is refused before anything is stored`(kind: KeyKind) async throws {
+        let key =
+            kind == .passphrase
+            ? try ArchiveKey(bytes: [UInt8](repeating: 1, count: 32))
+            : try ArchiveKey(passphrase: Secret("correct horse battery staple"))
+        let storage = InMemoryArchiveStorage()
+        let store = AccountStore(
+            storage: storage, appIdentifier: "testing", keySource: MismatchedSource(kind: kind, archiveKey: key))
+        await #expect(throws: AccountError(.invalidArgument, "")) {
+            try await store.signIn { Account.fresh(at: ManualClock().now) }
+        }
+        #expect(try await storage.read(.account) == nil)
+    }
+}

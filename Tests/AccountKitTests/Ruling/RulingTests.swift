@@ -1,0 +1,283 @@
+import AccountKit
+import Testing
+
+/// The table of what an answer means, row by row, as in the documentation of the ruling.
+struct RulingTests {
+    /// A ruling without its words.
+    enum Verdict: Hashable {
+        case keep(UnverifiedReason.Code, retryAfter: Duration? = nil)
+        case refreshOnce, adoptStored, attemptFailed, startOver, revokeLater
+        case clear(String)
+        case pollAgain(slowDown: Bool)
+
+        init(_ ruling: Ruling) {
+            self =
+                switch ruling {
+                case .keep(let reason): .keep(reason.code, retryAfter: reason.retryAfter)
+                case .refreshOnce: .refreshOnce
+                case .adoptStored: .adoptStored
+                case .clear(let code): .clear(code)
+                case .attemptFailed: .attemptFailed
+                case .pollAgain(let slowDown): .pollAgain(slowDown: slowDown)
+                case .startOver: .startOver
+                case .revokeLater: .revokeLater
+                }
+        }
+    }
+
+    /// What is known when the answer comes.
+    enum Known: CaseIterable {
+        case holdsRefreshToken, noRefreshToken, tokenReplaced, tokenReplacedNoRefreshToken, justRefreshed
+
+        var circumstances: Ruling.Circumstances {
+            switch self {
+            case .holdsRefreshToken: .init(holdsRefreshToken: true)
+            case .noRefreshToken: .init(holdsRefreshToken: false)
+            case .tokenReplaced: .init(holdsRefreshToken: true, sentTokenIsStored: false)
+            case .tokenReplacedNoRefreshToken: .init(holdsRefreshToken: false, sentTokenIsStored: false)
+            case .justRefreshed: .init(holdsRefreshToken: true, justRefreshed: true)
+            }
+        }
+    }
+
+    struct Row: CustomTestStringConvertible {
+        let text: String
+        let signal: AuthoritySignal
+        let requests: [Ruling.Request]
+        let known: [Known]
+        let verdict: Verdict
+
+        init(
+            _ text: String, _ signal: AuthoritySignal, to requests: [Ruling.Request],
+            when known: [Known] = Known.allCases, _ verdict: Verdict
+        ) {
+            self.text = text
+            self.signal = signal
+            self.requests = requests
+            self.known = known
+            self.verdict = verdict
+        }
+
+        var testDescription: String { "\(text): \(signal)" }
+    }
+
+    static let asking: [Ruling.Request] = [.verify, .refresh, .signIn]
+
+    static let table: [Row] = [
+        // DNS, refused, unreachable, reset, timeout, cancelled, truncated or garbled reply: transient, keep
+        Row("no reply", .noReply(.unknownHost), to: asking, .keep(.offline)),
+        Row("no reply", .noReply(.refused), to: asking, .keep(.offline)),
+        Row("no reply", .noReply(.unreachable), to: asking, .keep(.offline)),
+        Row("no reply", .noReply(.reset), to: asking, .keep(.offline)),
+        Row("no reply", .noReply(.timeout), to: asking, .keep(.offline)),
+        Row("no reply", .noReply(.cancelled), to: asking, .keep(.cancelled)),
+        Row("no reply", .noReply(.truncated), to: asking, .keep(.offline)),
+        Row("no reply", .noReply(.garbled), to: asking, .keep(.offline)),
+
+        // TLS or certificate failure: unclear, keep and say so
+        Row("TLS failure", .untrustedTLS("expired certificate"), to: asking, .keep(.untrustedTLS)),
+
+        // Token endpoint `invalid_grant` on refresh, stored token unchanged: definite, clear
+        Row(
+            "invalid_grant on refresh", .oauthError(.invalidGrant), to: [.refresh],
+            when: [.holdsRefreshToken, .noRefreshToken, .justRefreshed], .clear("invalid_grant")),
+
+        // The same, stored token has changed: transient, adopt the stored one
+        Row(
+            "invalid_grant on refresh, token replaced", .oauthError(.invalidGrant), to: [.refresh],
+            when: [.tokenReplaced, .tokenReplacedNoRefreshToken], .adoptStored),
+
+        // `invalid_grant` on a sign-in's code or password; `access_denied`: that attempt failed, keep what is stored
+        Row("invalid_grant on sign-in", .oauthError(.invalidGrant), to: [.signIn], .attemptFailed),
+        Row("access_denied", .oauthError(.accessDenied), to: [.signIn], .attemptFailed),
+        Row(
+            "access_denied without a sign-in", .oauthError(.accessDenied), to: [.verify, .refresh], .keep(.unclearReply)
+        ),
+
+        // `invalid_client` and the like: misconfigured, keep and report
+        Row("misconfigured", .oauthError(.invalidClient), to: asking, .keep(.misconfigured)),
+        Row("misconfigured", .oauthError(.unauthorizedClient), to: asking, .keep(.misconfigured)),
+        Row("misconfigured", .oauthError(.unsupportedGrantType), to: asking, .keep(.misconfigured)),
+        Row("misconfigured", .oauthError(.invalidScope), to: asking, .keep(.misconfigured)),
+        Row("misconfigured", .oauthError(.invalidRequest), to: asking, .keep(.misconfigured)),
+        Row("misconfigured", .misconfigured("no client id"), to: asking, .keep(.misconfigured)),
+
+        // `temporarily_unavailable`, `server_error`: transient, keep
+        Row("service in trouble", .oauthError(.temporarilyUnavailable), to: asking, .keep(.serverError)),
+        Row("service in trouble", .oauthError(.serverError), to: asking, .keep(.serverError)),
+
+        // `authorization_pending` / `slow_down` / `expired_token`: go on / 5 s slower for good / start over
+        Row("device flow", .oauthError(.authorizationPending), to: [.signIn], .pollAgain(slowDown: false)),
+        Row("device flow", .oauthError(.slowDown), to: [.signIn], .pollAgain(slowDown: true)),
+        Row("device flow", .oauthError(.expiredToken), to: [.signIn], .startOver),
+        Row(
+            "device flow without a sign-in", .oauthError(.expiredToken), to: [.verify, .refresh], .keep(.unclearReply)),
+
+        // Resource 401 `invalid_token`, a refresh token is held: refresh once, then retry once
+        Row(
+            "401 invalid_token", .bearerChallenge(error: "invalid_token"), to: [.verify],
+            when: [.holdsRefreshToken, .tokenReplaced], .refreshOnce),
+
+        // Resource 401 `invalid_token`, no refresh token: definite, clear
+        Row(
+            "401 invalid_token", .bearerChallenge(error: "invalid_token"), to: [.verify], when: [.noRefreshToken],
+            .clear("invalid_token")),
+        Row(
+            "401 invalid_token, token replaced", .bearerChallenge(error: "invalid_token"), to: [.verify],
+            when: [.tokenReplacedNoRefreshToken], .adoptStored),
+        Row("401 for a given token", .bearerChallenge(error: "invalid_token"), to: [.signIn], .attemptFailed),
+        Row(
+            "401 from the token endpoint", .bearerChallenge(error: "invalid_token"), to: [.refresh],
+            .keep(.unclearReply)),
+
+        // 401 again with a token refreshed a moment ago: unclear, keep
+        Row(
+            "401 again", .bearerChallenge(error: "invalid_token"), to: [.verify], when: [.justRefreshed],
+            .keep(.unclearReply)),
+
+        // 401 with a Bearer challenge without `error`; without `WWW-Authenticate`; Basic or other scheme: unclear, keep
+        Row("401 without error", .bearerChallenge(error: nil), to: asking, .keep(.unclearReply)),
+        Row("401 with another error", .bearerChallenge(error: "invalid_request"), to: asking, .keep(.unclearReply)),
+        Row("401 without Bearer", .unauthorized, to: asking, .keep(.unclearReply)),
+
+        // 403 `insufficient_scope`: permission, keep and report
+        Row("403 scope", .forbidden(error: "insufficient_scope"), to: asking, .keep(.insufficientScope)),
+        Row("401 scope", .bearerChallenge(error: "insufficient_scope"), to: asking, .keep(.insufficientScope)),
+
+        // 403 otherwise, 404, 410: unclear, keep
+        Row("403", .forbidden(error: nil), to: asking, .keep(.unclearReply)),
+        Row("403 invalid_token", .forbidden(error: "invalid_token"), to: asking, .keep(.unclearReply)),
+        Row("404", .unclear("404"), to: asking, .keep(.unclearReply)),
+        Row("410", .unclear("410"), to: asking, .keep(.unclearReply)),
+
+        // 407: proxy, keep and report
+        Row("407", .proxyAuthenticationRequired, to: asking, .keep(.proxyAuthenticationRequired)),
+
+        // 408, 425, 429, 5xx: transient, keep, honour Retry-After
+        Row("408", .unavailable(status: 408, retryAfter: nil), to: asking, .keep(.serverError)),
+        Row("425", .unavailable(status: 425, retryAfter: nil), to: asking, .keep(.serverError)),
+        Row(
+            "429", .unavailable(status: 429, retryAfter: .seconds(30)), to: asking,
+            .keep(.rateLimited, retryAfter: .seconds(30))),
+        Row("500", .unavailable(status: 500, retryAfter: nil), to: asking, .keep(.serverError)),
+        Row("502", .unavailable(status: 502, retryAfter: nil), to: asking, .keep(.serverError)),
+        Row(
+            "503", .unavailable(status: 503, retryAfter: .seconds(5)), to: asking,
+            .keep(.serverError, retryAfter: .seconds(5))),
+        Row("504", .unavailable(status: 504, retryAfter: nil), to: asking, .keep(.serverError)),
+
+        // 511; a redirect from an API endpoint; 200 with HTML or unparsable JSON: captive portal or unclear, keep
+        Row("511", .intercepted("511"), to: asking, .keep(.captivePortal)),
+        Row("redirect", .intercepted("302 to another host"), to: asking, .keep(.captivePortal)),
+        Row("200 with HTML", .intercepted("a web page"), to: asking, .keep(.captivePortal)),
+        Row("200 without JSON", .unclear("no JSON"), to: asking, .keep(.unclearReply)),
+
+        // 200 token reply without `access_token`: unclear, keep
+        Row("200 without access_token", .unclear("no access_token"), to: [.refresh, .signIn], .keep(.unclearReply)),
+
+        // User info whose `sub` is another's: wrong account, keep, do not adopt, report
+        Row("other user", .otherUser(id: "2"), to: asking, .keep(.wrongAccount)),
+
+        // Revocation unreachable or 503: signed out locally at once; retried
+        Row("revocation unreachable", .noReply(.unreachable), to: [.revoke], .revokeLater),
+        Row("revocation timed out", .noReply(.timeout), to: [.revoke], .revokeLater),
+        Row("revocation 503", .unavailable(status: 503, retryAfter: nil), to: [.revoke], .revokeLater),
+        Row("revocation intercepted", .intercepted("511"), to: [.revoke], .revokeLater),
+        Row("revocation refused", .oauthError("unsupported_token_type"), to: [.revoke], .attemptFailed),
+        Row("revocation of a dead token", .oauthError(.invalidGrant), to: [.revoke], .attemptFailed),
+
+        // An app's own authority says "rejected": definite, clear
+        Row(
+            "rejected", .rejected("account closed"), to: [.verify, .refresh],
+            when: [.holdsRefreshToken, .noRefreshToken, .justRefreshed], .clear("account closed")),
+        Row(
+            "rejected, token replaced", .rejected("account closed"), to: [.verify, .refresh],
+            when: [.tokenReplaced, .tokenReplacedNoRefreshToken], .adoptStored),
+        Row("rejected on sign-in", .rejected("account closed"), to: [.signIn], .attemptFailed),
+        Row("wrong password", .signInRefused("wrong password"), to: [.signIn], .attemptFailed),
+        Row("wrong password without a sign-in", .signInRefused("?"), to: [.verify, .refresh], .keep(.unclearReply)),
+    ]
+
+    @Test(arguments: table) func `An answer means what the table says`(row: Row) {
+        for request in row.requests {
+            for known in row.known {
+                let ruling = Ruling(on: row.signal, to: request, known.circumstances)
+                #expect(Verdict(ruling) == row.verdict, "to \(request), \(known)")
+            }
+        }
+    }
+
+    // MARK: The rule that everything serves
+
+    /// Each kind of signal, with each text that could be taken for a definite one.
+    static let signals: [AuthoritySignal] = {
+        let codes: [OAuthErrorCode] = [
+            .invalidGrant, .invalidClient, .invalidRequest, .unauthorizedClient, .unsupportedGrantType, .invalidScope,
+            .accessDenied, .serverError, .temporarilyUnavailable, .authorizationPending, .slowDown, .expiredToken,
+            "unsupported_token_type", "invalid_token", "INVALID_GRANT", "invalid_grant ", "", "login_required",
+        ]
+        let errors = [
+            nil, "invalid_token", "INVALID_TOKEN", "invalid_request", "insufficient_scope", "invalid_grant", "",
+        ]
+        let statuses = [408, 425, 429, 500, 502, 503, 504, 599]
+        var signals = AuthoritySignal.Failure.allCases.map { AuthoritySignal.noReply($0) }
+        signals += codes.flatMap { [.oauthError($0), .oauthError($0, description: "invalid_grant")] }
+        signals += errors.flatMap { [.bearerChallenge(error: $0), .forbidden(error: $0)] }
+        signals += statuses.flatMap {
+            [.unavailable(status: $0, retryAfter: nil), .unavailable(status: $0, retryAfter: .seconds(1))]
+        }
+        signals += [.untrustedTLS("invalid_token"), .unauthorized, .proxyAuthenticationRequired]
+        signals += [.intercepted("invalid_grant"), .unclear("invalid_token"), .otherUser(id: "2")]
+        signals += [.misconfigured("invalid_grant"), .rejected("closed"), .signInRefused("invalid_grant")]
+        return signals
+    }()
+
+    static let circumstances: [Ruling.Circumstances] = [true, false].flatMap { holds in
+        [true, false].flatMap { isStored in
+            [true, false].map {
+                .init(holdsRefreshToken: holds, sentTokenIsStored: isStored, justRefreshed: $0)
+            }
+        }
+    }
+
+    @Test(arguments: Ruling.Request.allCases)
+    func `Nothing but the definite answers about the stored token clears an account`(request: Ruling.Request) {
+        var clearCount = 0
+        for signal in Self.signals {
+            for known in Self.circumstances {
+                let isNamed =
+                    switch (signal, request) {
+                    case (.oauthError(.invalidGrant, _), .refresh): true
+                    case (.bearerChallenge(error: "invalid_token"), .verify):
+                        !known.holdsRefreshToken && !known.justRefreshed
+                    case (.rejected, .verify), (.rejected, .refresh): true
+                    default: false
+                    }
+                let verdict = Verdict(Ruling(on: signal, to: request, known))
+                if case .clear = verdict { clearCount += 1 }
+                let isClear = if case .clear = verdict { true } else { false }
+                #expect(isClear == (isNamed && known.sentTokenIsStored), "\(signal), \(known)")
+                #expect((verdict == .adoptStored) == (isNamed && !known.sentTokenIsStored), "\(signal), \(known)")
+            }
+        }
+        #expect((clearCount > 0) == (request == .verify || request == .refresh))
+    }
+
+    @Test func `A token that was refreshed for this check is not refreshed again`() {
+        for signal in Self.signals {
+            for known in Self.circumstances where known.justRefreshed || !known.holdsRefreshToken {
+                for request in Ruling.Request.allCases {
+                    #expect(Ruling(on: signal, to: request, known) != .refreshOnce, "\(signal), \(request), \(known)")
+                }
+            }
+        }
+    }
+
+    @Test func `An error that is no signal is no clear answer, and a cancellation is no reply`() {
+        struct Mistake: Error {}
+        let mistake = AuthoritySignal(Mistake())
+        #expect(Verdict(Ruling(on: mistake, to: .refresh, .init(holdsRefreshToken: true))) == .keep(.unclearReply))
+        #expect(AuthoritySignal(CancellationError()) == .noReply(.cancelled))
+        #expect(AuthoritySignal(AuthoritySignal.unauthorized) == .unauthorized)
+    }
+}

@@ -1,0 +1,118 @@
+import AccountKit
+import AccountTesting
+import Testing
+
+struct AccountEventTests {
+    /// An event in words.
+    private static func text(_ event: AccountEvent) -> String {
+        switch event {
+        case .loaded(let account): "loaded \(account.id)"
+        case .signedIn(let account): "signed in \(account.id)"
+        case .refreshed(let account): "refreshed \(account.credentials.accessToken.reveal())"
+        case .updated(let account): "updated \(account.profile.points ?? 0)"
+        case .signedOut(let signOut): "signed out \(signOut.reason)"
+        case .durabilityUnknown: "durability unknown"
+        }
+    }
+
+    private static func texts(
+        _ events: some AsyncSequence<AccountEvent, Never> & Sendable, count: Int
+    ) async -> [String] {
+        var texts: [String] = []
+        for await event in events.prefix(count) { texts.append(text(event)) }
+        return texts
+    }
+
+    @Test func `All listeners get all events from then on, in their order`() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: nil, clock: clock)
+        let authority = ScriptedAuthority(clock: clock)
+        let early = (store.events(), store.events())
+        try await store.signIn { Fixture.alice }
+        _ = await store.load()
+        try await store.update { $0.profile.points = 1 }
+        try await store.refresh(with: authority)
+        try await store.update { _ in }
+        let late = store.events()
+        try await store.signIn { Fixture.bob }
+        try await store.signOut()
+        try await store.signOut()
+        try await store.signIn { Fixture.alice }
+
+        let expected = [
+            "signed in \(Fixture.alice.id)", "updated 1", "refreshed access-2", "signed in bob",
+            "signed out signedOutByUser", "signed in \(Fixture.alice.id)",
+        ]
+        #expect(await Self.texts(early.0, count: 6) == expected)
+        #expect(await Self.texts(early.1, count: 6) == expected)
+        #expect(await Self.texts(late, count: 3) == expected.suffix(3))
+    }
+
+    @Test func `What another process did is an event when it is read`() async throws {
+        let storage = InMemoryArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
+        let other = try await AccountStore.testing(signedIn: nil, storage: storage)
+        let events = store.events()
+        try await other.signIn { Fixture.alice }
+        _ = await store.load()
+        try await other.update { $0.profile.points = 2 }
+        _ = await store.load()
+        try await other.signIn { Fixture.bob }
+        _ = await store.load()
+        try await other.signOut()
+        _ = await store.load()
+        #expect(
+            await Self.texts(events, count: 4) == [
+                "loaded \(Fixture.alice.id)", "updated 2", "signed in bob", "signed out signedOutByUser",
+            ])
+    }
+
+    @Test func `Every listener sees concurrent changes in the same order`() async throws {
+        let store = try await AccountStore.testing(signedIn: Fixture.alice)
+        let listeners = (0..<3).map { _ in store.events() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<50 {
+                group.addTask { try await store.update { $0.profile.points = ($0.profile.points ?? 0) + 1 } }
+            }
+            try await group.waitForAll()
+        }
+        let expected = (1...50).map { "updated \($0)" }
+        for events in listeners { #expect(await Self.texts(events, count: 50) == expected) }
+    }
+
+    @Test func `A listener that goes away is forgotten, and the streams end with the store`() async throws {
+        var store: AccountStore? = try await AccountStore.testing(signedIn: Fixture.alice)
+        let listener = Task { [events = store!.events()] in await Self.texts(events, count: 2) }
+        listener.cancel()
+        #expect(await listener.value.isEmpty)
+        try await store?.update { $0.profile.points = 1 }
+
+        let events = try #require(store).events()
+        store = nil
+        #expect(await Self.texts(events, count: 1).isEmpty)
+    }
+
+    @Test func `A write that may not survive a power cut is told, a sign-out too`() async throws {
+        let store = try await AccountStore.testing(signedIn: nil, storage: UnsureStorage())
+        let events = store.events()
+        try await store.signIn { Fixture.alice }
+        try await store.signOut()
+        #expect(
+            await Self.texts(events, count: 4) == [
+                "signed in \(Fixture.alice.id)", "durability unknown", "signed out signedOutByUser",
+                "durability unknown",
+            ])
+    }
+
+    @Test func `A slow read does not bring back an account that was signed out meanwhile`() async throws {
+        let storage = StallingStorage(InMemoryArchiveStorage())
+        let store = try await AccountStore.testing(signedIn: Fixture.alice, storage: storage)
+        storage.stallsNextRead()
+        let load = Task { await store.load() }
+        await storage.waitForStall()
+        try await store.signOut()
+        storage.release()
+        #expect(await load.value.account == Fixture.alice, "it was so when the read began")
+        #expect(store.account == nil)
+    }
+}

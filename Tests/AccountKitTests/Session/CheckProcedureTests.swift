@@ -1,0 +1,274 @@
+@testable import AccountKit
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+struct CheckProcedureTests {
+    private typealias Run = ProcedureRun<CheckProcedure>
+
+    private static let never = SignOut.neverSignedIn
+    private static let identity = Identity(id: Fixture.alice.id, username: "alice2", profile: ["locale": "en"])
+
+    private func begin(with account: Account, maximumAge: TimeInterval = 0) throws -> Run {
+        var run = Run(CheckProcedure(now: Fixture.now, maximumAge: maximumAge))
+        try run.expect("load", then: .content(.present(account, Fixture.old)))
+        return run
+    }
+
+    // MARK: Whether to ask
+
+    @Test func `Without an account nobody is asked`() throws {
+        for (content, text) in [
+            (AccountArchive.Content.absent(Self.never), "signed out: neverSignedIn"),
+            (.unreadable(AccountError(.wrongKeyOrDamaged, "")), "unreadable: wrongKeyOrDamaged"),
+        ] {
+            var run = Run(CheckProcedure(now: Fixture.now, maximumAge: 0))
+            try run.expect("load", then: .content(content))
+            #expect(run.outcome?.text == text)
+        }
+    }
+
+    @Test(
+        arguments: [
+            // The age of the last confirmation, the age up to which it holds, whether the service is asked.
+            (0, 900, false), (899, 900, false), (900, 900, true), (86400, 900, true), (0, 0, true), (nil, 900, true),
+            // The clock was stepped back, so the confirmation is from the future.
+            (-1, 900, true), (-86400, 900, true),
+        ] as [(TimeInterval?, TimeInterval, Bool)])
+    func `A confirmation holds for a while, and never from the future`(
+        age: TimeInterval?, maximumAge: TimeInterval, asks: Bool
+    ) throws {
+        var account = Fixture.alice
+        account.verifiedAt = age.map { Fixture.now.addingTimeInterval(-$0) }
+        let run = try begin(with: account, maximumAge: maximumAge)
+        #expect(run.step.name == (asks ? "verify" : "finish"))
+        if !asks { #expect(run.outcome?.text == "verified access-1") }
+    }
+
+    @Test(
+        arguments: [
+            // In how many seconds the token expires, whether it has a successor, what is done.
+            (3600, true, "verify"), (1, true, "verify"), (0, true, "refresh"), (-1, true, "refresh"),
+            (-1_000_000_000, true, "refresh"), (nil, true, "verify"), (-1, false, "verify"),
+            (-1_000_000_000, false, "verify"),
+        ] as [(TimeInterval?, Bool, String)])
+    func `An expiry makes it refresh, and nothing else`(
+        seconds: TimeInterval?, hasRefreshToken: Bool, step: String
+    ) throws {
+        let account = Account.testing(at: Fixture.now, expiringIn: seconds, hasRefreshToken: hasRefreshToken)
+        #expect(try begin(with: account).step.name == step)
+    }
+
+    @Test func `An expiry far in the past, as after a step of the clock, keeps an offline user signed in`() throws {
+        var run = try begin(with: .testing(at: Fixture.now, expiringIn: -1_000_000_000))
+        try run.expect("refresh", then: .refreshEnded(.kept(Fixture.expired, .init(.offline))))
+        #expect(run.outcome?.text == "unverified access-1: offline")
+    }
+
+    // MARK: Confirmed
+
+    @Test func `What the service says of the user is stored`() throws {
+        var run = try begin(with: Fixture.alice)
+        try run.expect("verify", then: .verified(Self.identity))
+        try run.expect("lock", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.renamed, Fixture.other)))
+        guard case .save(let account, let revision) = run.step else {
+            Issue.record("\(run.steps)")
+            return
+        }
+        #expect(revision == Fixture.other)
+        #expect(account.username == "alice2")
+        #expect(account.profile["locale"] == "en")
+        #expect(account.profile.nickname == "Ally", "another process's change of the profile is not undone")
+        #expect(account.verifiedAt == Fixture.now)
+        run.answer(.saved(account))
+        #expect(run.outcome == .verified(account))
+    }
+
+    @Test(arguments: Fixture.failures)
+    func `A confirmation that cannot be written down is one nevertheless`(error: AccountError) throws {
+        for failing in ["lock", "save"] {
+            var run = try begin(with: Fixture.alice)
+            run.answer(.verified(Self.identity))
+            if failing == "save" {
+                try run.expect("lock", then: .done)
+                try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+            }
+            try run.expect(failing, then: .failed(error))
+            #expect(run.outcome?.text == "verified access-1")
+            #expect(run.outcome?.account?.verifiedAt == Fixture.now)
+        }
+    }
+
+    @Test func `A confirmation of an account that was replaced meanwhile confirms nothing`() throws {
+        for (content, text) in [
+            (
+                AccountArchive.Content.present(Fixture.replaced, Fixture.other),
+                "unverified other-access: replacedMeanwhile"
+            ),
+            (.present(Fixture.bob, Fixture.other), "unverified bob-access: replacedMeanwhile"),
+            (.absent(SignOut(.signedOutByUser)), "signed out: signedOutByUser"),
+            (.unreadable(AccountError(.noKey, "")), "unreadable: noKey"),
+        ] {
+            var run = try begin(with: Fixture.alice)
+            try run.expect("verify", then: .verified(Self.identity))
+            try run.expect("lock", then: .done)
+            try run.expect("load", then: .content(content))
+            #expect(run.outcome?.text == text)
+        }
+    }
+
+    @Test func `A token that is another user's is reported, and nothing is adopted or stored`() throws {
+        var run = try begin(with: Fixture.alice)
+        try run.expect("verify", then: .verified(Identity(id: "bob", username: "bob")))
+        #expect(run.outcome == .unverified(Fixture.alice, .init(.wrongAccount, detail: run.outcome?.detail)))
+    }
+
+    // MARK: Refused
+
+    @Test func `401 is refreshed once and asked again once`() throws {
+        var run = try begin(with: Fixture.alice)
+        try run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
+        let renewed = Fixture.alice.with(token: "access-2", refreshToken: "refresh-2")
+        try run.expect("refresh", then: .refreshEnded(.renewed(renewed)))
+        try run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
+        #expect(run.outcome?.text == "unverified access-2: unclearReply")
+    }
+
+    @Test func `Tokens that were adopted are asked about before they count as known`() throws {
+        for account in [Fixture.alice, Fixture.expired] {
+            var run = try begin(with: account)
+            if account == Fixture.alice {
+                try run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
+            }
+            try run.expect("refresh", then: .refreshEnded(.adopted(Fixture.bob)))
+            try run.expect("verify", then: .refused(.noReply(.unreachable)))
+            #expect(run.outcome?.text == "unverified bob-access: offline")
+        }
+    }
+
+    @Test(arguments: [
+        (RefreshOutcome.renewed(Fixture.alice), "verified access-1"),
+        (.kept(Fixture.expired, .init(.serverError)), "unverified access-1: serverError"),
+        (.unsaved(Fixture.alice, AccountError(.inaccessible, "")), "unverified access-1: notSaved"),
+        (.signedOut(SignOut(.sessionEnded)), "signed out: sessionEnded"),
+        (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
+    ])
+    func `The end of a refresh is the end of the check`(outcome: RefreshOutcome, text: String) throws {
+        var run = try begin(with: Fixture.expired)
+        try run.expect("refresh", then: .refreshEnded(outcome))
+        #expect(run.outcome?.text == text)
+    }
+
+    @Test func `A definite answer clears the account if its token is still the stored one`() throws {
+        var run = try begin(with: Fixture.withoutRefreshToken)
+        try run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
+        try run.expect("lock", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.other)))
+        guard case .clear(let signOut, Fixture.other) = run.step else {
+            Issue.record("\(run.steps)")
+            return
+        }
+        #expect(signOut.reason == .sessionEnded)
+        #expect(signOut.detail == "invalid_token")
+        run.answer(.done)
+        #expect(run.outcome == .signedOut(signOut))
+    }
+
+    @Test func `401 for a token that was replaced meanwhile adopts the stored one`() throws {
+        for (content, text) in [
+            (
+                AccountArchive.Content.present(Fixture.replaced, Fixture.other),
+                "unverified other-access: replacedMeanwhile"
+            ),
+            (.present(Fixture.bob, Fixture.other), "unverified bob-access: replacedMeanwhile"),
+            (.absent(SignOut(.signedOutByUser)), "signed out: signedOutByUser"),
+            (.unreadable(AccountError(.noKey, "")), "unreadable: noKey"),
+        ] {
+            var run = try begin(with: Fixture.withoutRefreshToken)
+            try run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
+            try run.expect("lock", then: .done)
+            try run.expect("load", then: .content(content))
+            #expect(run.outcome?.text == text)
+        }
+    }
+
+    @Test(arguments: Fixture.failures)
+    func `An account that the service ended and that cannot be cleared is kept`(error: AccountError) throws {
+        for failing in ["lock", "clear"] {
+            var run = try begin(with: Fixture.withoutRefreshToken)
+            run.answer(.refused(.rejected("closed")))
+            if failing == "clear" {
+                try run.expect("lock", then: .done)
+                try run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.old)))
+            }
+            try run.expect(failing, then: .failed(error))
+            #expect(run.outcome?.text == "unverified access-1: \(error.code == .busy ? "busy" : "cannotSave")")
+        }
+    }
+
+    // MARK: All of it
+
+    @Test(arguments: [Fixture.alice, Fixture.expired, Fixture.withoutRefreshToken])
+    func `Whatever comes of each step, nobody is signed out by mistake`(account: Account) {
+        let contents: [AccountArchive.Content] = [
+            .present(account, Fixture.old), .present(account, Fixture.other),
+            .present(Fixture.replaced, Fixture.other), .present(Fixture.bob, Fixture.other), .absent(Self.never),
+            .unreadable(AccountError(.damaged, "")),
+        ]
+        let failures: [SessionEvent] = [
+            .failed(AccountError(.inaccessible, "")), .failed(AccountError(.conflict, "")),
+        ]
+        let refreshes: [RefreshOutcome] = [
+            .renewed(account.with(token: "access-2", refreshToken: "refresh-2")), .adopted(Fixture.replaced),
+            .adopted(Fixture.bob), .kept(account, .init(.offline)), .unsaved(account, AccountError(.inaccessible, "")),
+            .signedOut(Self.never), .unreadable(AccountError(.damaged, "")),
+        ]
+        let endCount = Run.explore(CheckProcedure(now: Fixture.now, maximumAge: 0)) { step in
+            switch step {
+            case .load: contents.map { .content($0) }
+            case .verify:
+                [.verified(Self.identity), .verified(Identity(id: "eve"))] + Fixture.signals.map { .refused($0) }
+            case .refresh: refreshes.map { .refreshEnded($0) }
+            case .save(let account, _): failures + [.saved(account)]
+            default: failures + [.done]
+            }
+        } visit: { run, events in
+            let steps = run.steps
+            if ["save", "clear"].contains(run.step.name) {
+                #expect(steps.suffix(3).dropLast() == ["lock", "load"], "\(steps)")
+            }
+            #expect(steps.count { $0 == "refresh" } <= 1, "\(steps)")
+            #expect(steps.count { $0 == "verify" } <= 2, "\(steps)")
+            if run.step.name == "clear" {
+                // A refresh token would have been tried first, but for an authority that is certain.
+                let isCertain = events.contains { if case .refused(.rejected) = $0 { true } else { false } }
+                #expect(isCertain || account.credentials.refreshToken == nil, "\(steps)")
+            }
+            switch run.outcome {
+            case .signedOut(let signOut): #expect(signOut == Self.never || steps.contains("clear"), "\(steps)")
+            case .verified(let account):
+                // Either the service has said so just now, or it has given out the tokens just now.
+                let isKnown = events.contains { event in
+                    switch event {
+                    case .verified(let identity): identity.id == account.id
+                    case .refreshEnded(.renewed): true
+                    default: false
+                    }
+                }
+                #expect(isKnown, "\(steps)")
+            case .unverified, .unreadable, nil: break
+            }
+        }
+        #expect(endCount > 50)
+    }
+}
+
+extension SessionState {
+    fileprivate var detail: String? { if case .unverified(_, let reason) = self { reason.detail } else { nil } }
+}

@@ -1,0 +1,211 @@
+import AccountKit
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Every single call to the storage fails once, in everything that a store does.
+struct StorageFaultTests {
+    /// Something that a store does, and who may be signed in after it.
+    enum Operation: CaseIterable {
+        case firstSignIn, signIn, signInOverDamage, load, check, checkExpired, checkRejected, refresh, earlyToken
+        case update, updateProfile, signOut, endOnCheck, endOnRefresh
+
+        /// Whether this is meant to end with nobody signed in.
+        var endsSession: Bool { [.signOut, .endOnCheck, .endOnRefresh].contains(self) }
+
+        /// Who is signed in before.
+        func before(_ service: ModelService, _ clock: ManualClock) -> Account? {
+            if self == .firstSignIn { return nil }
+            var account = service.account(of: "alice")
+            switch self {
+            case .checkExpired: account.credentials.expiresAt = clock.now.addingTimeInterval(-1)
+            case .checkRejected: account.credentials.accessToken = Secret("withdrawn")
+            case .earlyToken: account.credentials.expiresAt = clock.now.addingTimeInterval(30)
+            case .endOnCheck: account.credentials.refreshToken = nil
+            default: break
+            }
+            return account
+        }
+
+        func run(_ store: AccountStore, _ service: ModelService) async throws {
+            switch self {
+            case .firstSignIn, .signIn, .signInOverDamage:
+                try await store.signIn(username: "bob", password: Secret("password"), with: service)
+            case .load: _ = await store.load()
+            case .check, .checkExpired, .checkRejected: _ = await store.checkSession(with: service)
+            case .refresh: try await store.refresh(with: service)
+            case .earlyToken: _ = try await store.accessToken(minimumValidity: 60, with: service)
+            case .update: try await store.update { $0.profile.points = 7 }
+            case .updateProfile: try await store.updateProfile(with: service) { $0.points = 7 }
+            case .signOut: try await store.signOut(with: service)
+            case .endOnCheck, .endOnRefresh:
+                service.endSessions()
+                _ = await store.checkSession(with: service)
+            }
+        }
+    }
+
+    private struct Scene {
+        let base = InMemoryArchiveStorage()
+        let storage: FaultyArchiveStorage
+        let clock = ManualClock()
+        let service: ModelService
+        let store: AccountStore
+        let before: Account?
+
+        init(_ operation: Operation) async throws {
+            storage = FaultyArchiveStorage(base)
+            service = ModelService(clock: clock, isStrict: true)
+            before = operation.before(service, clock)
+            _ = try await AccountStore.testing(signedIn: before, clock: clock, storage: base)
+            if operation == .signInOverDamage { base.overwrite(.account, with: [1, 2, 3]) }
+            store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        }
+    }
+
+    /// The calls of an operation in which nothing fails.
+    private func callCount(of operation: Operation) async throws -> Int {
+        let scene = try await Scene(operation)
+        try await operation.run(scene.store, scene.service)
+        return scene.storage.callCount
+    }
+
+    @Test(arguments: Operation.allCases, Fixture.failures.prefix(3))
+    func `Whichever call fails, the old account or the new one is there`(
+        operation: Operation, error: AccountError
+    ) async throws {
+        let count = try await callCount(of: operation)
+        try #require(count > 0)
+        for number in 1...count {
+            let scene = try await Scene(operation)
+            let generation = try? scene.base.storedGeneration
+            scene.storage.inject(.fails(error), at: number)
+            let result = await Result { try await operation.run(scene.store, scene.service) }
+            let state = try await scene.base.stateForNewProcess()
+            switch state {
+            case .unverified(let account, _):
+                let isNew = account.username == "bob" || operation == .updateProfile || operation == .update
+                #expect(isNew || account.isSameUser(as: scene.before ?? account), "call \(number)")
+            case .signedOut:
+                #expect(operation.endsSession || operation == .firstSignIn, "call \(number) signs out")
+            case .unreadable(let reason):
+                #expect(operation == .signInOverDamage && reason.code == .damaged, "call \(number): \(reason)")
+            case .verified: Issue.record("nothing is known of the service here")
+            }
+            // What says that it was done has been done.
+            if case .success = result {
+                switch operation {
+                case .firstSignIn, .signIn, .signInOverDamage: #expect(state.account?.username == "bob", "\(number)")
+                case .update, .updateProfile: #expect(state.account?.profile.points == 7, "call \(number)")
+                case .signOut: #expect(state.account == nil, "call \(number)")
+                default: break
+                }
+            }
+            if let before = generation, let after = try scene.base.storedGeneration, operation != .signInOverDamage {
+                #expect(after.lineage == before.lineage && after.generation >= before.generation, "call \(number)")
+            }
+        }
+    }
+
+    @Test(arguments: Operation.allCases.filter { !$0.endsSession && $0 != .firstSignIn && $0 != .signInOverDamage })
+    func `Whichever two calls fail, the process goes on with good tokens`(operation: Operation) async throws {
+        let count = try await callCount(of: operation) + 2
+        for first in 1..<count {
+            for second in first + 1...count {
+                let scene = try await Scene(operation)
+                scene.storage.inject(.fails(FaultyArchiveStorage.diskFull), at: first)
+                scene.storage.inject(.fails(FaultyArchiveStorage.diskFull), at: second)
+                _ = await Result { try await operation.run(scene.store, scene.service) }
+
+                // The disk is well again; faults that have not struck yet strike nobody else.
+                let rest = max(0, second - scene.storage.callCount)
+                for _ in 0..<rest { _ = try? await scene.storage.read(.account) }
+                let state = await scene.store.checkSession(with: scene.service)
+                guard case .verified(let account) = state else {
+                    Issue.record("calls \(first) and \(second): \(state.text)")
+                    continue
+                }
+                #expect(try await scene.base.stateForNewProcess().account == account, "calls \(first) and \(second)")
+            }
+        }
+    }
+
+    @Test func `An early refresh that fails at any call gives the token that is still good`() async throws {
+        let count = try await callCount(of: .earlyToken)
+        // The first call is the one that reads the account.
+        for number in 2...count {
+            for error in Fixture.failures + Fixture.unreadable {
+                let scene = try await Scene(.earlyToken)
+                scene.storage.inject(.fails(error), at: number)
+                let token = try await scene.store.accessToken(minimumValidity: 60, with: scene.service)
+                #expect(try await scene.service.verify(#require(scene.before).with(token)).id == scene.before?.id)
+            }
+        }
+    }
+
+    @Test func `New tokens that cannot be saved are used as long as the process runs, and saved when it can be`()
+        async throws
+    {
+        let scene = try await Scene(.checkExpired)
+        for number in 2...3 {
+            // The first write is the intent; both tries to save the reply fail.
+            scene.storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace)
+        }
+        let state = await scene.store.checkSession(with: scene.service)
+        #expect(state.text == "unverified access-2: notSaved")
+        #expect(scene.store.account?.credentials.accessToken == Secret("access-2"))
+        #expect(try await scene.base.stateForNewProcess().account == scene.before)
+        #expect(try await scene.store.unfinishedRefresh() == scene.clock.now)
+
+        #expect(await scene.store.load().text == "unverified access-2: notChecked")
+        #expect(try await scene.store.accessToken(with: scene.service) == Secret("access-2"))
+        #expect(scene.store.account?.credentials.accessToken == Secret("access-2"))
+
+        try await scene.store.update { $0.profile.points = 7 }
+        let stored = try await scene.base.stateForNewProcess().account
+        #expect(stored?.credentials.accessToken == Secret("access-2"))
+        #expect(stored?.profile.points == 7)
+        #expect(try await scene.store.unfinishedRefresh() == nil)
+    }
+
+    @Test func `Tokens that could not be saved give way to another process's sign-in or sign-out`() async throws {
+        for signsIn in [true, false] {
+            let scene = try await Scene(.checkExpired)
+            for number in 2...3 {
+                scene.storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace)
+            }
+            _ = await scene.store.checkSession(with: scene.service)
+            let other = try await AccountStore.testing(signedIn: nil, clock: scene.clock, storage: scene.base)
+            if signsIn {
+                try await other.signIn(username: "bob", password: Secret("password"), with: scene.service)
+            } else {
+                try await other.signOut()
+            }
+            #expect(await scene.store.load().account?.username == (signsIn ? "bob" : nil))
+            #expect(scene.store.account?.username == (signsIn ? "bob" : nil))
+        }
+    }
+}
+
+extension Result where Success == Void, Failure == any Error {
+    fileprivate init(_ body: () async throws -> Void) async {
+        do {
+            self = .success(try await body())
+        } catch {
+            self = .failure(error)
+        }
+    }
+}
+
+extension Account {
+    fileprivate func with(_ token: Secret) -> Account {
+        var account = self
+        account.credentials.accessToken = token
+        return account
+    }
+}

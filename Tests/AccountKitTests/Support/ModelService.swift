@@ -1,0 +1,104 @@
+import AccountKit
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A service that gives out tokens and knows which of them are good, as a real one does.
+///
+/// A strict one takes each refresh token once: whoever uses one again has stolen it, and the session ends (RFC 9700,
+/// section 4.14.2).
+final class ModelService: PasswordAuthority, ProfileAuthority {
+    private struct State {
+        var count = 0
+        var accessTokens: Set<String> = []
+        var refreshTokens: Set<String> = []
+        var trouble: AuthoritySignal?
+    }
+
+    private let state = Mutex(State())
+    private let clock: any WallClock
+    private let isStrict: Bool
+
+    init(clock: any WallClock, isStrict: Bool) {
+        self.clock = clock
+        self.isStrict = isStrict
+    }
+
+    /// What it answers to everything instead, if anything.
+    var trouble: AuthoritySignal? {
+        get { state.withLock { $0.trouble } }
+        set { state.withLock { $0.trouble = newValue } }
+    }
+
+    /// Forgets all tokens.
+    func endSessions() {
+        state.withLock { state in
+            state.accessTokens = []
+            state.refreshTokens = []
+        }
+    }
+
+    /// The account of somebody who signs in.
+    func account(of username: String) -> Account {
+        Account(
+            id: "id of \(username)", issuer: "https://auth.example.com", username: username, credentials: newTokens(),
+            verifiedAt: clock.now)
+    }
+
+    func signIn(username: String, password: Secret) async throws -> Account {
+        try check()
+        return account(of: username)
+    }
+
+    func verify(_ account: Account) async throws -> Identity {
+        try check()
+        guard state.withLock({ $0.accessTokens.contains(account.credentials.accessToken.reveal()) }) else {
+            throw AuthoritySignal.bearerChallenge(error: "invalid_token")
+        }
+        return Identity(id: account.id, username: account.username)
+    }
+
+    func refresh(_ account: Account) async throws -> Credentials {
+        try check()
+        guard let token = account.credentials.refreshToken?.reveal() else {
+            throw AuthoritySignal.misconfigured("none")
+        }
+        let isGood = state.withLock { state in
+            let isGood = isStrict ? state.refreshTokens.remove(token) != nil : state.refreshTokens.contains(token)
+            if !isGood {
+                state.accessTokens = []
+                state.refreshTokens = []
+            }
+            return isGood
+        }
+        guard isGood else { throw AuthoritySignal.oauthError(.invalidGrant) }
+        return newTokens()
+    }
+
+    func revoke(_ account: Account) async throws { try check() }
+
+    func updateProfile(of account: Account) async throws -> Identity {
+        try check()
+        return Identity(id: account.id, username: account.username)
+    }
+
+    private func check() throws {
+        if let trouble { throw trouble }
+    }
+
+    private func newTokens() -> Credentials {
+        let count = state.withLock { state in
+            state.count += 1
+            state.accessTokens.insert("access-\(state.count)")
+            state.refreshTokens.insert("refresh-\(state.count)")
+            return state.count
+        }
+        return Credentials(
+            accessToken: Secret("access-\(count)"), refreshToken: Secret("refresh-\(count)"), issuedAt: clock.now,
+            expiresAt: clock.now.addingTimeInterval(3600))
+    }
+}

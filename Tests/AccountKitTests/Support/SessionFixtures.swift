@@ -1,0 +1,102 @@
+@testable import AccountKit
+import AccountTesting
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What the tests of the session procedures are about.
+enum Fixture {
+    static let now = Date(timeIntervalSince1970: 1_893_499_200)
+    static let old = ArchiveRevision(bytes: [1])
+    static let other = ArchiveRevision(bytes: [2])
+
+    /// Alice, whose token is good for an hour.
+    static let alice = Account.fresh(at: now)
+
+    /// Alice, whose token expired an hour ago.
+    static let expired = Account.expired(at: now)
+
+    /// Alice without a refresh token.
+    static let withoutRefreshToken = Account.testing(at: now, hasRefreshToken: false)
+
+    /// Alice with the tokens that another process has got.
+    static let replaced = alice.with(token: "other-access", refreshToken: "other-refresh")
+
+    /// Alice after another process has changed her profile only.
+    static let renamed: Account = {
+        var account = alice
+        account.profile.nickname = "Ally"
+        return account
+    }()
+
+    /// Somebody else.
+    static let bob = Account.testing(id: "bob", at: now).with(token: "bob-access", refreshToken: "bob-refresh")
+
+    static let newTokens = Credentials(
+        accessToken: Secret("access-2"), refreshToken: Secret("refresh-2"), issuedAt: now,
+        expiresAt: now.addingTimeInterval(3600))
+
+    /// What a storage may fail with.
+    static let failures: [AccountError] = [
+        AccountError(.inaccessible, "no space left on device"),
+        AccountError(.busy, "another process has the lock"),
+        AccountError(.conflict, "changed meanwhile"),
+        AccountError(.tooLarge, "too large"),
+        AccountError(.insecureContainer, "others can write"),
+    ]
+
+    /// Why an archive may not be readable.
+    static let unreadable: [AccountError] = [
+        AccountError(.noKey, "no key"), AccountError(.wrongKeyOrDamaged, "wrong key"),
+        AccountError(.damaged, "damaged"),
+        AccountError(.unsupportedVersion, "later version"), AccountError(.inaccessible, "no permission"),
+        AccountError(.insecureContainer, "others can write"),
+    ]
+
+    /// Answers that are not granted, with each definite one.
+    static let signals: [AuthoritySignal] = [
+        .noReply(.timeout), .noReply(.cancelled), .untrustedTLS("expired"), .oauthError(.invalidGrant),
+        .oauthError(.invalidClient), .bearerChallenge(error: "invalid_token"), .unauthorized, .forbidden(error: nil),
+        .unavailable(status: 503, retryAfter: .seconds(5)), .intercepted("a web page"), .unclear("no JSON"),
+        .otherUser(id: "2"), .rejected("closed"),
+    ]
+}
+
+extension Account {
+    func with(token: String, refreshToken: String?) -> Account {
+        var account = self
+        account.credentials.accessToken = Secret(token)
+        account.credentials.refreshToken = refreshToken.map { Secret($0) }
+        return account
+    }
+}
+
+extension RefreshOutcome {
+    /// In words: what it is, whose access token, and why.
+    var text: String {
+        switch self {
+        case .renewed(let account): "renewed \(account.credentials.accessToken.reveal())"
+        case .adopted(let account): "adopted \(account.credentials.accessToken.reveal())"
+        case .kept(let account, let reason): "kept \(account.credentials.accessToken.reveal()): \(reason.code)"
+        case .unsaved(let account, let error): "unsaved \(account.credentials.accessToken.reveal()): \(error.code)"
+        case .signedOut(let signOut): "signed out: \(signOut.reason)"
+        case .unreadable(let error): "unreadable: \(error.code)"
+        }
+    }
+}
+
+extension SessionState {
+    /// In words: what it is, whose access token, and why.
+    var text: String {
+        switch self {
+        case .verified(let account): "verified \(account.credentials.accessToken.reveal())"
+        case .unverified(let account, let reason):
+            "unverified \(account.credentials.accessToken.reveal()): \(reason.code)"
+        case .signedOut(let signOut): "signed out: \(signOut.reason)"
+        case .unreadable(let error): "unreadable: \(error.code)"
+        }
+    }
+}

@@ -1,0 +1,19 @@
+import AccountKit
+import AccountTesting
+import Sealing
+
+extension InMemoryArchiveStorage {
+    /// The lineage and the generation of the stored account; `nil` if there is none.
+    var storedGeneration: (lineage: [UInt8], generation: UInt64)? {
+        get throws {
+            guard let bytes = entries[.account]?.bytes else { return nil }
+            let envelope = try Envelope(parsing: ArchivePropertyList.decode(bytes))
+            return (envelope.storeID, envelope.generation)
+        }
+    }
+
+    /// How things stand for a process that starts now.
+    func stateForNewProcess() async throws -> SessionState {
+        try await AccountStore.testing(signedIn: nil, storage: self).load()
+    }
+}

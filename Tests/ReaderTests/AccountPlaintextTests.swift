@@ -1,0 +1,159 @@
+import Foundation
+import Sealing
+import Testing
+
+@testable import AccountKit
+
+struct AccountPlaintextTests {
+    private static let account = Account(
+        id: "1", issuer: "https://auth.example.com", username: "alice",
+        credentials: Credentials(
+            accessToken: Secret("access"), refreshToken: Secret("refresh"), idToken: Secret("id"), scopes: ["openid"],
+            clientID: "client", issuedAt: Date(timeIntervalSince1970: 1), expiresAt: Date(timeIntervalSince1970: 2)),
+        profile: [
+            "name": "Alice", "points": 3, "ratio": 0.5, "email_verified": true, "groups": ["a", "b"],
+            "address": ["country": "GB"], "registered_at": .date(Date(timeIntervalSince1970: 3)),
+            "picture_hash": .data(Data([1, 2])),
+        ], verifiedAt: Date(timeIntervalSince1970: 4))
+
+    // MARK: What goes in comes out
+
+    @Test(arguments: [
+        account,
+        Account(id: "", credentials: Credentials(accessToken: Secret(""), issuedAt: Date(timeIntervalSince1970: 0))),
+        Account(
+            id: "2",
+            credentials: Credentials(
+                accessToken: Secret("a"), idToken: Secret(String(repeating: "b", count: 5000)),
+                issuedAt: Date(timeIntervalSince1970: 0.5))),
+        Account(
+            id: "$null", username: "$$null",
+            credentials: Credentials(
+                accessToken: Secret("$null"), scopes: ["$null"], issuedAt: Date(timeIntervalSince1970: 0)),
+            profile: ["$null": ["$null", ["$$null": "$$$null"]]]),
+    ])
+    func `An account comes out as it went in`(account: Account) throws {
+        let (plaintext, kept) = try AccountPlaintext.encode(account)
+        #expect(kept == account)
+        let count = try #require(plaintext.unpaddedCount)
+        #expect(try AccountPlaintext.decode(plaintext, count: count) == account)
+    }
+
+    @Test func `The secrets come first, in the order of their tags`() throws {
+        let (plaintext, _) = try AccountPlaintext.encode(Self.account)
+        let secrets =
+            [39, 0, 0, 0]
+            + [1, 0, 0, 0, 6, 0, 0, 0] + Array("access".utf8)
+            + [2, 0, 0, 0, 7, 0, 0, 0] + Array("refresh".utf8)
+            + [3, 0, 0, 0, 2, 0, 0, 0] + Array("id".utf8)
+        let bytes = plaintext.withUnsafeBytes { Array($0) }
+        #expect(bytes.starts(with: secrets))
+        #expect(bytes.count.isMultiple(of: 512))
+        let count = try #require(plaintext.unpaddedCount)
+        let record = Array(bytes[secrets.count..<count])
+        #expect(record.starts(with: Self.number(UInt32(record.count - 4)) + Array("bplist00".utf8)))
+    }
+
+    @Test func `The record holds no token`() throws {
+        let (plaintext, _) = try AccountPlaintext.encode(Self.account)
+        let record = plaintext.withUnsafeBytes { Array($0[43...]) }
+        for token in ["access", "refresh"] { #expect(!record.contains(token.utf8)) }
+    }
+
+    // MARK: What is not an account
+
+    @Test func `The parts below make an account`() throws {
+        let account = try decode(Self.section(Self.secret(1)) + Self.section(Self.record))
+        #expect(account.id == "1")
+        #expect(account.credentials.accessToken == Secret("token"))
+        #expect(account.credentials.refreshToken == nil)
+    }
+
+    @Test(arguments: [0, 4, 255, 65_535] as [UInt16])
+    func `An unknown token is refused as of a later version`(tag: UInt16) {
+        expect(.unsupportedVersion, of: Self.section(Self.secret(1) + Self.secret(tag)) + Self.section(Self.record))
+    }
+
+    @Test(arguments: [1, 0x0100, .max] as [UInt16])
+    func `Reserved bytes that are not zero are refused as of a later version`(reserved: UInt16) {
+        expect(.unsupportedVersion, of: Self.section(Self.secret(1, reserved: reserved)) + Self.section(Self.record))
+    }
+
+    @Test func `A token that stands there twice is refused`() {
+        expect(.damaged, of: Self.section(Self.secret(1) + Self.secret(1)) + Self.section(Self.record))
+    }
+
+    @Test func `An account without access token is refused`() {
+        expect(.damaged, of: Self.section([]) + Self.section(Self.record))
+        expect(.damaged, of: Self.section(Self.secret(2)) + Self.section(Self.record))
+    }
+
+    @Test func `A record that is not an account is refused`() {
+        for record in [[], Array("bplist00".utf8), Array("<plist/>".utf8)] {
+            expect(.damaged, of: Self.section(Self.secret(1)) + Self.section(record))
+        }
+    }
+
+    @Test func `Every beginning of a plaintext is refused`() {
+        let plaintext = Self.section(Self.secret(1)) + Self.section(Self.record)
+        for count in 0..<plaintext.count { expect(.damaged, of: Array(plaintext.prefix(count))) }
+    }
+
+    @Test func `Bytes behind the record are refused`() {
+        expect(.damaged, of: Self.section(Self.secret(1)) + Self.section(Self.record) + [0])
+    }
+
+    @Test(arguments: [0, 1, 7, 0x7FFF_FFFF, 0x8000_0000, .max] as [UInt32])
+    func `A length that is not that of its section is refused, wherever it stands`(length: UInt32) {
+        let secret = Self.secret(1)
+        let plaintext = Self.section(secret) + Self.section(Self.record)
+        // The secrets, the token in them, and the record.
+        for offset in [0, 8, 4 + secret.count] {
+            var changed = plaintext
+            changed.replaceSubrange(offset..<offset + 4, with: Self.number(length))
+            #expect(throws: AccountError.self) { try decode(changed) }
+        }
+    }
+
+    // MARK: Parts
+
+    /// A user "1" and a token of the type "Bearer", received a second after 2001 began.
+    private static let record: [UInt8] = Array(
+        """
+        <plist version="1.0"><dict><key>id</key><string>1</string><key>tokenType</key><string>Bearer</string>\
+        <key>issuedAt</key><date>2001-01-01T00:00:01Z</date></dict></plist>
+        """.utf8)
+
+    private static func number(_ value: some FixedWidthInteger) -> [UInt8] {
+        withUnsafeBytes(of: value.littleEndian) { Array($0) }
+    }
+
+    private static func section(_ bytes: [UInt8]) -> [UInt8] { number(UInt32(bytes.count)) + bytes }
+
+    private static func secret(_ tag: UInt16, reserved: UInt16 = 0) -> [UInt8] {
+        number(tag) + number(reserved) + section(Array("token".utf8))
+    }
+
+    private func decode(_ plaintext: [UInt8]) throws -> Account {
+        // Behind the plaintext is padding, into which no length may reach.
+        let padding = [0x80] + [UInt8](repeating: 0, count: 15)
+        return try AccountPlaintext.decode(GuardedBytes(copying: plaintext + padding), count: plaintext.count)
+    }
+
+    private func expect(
+        _ code: AccountError.Code, of plaintext: [UInt8], sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        #expect(sourceLocation: sourceLocation) {
+            try decode(plaintext)
+        } throws: { error in
+            (error as? AccountError)?.code == code
+        }
+    }
+}
+
+extension GuardedBytes {
+    /// How many bytes there are before the padding.
+    fileprivate var unpaddedCount: Int? {
+        withUnsafeBytes { bytes in bytes.lastIndex { $0 != 0 }.flatMap { bytes[$0] == 0x80 ? $0 : nil } }
+    }
+}

@@ -1,0 +1,184 @@
+import AccountKit
+import AccountTesting
+import Foundation
+import Testing
+
+/// Archives that this package writes, read by a program that shares no code with it.
+@Suite(.serialized, .enabled(if: PythonReader.isAvailable, "Python 3 is not installed"))
+struct ReaderTests {
+    private let home: TemporaryFolder
+    private let container: AppContainer
+
+    init() throws {
+        home = try TemporaryFolder()
+        container = try AppContainer(root: home.url.path, identifier: "com.example.gists")
+    }
+
+    private var key: URL { container.keys.appending(path: "Account.key") }
+
+    private func archive(of session: SessionName) -> URL {
+        session == .default
+            ? container.documents.appending(path: "Account.plist")
+            : container.documents.appending(path: "Sessions/\(session)/Account.plist")
+    }
+
+    /// Signs in, and returns the file.
+    private func signIn(
+        _ account: Account = .testing(at: Date(timeIntervalSince1970: 1_767_323_045)), session: SessionName = .default
+    ) async throws -> URL {
+        try await AccountStore(container: container, session: session).signIn { account }
+        return archive(of: session)
+    }
+
+    // MARK: Reading
+
+    @Test(arguments: ["default", "work"])
+    func `A new archive reads the same in Python`(session: String) async throws {
+        let archive = try await signIn(session: try SessionName(session))
+        let outcome = try PythonReader.read(
+            archive, "--key", key.path, "--app", "com.example.gists", "--session", session, "--reveal")
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let json = try outcome.json()
+        #expect(json["id"] as? String == "248289761001")
+        #expect(json["issuer"] as? String == "https://auth.example.com")
+        #expect(json["username"] as? String == "alice")
+        #expect(json["clientID"] as? String == "test")
+        #expect(json["tokenType"] as? String == "Bearer")
+        #expect(json["scopes"] as? [String] == ["openid"])
+        #expect(json["issuedAt"] as? String == "2026-01-02T03:04:05Z")
+        #expect(json["expiresAt"] as? String == "2026-01-02T04:04:05Z")
+        #expect(json["profile"] as? [String: String] == ["email": "alice@example.com", "name": "Alice Liddell"])
+        #expect(json["generation"] as? Int == 1)
+        #expect(json["tokens"] as? [String: String] == ["accessToken": "access-1", "refreshToken": "refresh-1"])
+    }
+
+    @Test func `The tokens are shown only where that is asked for`() async throws {
+        let archive = try await signIn()
+        let outcome = try PythonReader.read(archive, "--key", key.path, "--app", "com.example.gists")
+        #expect(outcome.status == 0)
+        #expect(try outcome.json()["id"] as? String == "248289761001")
+        expectNoLeak(of: [Secret("access-1"), Secret("refresh-1")], in: outcome.output + outcome.errors)
+    }
+
+    @Test func `Each write counts in the generation`() async throws {
+        let archive = try await signIn()
+        let store = AccountStore(container: container)
+        for points in 1...2 as ClosedRange<Int64> { try await store.update { $0.profile.points = points } }
+        let json = try PythonReader.read(archive, "--key", key.path, "--app", "com.example.gists").json()
+        #expect(json["generation"] as? Int == 3)
+        #expect((json["profile"] as? [String: Any])?["points"] as? Int == 2)
+    }
+
+    @Test(arguments: [0, 1, 300, 512, 100_000])
+    func `Accounts of any length read the same in Python`(length: Int) async throws {
+        let note = String(repeating: "ä", count: length)
+        var account = Account.testing(at: Date(timeIntervalSince1970: 0))
+        account.profile["note"] = .string(note)
+        let archive = try await signIn(account)
+        let json = try PythonReader.read(archive, "--key", key.path, "--app", "com.example.gists").json()
+        #expect((json["profile"] as? [String: Any])?["note"] as? String == note)
+    }
+
+    @Test(arguments: ["$null", "$$null", "$$$null", "null", "$nul", "$null\n", "a$null", ""])
+    func `Strings that property lists have a use for read the same in Python`(text: String) async throws {
+        var account = Account.testing(at: Date(timeIntervalSince1970: 0))
+        account.username = text
+        account.profile = ["text": .string(text), "list": [.string(text)], "names": .dictionary([text: .string(text)])]
+        let archive = try await signIn(account)
+        let json = try PythonReader.read(archive, "--key", key.path, "--app", "com.example.gists").json()
+        #expect(json["username"] as? String == text)
+        let profile = try #require(json["profile"] as? [String: Any])
+        #expect(profile["text"] as? String == text)
+        #expect(profile["list"] as? [String] == [text])
+        #expect(profile["names"] as? [String: String] == [text: text])
+    }
+
+    // MARK: Refusing
+
+    @Test func `A wrong key, app and session have a status of their own`() async throws {
+        let archive = try await signIn()
+        let other = home.url.appending(path: "other.key")
+        try Data(repeating: 1, count: 32).write(to: other)
+        for (key, app, session) in [
+            (other, "com.example.gists", "default"), (key, "com.example.other", "default"),
+            (key, "com.example.gists", "work"),
+        ] {
+            let outcome = try PythonReader.read(archive, "--key", key.path, "--app", app, "--session", session)
+            #expect(outcome.status == 77)
+            #expect(outcome.output == "")
+            #expect(outcome.errors.contains("wrong key"))
+        }
+    }
+
+    @Test func `A file that is cut off, extended, or not an archive is damaged`() async throws {
+        let archive = try await signIn()
+        let whole = try Data(contentsOf: archive)
+        for damaged in [Data(), whole.dropLast(), whole.prefix(100), whole + [0], Data("{}".utf8)] {
+            try Data(damaged).write(to: archive)
+            let outcome = try PythonReader.read(archive, "--key", key.path, "--app", "com.example.gists")
+            #expect(outcome.status == 65, "\(damaged.count) bytes: \(outcome.errors)")
+            #expect(outcome.output == "")
+        }
+    }
+
+    @Test(arguments: [(59, "archive version 2"), (66 + 8, "envelope version 2"), (66 + 10, "suite 2")])
+    func `A later version is named`(offset: Int, name: String) async throws {
+        let archive = try await signIn()
+        var changed = try Data(contentsOf: archive)
+        changed[offset] = 2
+        try changed.write(to: archive)
+        let outcome = try PythonReader.read(archive, "--key", key.path, "--app", "com.example.gists")
+        #expect(outcome.status == 76)
+        #expect(outcome.errors.contains(name))
+    }
+
+    @Test func `A missing file and a missing argument are neither`() throws {
+        let missing = home.url.appending(path: "missing.plist")
+        #expect(try PythonReader.read(missing, "--key", missing.path, "--app", "account").status == 66)
+        #expect(try PythonReader.read(missing, "--app", "account").status == 64)
+    }
+
+    @Test func `Every flipped bit of a new archive is refused in Python, too`() async throws {
+        let archive = try await signIn()
+        let count = try Data(contentsOf: archive).count
+        let outcome = try PythonReader.run([
+            PythonReader.folder.appending(path: "flip_every_bit.py").path, archive.path, key.path, "com.example.gists",
+            "default",
+        ])
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.output == "\(count * 8)\n")
+    }
+
+    // MARK: The golden archive
+
+    @Test func `The golden archive reads in Python, by key and by passphrase`() throws {
+        let key = home.url.appending(path: "golden.key")
+        try Data(0..<32).write(to: key)
+        let context = ["--app", "com.example.gists", "--session", "work", "--reveal"]
+        let script = PythonReader.folder.appending(path: "read_account.py").path
+        let outcomes = [
+            try PythonReader.run([script, GoldenArchive.url.path, "--key", key.path] + context),
+            try PythonReader.run(
+                [script, GoldenArchive.url.path, "--passphrase-stdin"] + context,
+                input: "correct horse battery staple\n"),
+        ]
+        for outcome in outcomes {
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            let json = try outcome.json()
+            #expect(json["id"] as? String == "248289761001")
+            #expect(json["generation"] as? Int == 7)
+            #expect(
+                json["tokens"] as? [String: String] == [
+                    "accessToken": "golden-access-token", "refreshToken": "golden-refresh-token",
+                    "idToken": "golden-id-token",
+                ])
+            let profile = try #require(json["profile"] as? [String: Any])
+            #expect(profile["nickname"] as? String == "Älice 🐇")
+            #expect(profile["picture_hash"] as? String == "yv4=")
+        }
+        #expect(outcomes[0].output == outcomes[1].output)
+        let wrong = try PythonReader.run(
+            [script, GoldenArchive.url.path, "--passphrase-stdin"] + context, input: "correct horse\n")
+        #expect(wrong.status == 77)
+    }
+}

@@ -1,0 +1,183 @@
+import Testing
+
+@testable import Sealing
+
+struct EnvelopeTests {
+    // MARK: Opening
+
+    @Test(arguments: [0, 1, 100, 511, 512, 513, 100_000])
+    func `A payload comes out of its archive as it went in`(count: Int) throws {
+        let payload = Sodium.randomBytes(count: count)
+        let sample = try SampleArchive(payload: payload)
+        #expect(try sample.read(sample.file) == payload)
+    }
+
+    @Test(arguments: KeySlot.Kind.allCases)
+    func `Each slot of an archive opens it`(kind: KeySlot.Kind) throws {
+        let sample = try SampleArchive(kinds: KeySlot.Kind.allCases)
+        #expect(try Envelope(parsing: sample.envelope).slots.map(\.kind) == KeySlot.Kind.allCases)
+        #expect(try sample.read(sample.file, kind: kind) == sample.payload)
+    }
+
+    @Test func `Eight slots fit, and the last one opens the archive`() throws {
+        let sample = try SampleArchive(kinds: Array(repeating: .keyFile, count: 7) + [.command])
+        #expect(try sample.read(sample.file, kind: .command) == sample.payload)
+    }
+
+    @Test func `A slot of the same kind for another key does not stand in the way`() throws {
+        let storeID = Sodium.randomBytes(count: 16)
+        let dataKey = GuardedBytes.random(count: 32)
+        let openers = [SampleArchive.opener(of: .keyFile), SampleArchive.opener(of: .keyFile)]
+        let slots = try openers.map { opener in
+            try KeySlot(
+                wrapping: dataKey, for: opener, kind: .keyFile, created: 0, cost: .moderate, storeID: storeID,
+                context: SampleArchive.context)
+        }
+        let keys = ArchiveKeys(
+            storeID: storeID, dataKeyID: Sodium.randomBytes(count: 16), dataKey: dataKey, slots: slots)
+        let sealed = Envelope.seal(
+            SampleArchive.padded([1, 2, 3]), generation: 1, keys: keys, context: SampleArchive.context)
+        let envelope = try Envelope(parsing: sealed)
+        for opener in openers {
+            let unlocked = try envelope.unlock(with: opener, kind: .keyFile, context: SampleArchive.context)
+            #expect(try envelope.payload(with: unlocked) == [1, 2, 3])
+        }
+    }
+
+    @Test func `Keys of a first write open the next ones`() throws {
+        let keys = try ArchiveKeys(
+            for: SampleArchive.opener(of: .keyFile), kind: .keyFile, created: 1, context: SampleArchive.context)
+        for generation in [1, 2, .max] as [UInt64] {
+            let envelope = try Envelope(
+                parsing: Envelope.seal(
+                    SampleArchive.padded([7]), generation: generation, keys: keys, context: SampleArchive.context))
+            #expect(envelope.generation == generation)
+            #expect(envelope.storeID == keys.storeID)
+            #expect(envelope.dataKeyID == keys.dataKeyID)
+            #expect(envelope.slots == keys.slots)
+            #expect(try envelope.payload(with: keys) == [7])
+        }
+    }
+
+    // MARK: What does not open it
+
+    @Test func `Another key does not open it`() throws {
+        let sample = try SampleArchive()
+        #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+            try sample.read(sample.file, opener: .key(.random(count: 32)))
+        }
+    }
+
+    @Test(arguments: ["", "Correct horse battery staple", "correct horse battery staple\n"])
+    func `Another passphrase does not open it`(passphrase: String) throws {
+        let sample = try SampleArchive(kinds: [.passphrase])
+        #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+            try sample.read(
+                sample.file, kind: .passphrase, opener: .passphrase(GuardedBytes(copying: passphrase.utf8)))
+        }
+    }
+
+    @Test(arguments: [
+        ("com.example.gist", "default"), ("com.example.gists", "work"), ("com.example.gists", "Default"),
+        ("com.example.gistsd", "efault"), ("", ""),
+    ])
+    func `The right key does not open it for another app or session`(app: String, session: String) throws {
+        let sample = try SampleArchive()
+        let context = SealingContext(appIdentifier: app, sessionName: session)
+        #expect(throws: EnvelopeError.wrongKeyOrDamaged) { try sample.read(sample.file, context: context) }
+        #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+            try Envelope(parsing: sample.envelope).payload(with: sample.keys, context: context)
+        }
+    }
+
+    @Test(arguments: [KeySlot.Kind.passphrase, .command, .environment])
+    func `A kind of key that it has no slot for is said to have none`(kind: KeySlot.Kind) throws {
+        let sample = try SampleArchive()
+        #expect(throws: EnvelopeError.noSlot(kind)) { try sample.read(sample.file, kind: kind) }
+    }
+
+    @Test func `Keys of another archive do not open it`() throws {
+        let sample = try SampleArchive()
+        let other = try SampleArchive()
+        #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+            try Envelope(parsing: sample.envelope).payload(with: other.keys)
+        }
+        let sameNames = ArchiveKeys(
+            storeID: sample.keys.storeID, dataKeyID: sample.keys.dataKeyID, dataKey: .random(count: 32),
+            slots: sample.keys.slots)
+        #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+            try Envelope(parsing: sample.envelope).payload(with: sameNames)
+        }
+    }
+
+    @Test func `Parts of two writes of one archive do not go together`() throws {
+        let sample = try SampleArchive()
+        let next = Envelope.seal(sample.plaintext, generation: 2, keys: sample.keys, context: SampleArchive.context)
+        // Generation, salt, nonce, ciphertext, commitment.
+        for range in [24..<32, 64..<96, 96..<120, 288..<816, 816..<848] {
+            let mixed = sample.envelope.replacing(at: range.lowerBound, with: Array(next[range]))
+            #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+                try Envelope(parsing: mixed).payload(with: sample.keys)
+            }
+        }
+    }
+
+    @Test func `Slots in another order are noticed`() throws {
+        let sample = try SampleArchive(kinds: [.keyFile, .command])
+        let bytes = sample.envelope
+        let changed = Array(bytes[..<128] + bytes[288..<448] + bytes[128..<288] + bytes[448...])
+        for kind in [KeySlot.Kind.keyFile, .command] {
+            #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+                try sample.read(ArchivePropertyList.encode(sealed: changed), kind: kind)
+            }
+        }
+    }
+
+    @Test func `A plaintext without padding is refused`() throws {
+        let sample = try SampleArchive()
+        for bytes in [[UInt8](repeating: 0, count: 512), [UInt8](repeating: 0xFF, count: 512)] {
+            let sealed = Envelope.seal(
+                GuardedBytes(copying: bytes), generation: 1, keys: sample.keys, context: SampleArchive.context)
+            #expect(throws: EnvelopeError.damaged("its padding is not one")) {
+                try Envelope(parsing: sealed).payload(with: sample.keys)
+            }
+        }
+    }
+
+    // MARK: What a file shows
+
+    @Test func `Two writes of the same plaintext differ in salt, nonce and all that depends on them`() throws {
+        let sample = try SampleArchive()
+        let first = sample.envelope
+        let second = Envelope.seal(sample.plaintext, generation: 1, keys: sample.keys, context: SampleArchive.context)
+        #expect(first[..<64] == second[..<64], "version, lengths, generation and names are the same")
+        #expect(first[64..<96] != second[64..<96], "salt")
+        #expect(first[96..<120] != second[96..<120], "nonce")
+        #expect(first[120..<288] == second[120..<288], "the slot is the same")
+        #expect(first[288..<816] != second[288..<816], "ciphertext")
+        #expect(first[816...] != second[816...], "commitment")
+    }
+
+    @Test(arguments: [(0, 1), (1, 511), (512, 1023), (1024, 1025)])
+    func `Payloads within 512 bytes have archives of one length`(shorter: Int, longer: Int) throws {
+        let counts = try [shorter, longer].map { count in
+            try SampleArchive(payload: [UInt8](repeating: 1, count: count)).file.count
+        }
+        #expect(counts[0] == counts[1])
+    }
+
+    @Test(arguments: [(0, 512), (1, 512), (511, 512), (512, 1024), (1023, 1024), (1024, 1536)])
+    func `A plaintext is padded by 1 to 512 bytes`(count: Int, padded: Int) throws {
+        #expect(Envelope.paddedByteCount(count) == padded)
+        let file = try SampleArchive(payload: [UInt8](repeating: 1, count: count)).file
+        #expect(file.count == 66 + 128 + 160 + padded + 16 + 32 + 60)
+    }
+
+    @Test func `Nothing of the payload is legible`() throws {
+        let payload = Array("a payload that is long enough to be found".utf8)
+        let sample = try SampleArchive(payload: payload)
+        for start in 0...payload.count - 4 {
+            #expect(!sample.file.contains(payload[start..<start + 4]))
+        }
+    }
+}

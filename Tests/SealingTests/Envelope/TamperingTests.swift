@@ -1,0 +1,171 @@
+import Testing
+
+@testable import Sealing
+
+/// Files that are not as they were written.
+struct TamperingTests {
+    /// A part of the file, and how a change in it may show itself.
+    struct Field: CustomTestStringConvertible, Sendable {
+        let name: String
+        let range: Range<Int>
+        let outcomes: Set<EnvelopeError.Category>
+
+        var testDescription: String { name }
+    }
+
+    /// All of a file with two slots, for a key file and for a passphrase, and a payload of one block.
+    static let fields: [Field] = {
+        let slot: [(String, Int, Set<EnvelopeError.Category>)] = [
+            ("algorithm", 1, [.unsupported]), ("reserved bytes", 2, [.unsupported]),
+            ("date", 4, [.wrongKeyOrDamaged]), ("key id", 16, [.wrongKeyOrDamaged]),
+        ]
+        let slotEnd: [(String, Int, Set<EnvelopeError.Category>)] = [
+            ("salt", 16, [.wrongKeyOrDamaged]), ("nonce", 24, [.wrongKeyOrDamaged]),
+            ("wrapped key", 48, [.wrongKeyOrDamaged]), ("commitment", 32, [.wrongKeyOrDamaged]),
+            ("last reserved bytes", 8, [.unsupported]),
+        ]
+        let prefixed = { (prefix: String, fields: [(String, Int, Set<EnvelopeError.Category>)]) in
+            fields.map { (prefix + $0.0, $0.1, $0.2) }
+        }
+        var all: [(String, Int, Set<EnvelopeError.Category>)] = [
+            ("property list, objects before the version", 59, [.damaged]),
+            ("property list, version", 1, [.unsupported]),
+            ("property list, length of the data", 6, [.damaged]),
+            ("magic", 8, [.damaged]), ("version", 2, [.unsupported]), ("suite", 1, [.unsupported]),
+            ("flags", 1, [.unsupported]), ("header length", 4, [.damaged]), ("ciphertext length", 4, [.damaged]),
+            ("slot count", 2, [.damaged]), ("reserved bytes", 2, [.unsupported]),
+            ("generation", 8, [.wrongKeyOrDamaged]), ("store id", 16, [.wrongKeyOrDamaged]),
+            ("data-key id", 16, [.wrongKeyOrDamaged]), ("salt", 32, [.wrongKeyOrDamaged]),
+            ("nonce", 24, [.wrongKeyOrDamaged]), ("last reserved bytes", 8, [.unsupported]),
+        ]
+        all.append(("key file slot, type", 1, [.unsupported, .noSlot]))
+        all += prefixed("key file slot, ", slot)
+        all.append(("key file slot, cost", 8, [.damaged]))
+        all += prefixed("key file slot, ", slotEnd)
+        all.append(("passphrase slot, type", 1, [.unsupported, .damaged]))
+        all += prefixed("passphrase slot, ", slot)
+        all.append(("passphrase slot, cost", 8, [.unsupported, .wrongKeyOrDamaged]))
+        all += prefixed("passphrase slot, ", slotEnd)
+        all += [
+            ("ciphertext", 512, [.wrongKeyOrDamaged]), ("tag", 16, [.wrongKeyOrDamaged]),
+            ("commitment", 32, [.wrongKeyOrDamaged]), ("property list, end", 60, [.damaged]),
+        ]
+        var offset = 0
+        return all.map { name, count, outcomes in
+            defer { offset += count }
+            return Field(name: name, range: offset..<offset + count, outcomes: outcomes)
+        }
+    }()
+
+    private let sample: SampleArchive
+
+    init() throws {
+        sample = try SampleArchive(kinds: [.keyFile, .passphrase])
+    }
+
+    @Test func `The fields below are all of the file`() {
+        #expect(Self.fields.last?.range.upperBound == sample.file.count)
+        #expect(Self.fields.reduce(0) { $0 + $1.range.count } == sample.file.count)
+    }
+
+    @Test(arguments: fields)
+    func `Every flipped bit is refused, by key and by keys that are known`(field: Field) throws {
+        let file = sample.file
+        for offset in field.range {
+            for bit in 0..<8 {
+                var changed = file
+                changed[offset] ^= 1 << bit
+                let place = Comment(rawValue: "bit \(bit) of byte \(offset)")
+                #expect(refuses(changed, as: field.outcomes), place)
+                #expect(refuses(changed, as: field.outcomes.union([.wrongKeyOrDamaged]), keys: sample.keys), place)
+            }
+        }
+    }
+
+    @Test func `Every beginning of a file is refused as damaged`() {
+        let file = sample.file
+        for count in 0..<file.count {
+            #expect(refuses(Array(file.prefix(count)), as: [.damaged]), "\(count) bytes")
+        }
+    }
+
+    @Test func `Every beginning of an envelope is refused as damaged, also in a whole property list`() {
+        for count in 0..<sample.envelope.count {
+            let file = ArchivePropertyList.encode(sealed: Array(sample.envelope.prefix(count)))
+            #expect(refuses(file, as: [.damaged]), "\(count) bytes")
+        }
+    }
+
+    @Test(arguments: [1, 2, 32, 160, 512, 4096], [0, 0x80, 0xFF] as [UInt8])
+    func `Bytes behind the end are refused as damaged`(count: Int, byte: UInt8) {
+        let more = [UInt8](repeating: byte, count: count)
+        #expect(refuses(sample.file + more, as: [.damaged]))
+        #expect(refuses(ArchivePropertyList.encode(sealed: sample.envelope + more), as: [.damaged]))
+    }
+
+    @Test(arguments: [1, 66, 128, 194])
+    func `Bytes missing at the start are refused as damaged`(count: Int) {
+        #expect(refuses(Array(sample.file.dropFirst(count)), as: [.damaged]))
+    }
+
+    @Test(arguments: 0..<8 as Range<UInt64>)
+    func `Changes at random never crash and never open`(seed: UInt64) {
+        var random = SplitMix(state: seed)
+        for _ in 0..<500 {
+            var file = sample.file
+            for _ in 0..<Int.random(in: 1...6, using: &random) {
+                // Half of the changes hit the numbers: the length in the property list, header and slots.
+                let range = Bool.random(using: &random) ? 58..<514 : 0..<file.count
+                let offset = Int.random(in: range, using: &random)
+                file[offset] = Bool.random(using: &random) ? 0xFF : UInt8.random(in: 0...255, using: &random)
+            }
+            if file == sample.file { continue }
+            #expect(refuses(file, as: [.damaged, .unsupported, .wrongKeyOrDamaged, .noSlot]))
+        }
+    }
+
+    @Test(arguments: 0..<8 as Range<UInt64>)
+    func `Noise is refused as damaged`(seed: UInt64) {
+        var random = SplitMix(state: seed)
+        for _ in 0..<200 {
+            let count = Int.random(in: 0...600, using: &random)
+            let noise = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
+            #expect(refuses(noise, as: [.damaged]))
+            #expect(refuses(ArchivePropertyList.encode(sealed: noise), as: [.damaged]))
+        }
+    }
+
+    // MARK: Helpers
+
+    /// Whether a file does not open, for a reason of one of the categories.
+    ///
+    /// - Parameter keys: Keys that are known already; by default the key file is asked for them.
+    private func refuses(
+        _ file: [UInt8], as categories: Set<EnvelopeError.Category>, keys: ArchiveKeys? = nil
+    ) -> Bool {
+        do throws(EnvelopeError) {
+            if let keys {
+                _ = try Envelope(parsing: try ArchivePropertyList.decode(file)).payload(with: keys)
+            } else {
+                _ = try sample.read(file)
+            }
+            return false
+        } catch {
+            return categories.contains(error.category)
+        }
+    }
+}
+
+/// Numbers that only look random: the same for the same seed. Source: Steele, Lea, Flood, "Fast Splittable Pseudorandom
+/// Number Generators" (2014).
+private struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var result = state
+        result = (result ^ (result >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        result = (result ^ (result >> 27)) &* 0x94D0_49BB_1331_11EB
+        return result ^ (result >> 31)
+    }
+}

@@ -1,0 +1,38 @@
+import Testing
+
+@testable import Sealing
+
+struct SodiumTests {
+    @Test func `The hash is BLAKE2b of RFC 7693, Appendix A`() {
+        let expected = [UInt8](
+            hex: """
+                ba80a53f981c4d0d6a2797b69f12f6e94c212f14685ac4b74b12bb6fdbffa2d1
+                7d87c5392aab792dc252d5de4533cc9518d38aa8dbf1925ab92386edd4009923
+                """)
+        #expect(Sodium.hash(Array("abc".utf8), count: 64) == expected)
+    }
+
+    @Test func `A shorter hash is not the beginning of a longer one`() {
+        #expect(Sodium.hash([1, 2, 3], count: 32).count == 32)
+        #expect(Sodium.hash([1, 2, 3], count: 32) != Array(Sodium.hash([1, 2, 3], count: 64).prefix(32)))
+    }
+
+    @Test(arguments: [0, 1, 16, 4096])
+    func `Random bytes are as many as asked for`(count: Int) {
+        #expect(Sodium.randomBytes(count: count).count == count)
+    }
+
+    @Test func `Random bytes are others each time`() {
+        #expect(Sodium.randomBytes(count: 16) != Sodium.randomBytes(count: 16))
+    }
+
+    @Test(
+        arguments: [
+            ([], [], true), ([1, 2], [1, 2], true), ([1, 2], [1, 3], false), ([1, 2], [3, 2], false),
+            ([1, 2], [1], false),
+            ([], [0], false),
+        ] as [([UInt8], [UInt8], Bool)])
+    func `Bytes are equal if all of them are`(left: [UInt8], right: [UInt8], isEqual: Bool) {
+        #expect(Sodium.isEqual(left, right) == isEqual)
+    }
+}
