@@ -64,7 +64,7 @@ final class AccountArchive: Sendable {
             if let unsaved = unsaved.withLock({ $0 }), unsaved.revision == stored.revision {
                 return .present(unsaved.account, stored.revision)
             }
-            let (account, _) = try await open(stored.bytes)
+            let account = try await open(stored.bytes).account
             return .present(account, stored.revision)
         } catch let error as AccountError {
             return .unreadable(error)
@@ -83,12 +83,12 @@ final class AccountArchive: Sendable {
         }
     }
 
-    private func open(_ bytes: [UInt8]) async throws -> (Account, Envelope) {
+    private func open(_ bytes: [UInt8]) async throws -> (account: Account, envelope: Envelope, keys: ArchiveKeys) {
         do {
             let envelope = try Envelope(parsing: try ArchivePropertyList.decode(bytes))
             let keys = try await keys(for: envelope)
             let (plaintext, count) = try envelope.open(with: keys, context: context)
-            return (try AccountPlaintext.decode(plaintext, count: count), envelope)
+            return (try AccountPlaintext.decode(plaintext, count: count), envelope, keys)
         } catch let error as EnvelopeError {
             throw AccountError(error)
         }
@@ -145,19 +145,20 @@ final class AccountArchive: Sendable {
     func save(
         _ account: Account, ifRevision revision: ArchiveRevision?, at date: Date, in transaction: any ArchiveTransaction
     ) async throws -> (account: Account, receipt: ArchiveReceipt) {
-        var generation: UInt64 = 1
-        var keys = self.keys.withLock { $0 }
-        if revision != nil {
+        let generation: UInt64
+        let keys: ArchiveKeys
+        if let revision {
             guard let stored = try await transaction.read(.account), stored.revision == revision else {
                 throw AccountError(.conflict, "the archive was changed by another process meanwhile: try again")
             }
-            let (_, envelope) = try await open(stored.bytes)
-            keys = self.keys.withLock { $0 }
-            generation = envelope.generation + 1
+            let opened = try await open(stored.bytes)
+            // At the largest number there is it stays; the revision tells the writes apart all the same.
+            generation = opened.envelope.generation == .max ? .max : opened.envelope.generation + 1
+            keys = opened.keys
         } else {
+            generation = 1
             keys = try await makeKeys(at: date)
         }
-        guard let keys else { preconditionFailure("an archive that was opened has keys") }
         let (plaintext, account) = try AccountPlaintext.encode(account)
         let bytes = ArchivePropertyList.encode(
             sealed: Envelope.seal(plaintext, generation: generation, keys: keys, context: context))

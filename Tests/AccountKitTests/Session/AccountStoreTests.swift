@@ -133,7 +133,9 @@ struct AccountStoreTests {
         #expect(error?.code == .serviceUnavailable || error?.code == .misconfigured)
         #expect(store.account?.username == "alice")
 
+        // However long the service was to be left alone, it is asked again in the end.
         authority.answer(.refresh, with: [.accept])
+        clock.advance(by: 300)
         #expect(try await store.accessToken(with: authority) == Secret("access-2"))
     }
 

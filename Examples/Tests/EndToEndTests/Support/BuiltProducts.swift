@@ -25,8 +25,8 @@ enum BuiltProducts {
     }
 
     /// The path of a file in `Fixtures`.
-    static func fixture(_ name: String, testFile: String = #filePath) -> String {
-        let support = URL(filePath: testFile).deletingLastPathComponent()
+    static func fixture(_ name: String) -> String {
+        let support = URL(filePath: #filePath).deletingLastPathComponent()
         return support.deletingLastPathComponent().path + "/Fixtures/" + name
     }
 }

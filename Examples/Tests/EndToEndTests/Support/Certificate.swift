@@ -10,17 +10,24 @@ struct Certificate: Sendable {
     ///
     /// - Parameters:
     ///   - subject: What it is for: `IP:127.0.0.1`, or `DNS:` and a name.
-    ///   - days: For how long it is good; a negative number makes one that has expired.
-    static func make(for subject: String = "IP:127.0.0.1", days: Int = 7, in container: Container) async throws -> Certificate {
-        let name = String(UInt64.random(in: 0 ... .max), radix: 36)
-        let certificate = Certificate(path: container.path(name + ".pem"), keyPath: container.path(name + ".key"))
-        let request = Command(words: [
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
-            "/CN=test", "-days", String(days), "-addext", "subjectAltName=" + subject, "-keyout", certificate.keyPath,
-            "-out", certificate.path,
-        ])
-        let outcome = try await request.run()
-        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
+    ///   - days: For how long it is good; -1 makes one that has expired.
+    static func make(
+        for subject: String = "IP:127.0.0.1", days: Int = 7, in container: Container
+    ) async throws -> Certificate {
+        let base = container.path(String(UInt64.random(in: 0 ... .max), radix: 36))
+        let certificate = Certificate(path: base + ".pem", keyPath: base + ".key")
+        let request = [
+            "openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=test",
+            "-addext", "subjectAltName=" + subject, "-keyout", certificate.keyPath, "-out", base + ".csr",
+        ]
+        let signature = [
+            "openssl", "x509", "-req", "-in", base + ".csr", "-signkey", certificate.keyPath, "-days", String(days),
+            "-copy_extensions", "copy", "-out", certificate.path,
+        ]
+        for words in [request, signature] {
+            let outcome = try await Command(words: words).run()
+            guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
+        }
         return certificate
     }
 }

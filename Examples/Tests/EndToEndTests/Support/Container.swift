@@ -79,6 +79,11 @@ extension Container {
         return entries
     }
 
+    /// The same without folders, in which a lock file that is made and a file that comes and goes leave a trace.
+    func files() throws -> [String: Entry] {
+        try contents().filter { $0.value.kind != .typeDirectory }
+    }
+
     /// What is at a path; `nil` if nothing is.
     func entry(_ path: String) throws -> Entry? { try Entry(path) }
 

@@ -1,0 +1,163 @@
+import Testing
+
+/// Asking for a password, and not asking where there is nobody to ask.
+@Suite(.queued, .timeLimit(.minutes(5)))
+struct PromptTests {
+    static let loginsWithoutTerminal: [(arguments: [String], names: [String])] = [
+        ([], ["--password-stdin", "--username", "--with-token"]),
+        (["--password"], ["--password-stdin", "--username"]),
+        (["--password", "--username", "alice"], ["--password-stdin"]),
+        (["--password-stdin"], ["--username"]),
+    ]
+
+    @Test(arguments: loginsWithoutTerminal)
+    func `Without a terminal nothing asks, and the missing option is named`(
+        arguments: [String], names: [String]
+    ) async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let outcome = try await Tool.account(in: container).run(
+                    ["login", "--issuer", server.issuer] + arguments, input: "alice\n")
+                #expect(outcome.exitCode == 64)
+                #expect(outcome.output == "")
+                for name in names { #expect(outcome.errors.contains(name), "\(outcome)") }
+                #expect(try await server.log()["/oauth/token"] == 0)
+                #expect(try !container.exists(container.archive))
+            }
+        }
+    }
+
+    @Test func `A password is asked for without showing it, and only on standard error`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let output = container.path("output")
+                let login = try Tool.account(in: container).command(["login", "--issuer", server.issuer])
+                // What is on the screen is standard error and what the terminal echoes.
+                let session = try await Terminal.run(
+                    login.run(by: "sh", "-c", "exec \"$@\" > '\(output)'", "sh"),
+                    .wait("User name: "), .type("alice"), .enter, .wait("Password for alice: "), .silent,
+                    .type(ExampleServer.alicePassword), .enter)
+                #expect(session.exitCode == 0, "\(session)")
+                #expect(session.echo)
+                #expect(session.screen.contains("User name: alice"))
+                #expect(!session.screen.contains("correct"))
+                #expect(session.screen.contains("Signed in as alice at \(server.issuer)."))
+                #expect(try container.entry(output)?.bytes == [])
+                #expect(try await Tool.account(in: container)("whoami").output == "alice\n")
+            }
+        }
+    }
+
+    @Test func `Typing does not show from the moment that the question does`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let login = try Tool.account(in: container).command(
+                    ["login", "--issuer", server.issuer, "--username", "alice"])
+                let session = try await Terminal.run(
+                    login, .wait("Password for alice: "), .type(ExampleServer.alicePassword), .enter)
+                #expect(session.exitCode == 0, "\(session)")
+                #expect(!session.screen.contains("correct"))
+            }
+        }
+    }
+
+    @Test func `A mistyped password can be mended before it is sent`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let login = try Tool.account(in: container).command(
+                    ["login", "--issuer", server.issuer, "--username", "alice"])
+                let session = try await Terminal.run(
+                    login, .wait("Password for alice: "), .silent, .type("no"), .controlU,
+                    .type(ExampleServer.alicePassword), .type("ü"), .backspace, .enter)
+                #expect(session.exitCode == 0, "\(session)")
+            }
+        }
+    }
+
+    @Test func `Ctrl-C at the password leaves with 130, and typing shows again`() async throws {
+        try await SignedInUser.run { user in
+            let before = try user.container.entry(user.container.archive)
+            let session = try await Terminal.run(
+                user.account.command(["login", "--username", "bob"]), .wait("Password for bob: "), .silent, .type("hun"),
+                .controlC)
+            #expect(session.exitCode == 130, "\(session)")
+            #expect(session.echo)
+            #expect(!session.screen.contains("hun"))
+            #expect(try user.container.entry(user.container.archive) == before)
+            #expect(try await user.server.log()["/oauth/token"] == 0)
+            #expect(try await user.account("whoami").output == "alice\n")
+        }
+    }
+
+    @Test func `Ctrl-C at the user name leaves with 130`() async throws {
+        try await SignedInUser.run { user in
+            let session = try await Terminal.run(
+                user.account.command(["login"]), .wait("User name: "), .type("al"), .controlC)
+            #expect(session.exitCode == 130, "\(session)")
+            #expect(session.echo)
+            #expect(try await user.account("whoami").output == "alice\n")
+        }
+    }
+
+    @Test func `Nothing entered is exit code 64, and typing shows again`() async throws {
+        try await SignedInUser.run { user in
+            for key in [Terminal.Step.controlD, .enter] {
+                let session = try await Terminal.run(
+                    user.account.command(["login", "--username", "bob"]), .wait("Password for bob: "), .silent, key)
+                #expect(session.exitCode == 64, "\(session)")
+                #expect(session.echo)
+            }
+            #expect(try await user.server.log()["/oauth/token"] == 0)
+        }
+    }
+
+    @Test func `A token is not asked for on a terminal, which would show it, but how to give it is said`() async throws {
+        try await Container.run { container in
+            let login = try Tool.account(in: container).command(
+                ["login", "--issuer", "https://auth.example.com", "--with-token"])
+            let session = try await Terminal.run(login)
+            #expect(session.exitCode == 64, "\(session)")
+            #expect(session.screen.contains("login --with-token < FILE"))
+        }
+    }
+
+    @Test func `Someone who waits at a terminal is told what for, and for how long`() async throws {
+        try await SignedInUser.run { user in
+            try await user.server.setFaults(Fault(path: "/oauth/userinfo", delayMilliseconds: 1500))
+            let session = try await Terminal.run(user.account.command(["whoami", "--verify"]))
+            #expect(session.exitCode == 0, "\(session)")
+            #expect(session.screen.contains("Waiting for \(user.server.issuer), up to 5 s"))
+            #expect(session.screen.hasSuffix("alice\r\n"))
+        }
+    }
+
+    @Test func `A password is read up to the first line end, and the rest is left alone`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let login = try Tool.account(in: container).command(
+                    ["login", "--issuer", server.issuer, "--username", "alice", "--password-stdin"])
+                // The same standard input for both: what the first leaves is the second's.
+                let both = login.run(by: "sh", "-c", "\"$@\" && cat", "sh")
+                for lineEnd in ["\n", "\r\n"] {
+                    let outcome = try await both.run(input: ExampleServer.alicePassword + lineEnd + "the rest")
+                    #expect(outcome.exitCode == 0, "\(outcome)")
+                    #expect(outcome.output == "the rest")
+                }
+            }
+        }
+    }
+
+    @Test(arguments: ["", "\n", String(repeating: "x", count: 100_000)])
+    func `Nothing, or far too much, on standard input is no password and no token`(input: String) async throws {
+        try await SignedInUser.run { user in
+            for arguments in [["--username", "bob", "--password-stdin"], ["--with-token"]] {
+                let outcome = try await user.account.run(["login"] + arguments, input: input)
+                #expect(outcome.exitCode == 64, "\(outcome.errors)")
+                #expect(outcome.errors.contains("standard input"))
+                #expect(outcome.errors.count < 500)
+            }
+            #expect(try await user.server.log()["/oauth/token"] == 0)
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+        }
+    }
+}

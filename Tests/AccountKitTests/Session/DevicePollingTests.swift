@@ -1,0 +1,65 @@
+import Testing
+
+@testable import AccountKit
+
+struct DevicePollingTests {
+    private static let authorization = DeviceAuthorization(
+        deviceCode: Secret("device"), userCode: "WDJB-MJHT", verificationURL: "https://example.com/device",
+        lifetime: .seconds(600), interval: .seconds(5))
+
+    @Test func `The first poll comes after one interval`() {
+        #expect(DevicePolling(Self.authorization).start() == .poll(after: .seconds(5)))
+    }
+
+    @Test func `While the user has not decided the interval stays`() {
+        var polling = DevicePolling(Self.authorization)
+        for elapsed in [5, 10, 15] {
+            let step = polling.next(after: .oauthError(.authorizationPending), elapsed: .seconds(elapsed))
+            #expect(step == .poll(after: .seconds(5)))
+        }
+    }
+
+    @Test func `slow_down adds five seconds for good`() {
+        var polling = DevicePolling(Self.authorization)
+        #expect(polling.next(after: .oauthError(.slowDown), elapsed: .seconds(5)) == .poll(after: .seconds(10)))
+        #expect(polling.next(after: .oauthError(.slowDown), elapsed: .seconds(15)) == .poll(after: .seconds(15)))
+        let pending = polling.next(after: .oauthError(.authorizationPending), elapsed: .seconds(30))
+        #expect(pending == .poll(after: .seconds(15)))
+    }
+
+    @Test(
+        arguments: [
+            .noReply(.timeout), .noReply(.unknownHost), .unavailable(status: 429, retryAfter: nil),
+            .unavailable(status: 503, retryAfter: nil), .intercepted("a web page"), .unclear("no JSON"),
+        ] as [AuthoritySignal])
+    func `Trouble on the way makes the polls rarer, and ends nothing before the code does`(signal: AuthoritySignal) {
+        var polling = DevicePolling(Self.authorization)
+        var pauses: [Duration] = []
+        for _ in 0..<8 {
+            guard case .poll(let pause) = polling.next(after: signal, elapsed: .seconds(60)) else { break }
+            pauses.append(pause)
+        }
+        #expect(pauses == [10, 20, 40, 60, 60, 60, 60, 60].map { .seconds($0) })
+        #expect(polling.next(after: signal, elapsed: .seconds(590)) == .poll(after: .seconds(10)))
+        #expect(polling.next(after: signal, elapsed: .seconds(600)) == .expired)
+    }
+
+    @Test func `A service that says how long to wait is waited for`() {
+        var polling = DevicePolling(Self.authorization)
+        let step = polling.next(after: .unavailable(status: 429, retryAfter: .seconds(90)), elapsed: .seconds(5))
+        #expect(step == .poll(after: .seconds(90)))
+    }
+
+    @Test(
+        arguments: [.oauthError(.accessDenied), .oauthError(.invalidGrant), .misconfigured("no such client")]
+            as [AuthoritySignal])
+    func `A refusal ends it`(signal: AuthoritySignal) {
+        var polling = DevicePolling(Self.authorization)
+        #expect(polling.next(after: signal, elapsed: .seconds(5)) == .fail(signal))
+    }
+
+    @Test func `An expired code ends it`() {
+        var polling = DevicePolling(Self.authorization)
+        #expect(polling.next(after: .oauthError(.expiredToken), elapsed: .seconds(5)) == .expired)
+    }
+}
