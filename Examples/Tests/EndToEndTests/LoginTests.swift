@@ -16,7 +16,7 @@ struct LoginTests {
         }
     }
 
-    @Test(arguments: ["at_made_up", "has a space", "tab\there", "ümlaut", "\u{1b}[31m"])
+    @Test(arguments: ["at_made_up", "two words", "tab\there", "ümlaut", "\u{1b}[31m"])
     func `A token that the service does not take keeps who is signed in`(token: String) async throws {
         try await SignedInUser.run { user in
             let before = try user.container.files()

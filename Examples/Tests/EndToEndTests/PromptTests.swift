@@ -4,7 +4,7 @@ import Testing
 @Suite(.queued, .timeLimit(.minutes(5)))
 struct PromptTests {
     static let loginsWithoutTerminal: [(arguments: [String], names: [String])] = [
-        ([], ["--password-stdin", "--username", "--with-token"]),
+        ([], ["--device", "--password-stdin", "--username", "--with-token"]),
         (["--password"], ["--password-stdin", "--username"]),
         (["--password", "--username", "alice"], ["--password-stdin"]),
         (["--password-stdin"], ["--username"]),
@@ -31,7 +31,7 @@ struct PromptTests {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 let output = container.path("output")
-                let login = try Tool.account(in: container).command(["login", "--issuer", server.issuer])
+                let login = try Tool.account(in: container).command(["login", "--password", "--issuer", server.issuer])
                 // What is on the screen is standard error and what the terminal echoes.
                 let session = try await Terminal.run(
                     login.run(by: "sh", "-c", "exec \"$@\" > '\(output)'", "sh"),
@@ -53,8 +53,10 @@ struct PromptTests {
             try await ExampleServer.run { server in
                 let login = try Tool.account(in: container).command(
                     ["login", "--issuer", server.issuer, "--username", "alice"])
+                // Each setting of the terminal takes a while, so that someone who types fast is faster.
+                let slow = login.run(by: "strace", "-o", "/dev/null", "-e", "inject=ioctl:delay_exit=100000")
                 let session = try await Terminal.run(
-                    login, .wait("Password for alice: "), .type(ExampleServer.alicePassword), .enter)
+                    slow, .wait("Password for alice: "), .silentNow, .type(ExampleServer.alicePassword), .enter)
                 #expect(session.exitCode == 0, "\(session)")
                 #expect(!session.screen.contains("correct"))
             }
@@ -92,7 +94,7 @@ struct PromptTests {
     @Test func `Ctrl-C at the user name leaves with 130`() async throws {
         try await SignedInUser.run { user in
             let session = try await Terminal.run(
-                user.account.command(["login"]), .wait("User name: "), .type("al"), .controlC)
+                user.account.command(["login", "--password"]), .wait("User name: "), .type("al"), .controlC)
             #expect(session.exitCode == 130, "\(session)")
             #expect(session.echo)
             #expect(try await user.account("whoami").output == "alice\n")

@@ -11,9 +11,11 @@ struct ReplyReading: Sendable {
         case token
         case userInfo
         case revocation
+        case deviceAuthorization
 
-        /// Whether an OAuth error in its body is about what was sent (RFC 6749, section 5.2; RFC 7009, section 2.2.1).
-        var repliesOAuthErrors: Bool { self == .token || self == .revocation }
+        /// Whether an OAuth error in its body is about what was sent (RFC 6749, section 5.2; RFC 7009, section 2.2.1;
+        /// RFC 8628, section 3.2).
+        var repliesOAuthErrors: Bool { self == .token || self == .revocation || self == .deviceAuthorization }
 
         /// Whether a challenge of its is about a token. Discovery is asked without one.
         var isSentToken: Bool { self != .discovery }
@@ -25,6 +27,7 @@ struct ReplyReading: Sendable {
             case .token: "the token endpoint"
             case .userInfo: "the user info endpoint"
             case .revocation: "the revocation endpoint"
+            case .deviceAuthorization: "the device authorization endpoint"
             }
         }
     }

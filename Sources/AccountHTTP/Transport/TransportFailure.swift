@@ -30,7 +30,7 @@ enum TransportFailure {
         case is CancellationError: .noReply(.cancelled)
         case let error as HTTPClientError: signal(for: error, phase)
         case let error as NIOConnectionError: .noReply(failure(error))
-        
+        case is SocketAddressError.UnknownHost, is SocketAddressError: .noReply(.unknownHost)
         case let error as IOError: .noReply(phase == .inBody ? .truncated : failure(errno: error.errnoCode))
         case let error as ChannelError: .noReply(failure(error, phase))
         case let error as HTTPParserError:

@@ -6,13 +6,13 @@ A step is one of
 
     wait:TEXT     waits until TEXT has come, after what an earlier step has waited for
     silent        waits until what is typed does not show
+    silent-now    fails unless what is typed does not show already
     type:TEXT     types TEXT; backslash escapes are those of Python
-    end           waits until the command has ended; always the last step
 
-Prints one JSON document: `screen` is everything that the command wrote, and what the terminal echoed; `status` is
+After the last step it waits until the command has ended, and prints one JSON document: `screen` is everything that the command wrote, and what the terminal echoed; `status` is
 the exit code, or minus the number of a signal; `echo` is whether typing shows after the command has ended.
 
-A step that has waited for half a minute gives up: the script says so on standard error and exits with 1.
+After half a minute it gives up, says on standard error what it was waiting for, and exits with 1.
 """
 
 import json
@@ -89,8 +89,12 @@ def main():
             terminal.wait(text.encode())
         elif kind == "silent":
             terminal.until(lambda: not terminal.echoes(), "silence")
+        elif kind == "silent-now":
+            if terminal.echoes():
+                os.kill(terminal.process, signal.SIGKILL)
+                sys.exit("terminal.py: what is typed now would show")
         elif kind == "type":
-            os.write(terminal.controller, text.encode().decode("unicode_escape").encode())
+            os.write(terminal.controller, text.encode("latin-1", "backslashreplace").decode("unicode_escape").encode())
         else:
             sys.exit(f"terminal.py: unknown step {step}")
     status = terminal.end()

@@ -8,6 +8,8 @@ enum Terminal {
         case wait(String)
         /// Waits until typing does not show.
         case silent
+        /// Fails unless typing does not show already.
+        case silentNow
         /// Types.
         case type(String)
 
@@ -21,6 +23,7 @@ enum Terminal {
             switch self {
             case .wait(let text): "wait:" + text
             case .silent: "silent"
+            case .silentNow: "silent-now"
             case .type(let text): "type:" + text
             }
         }

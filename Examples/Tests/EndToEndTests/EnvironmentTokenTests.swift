@@ -1,0 +1,109 @@
+import Testing
+
+/// A token in `ACCOUNT_TOKEN`, which is used instead of the archive.
+@Suite(.queued, .timeLimit(.minutes(5)))
+struct EnvironmentTokenTests {
+    /// Runs a test with alice in the archive and bob in the environment.
+    private func run(_ test: (_ user: SignedInUser, _ account: Tool, _ token: String) async throws -> Void) async throws {
+        try await SignedInUser.run { user in
+            let token = try await user.server.issueToken(username: "bob", password: ExampleServer.bobPassword)
+            try await user.server.clearLog()
+            let before = try user.container.contents()
+            try await test(user, user.account.with("ACCOUNT_TOKEN", token), token)
+            // Whatever was done: it is written nowhere, and alice is where she was.
+            #expect(try user.container.contents() == before)
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+        }
+    }
+
+    @Test func `It beats the archive, and is named as the source`() async throws {
+        try await run { user, account, token in
+            let text = try await account("whoami")
+            #expect(text.exitCode == 0)
+            #expect(text.output == "bob\n")
+            #expect(text.errors.contains("ACCOUNT_TOKEN"))
+
+            let report = try await account("whoami", "--json").document()
+            #expect(report.source == "ACCOUNT_TOKEN")
+            #expect(report.account?.username == "bob")
+            #expect(report.state == "verified")
+
+            let printed = try await account("token")
+            #expect(printed.output == token + "\n")
+            struct Document: Decodable { let token: String, source: String }
+            let document = try await account("token", "--json").document(Document.self)
+            #expect(document.token == token)
+            #expect(document.source == "ACCOUNT_TOKEN")
+
+            let status = try await account("status")
+            #expect(status.output.contains("from ACCOUNT_TOKEN, used instead of the archive"))
+            #expect(!status.output.contains(token))
+            #expect(try await account("status", "--json").document().source == "ACCOUNT_TOKEN")
+        }
+    }
+
+    @Test(arguments: [["login", "--with-token"], ["logout"], ["logout", "--all"], ["refresh"]])
+    func `Commands that change the archive refuse, and say what to unset`(arguments: [String]) async throws {
+        try await run { user, account, _ in
+            let outcome = try await account.run(arguments, input: "token\n")
+            #expect(outcome.exitCode == 64)
+            #expect(outcome.output == "")
+            #expect(outcome.errors.contains("ACCOUNT_TOKEN is set"))
+            #expect(outcome.errors.contains("unset it"))
+            #expect(try await user.server.log().requests == [])
+        }
+    }
+
+    @Test func `One that the service does not take is refused, and ends no session`() async throws {
+        try await run { user, account, _ in
+            for token in ["at_made_up", "two words", "line\nend"] {
+                let outcome = try await account.with("ACCOUNT_TOKEN", token)("whoami")
+                #expect(outcome.exitCode == 77)
+                #expect(outcome.output == "")
+                #expect(outcome.errors.contains("ACCOUNT_TOKEN"))
+                #expect(!outcome.errors.contains(token))
+            }
+        }
+    }
+
+    @Test func `Only the service knows whose it is, so nobody is claimed without it`() async throws {
+        try await run { user, account, _ in
+            let offline = try await account("whoami", "--offline")
+            #expect(offline.exitCode == 69)
+            #expect(offline.output == "")
+            try await user.server.setFaults(Fault(path: "*", status: 503))
+            let trouble = try await account("whoami")
+            #expect(trouble.exitCode == 69)
+            #expect(trouble.output == "")
+            try await user.server.setFaults(Fault(path: "*", status: 404))
+            #expect(try await account("whoami").exitCode == 78)
+        }
+    }
+
+    @Test func `An empty one counts as none`() async throws {
+        try await run { _, account, _ in
+            let outcome = try await account.with("ACCOUNT_TOKEN", "")("whoami", "--offline")
+            #expect(outcome.output == "alice\n")
+        }
+    }
+
+    @Test func `A script needs no archive to use one`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container).with("ACCOUNT_TOKEN", "from-elsewhere")
+            let outcome = try await account("token")
+            #expect(outcome.exitCode == 0)
+            #expect(outcome.output == "from-elsewhere\n")
+            #expect(try !container.exists(container.home))
+        }
+    }
+
+    @Test func `Where no service is known, it is said how to name one`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container).with("ACCOUNT_TOKEN", "from-elsewhere")
+            let outcome = try await account("whoami")
+            #expect(outcome.exitCode == 64)
+            // `whoami` has no --issuer.
+            #expect(!outcome.errors.contains("add --issuer"), "\(outcome)")
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import AccountKit
+
+extension ReplyReading {
+    /// What a device authorization endpoint gave out (RFC 8628, section 3.2).
+    ///
+    /// Code and address are shown to the user, so they must be short and printable: a hostile service must not be able to
+    /// draw on the terminal. Absurd times are brought into bounds.
+    func deviceAuthorization(in reply: HTTPReply) throws(AuthoritySignal) -> DeviceAuthorization {
+        let object = try object(in: reply)
+        guard let deviceCode = object["device_code"]?.string, !deviceCode.isEmpty,
+            let userCode = object["user_code"]?.string, Self.isShowable(userCode, limit: 64),
+            // Google's older name for it.
+            let address = object["verification_uri"]?.string ?? object["verification_url"]?.string,
+            Self.isAddress(address)
+        else { throw .unclear("\(endpoint.name) sent no code, or no address to enter it at") }
+        let complete = object["verification_uri_complete"]?.string
+        return DeviceAuthorization(
+            deviceCode: Secret(deviceCode), userCode: userCode, verificationURL: address,
+            completeVerificationURL: complete.flatMap { Self.isAddress($0) ? $0 : nil },
+            lifetime: seconds(object["expires_in"], in: 1...86_400, otherwise: 600),
+            interval: seconds(object["interval"], in: 0...300, otherwise: 5))
+    }
+
+    private func seconds(_ value: JSONValue?, in bounds: ClosedRange<Int64>, otherwise fallback: Int64) -> Duration {
+        guard case .integer(let seconds)? = value else { return .seconds(fallback) }
+        return .seconds(min(max(seconds, bounds.lowerBound), bounds.upperBound))
+    }
+
+    private static func isShowable(_ text: String, limit: Int) -> Bool {
+        !text.isEmpty && text.utf8.count <= limit && text.utf8.allSatisfy { 0x20...0x7E ~= $0 }
+    }
+
+    private static func isAddress(_ text: String) -> Bool {
+        isShowable(text, limit: 2048) && !text.contains(" ")
+            && (text.hasPrefix("https://") || text.hasPrefix("http://"))
+    }
+}

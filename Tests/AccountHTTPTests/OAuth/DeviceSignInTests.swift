@@ -1,0 +1,125 @@
+import AccountKit
+import FoundationEssentials
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("Signing in on another device")
+struct DeviceSignInTests {
+    private static func endpoints(at address: String) throws -> OAuthEndpoints {
+        try OAuthEndpoints(
+            token: "\(address)/token", userInfo: "\(address)/userinfo", deviceAuthorization: "\(address)/device")
+    }
+
+    private static let reply = """
+        {"device_code":"\(canary)","user_code":"WDJB-MJHT","verification_uri":"https://example.com/device",\
+        "verification_uri_complete":"https://example.com/device?user_code=WDJB-MJHT","expires_in":900,"interval":7}
+        """
+
+    @Test("The code that the service gives out is what is shown")
+    func begin() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(Self.reply)
+        } _: { server in
+            let authority = try OAuthAuthority.test(
+                server.address, scopes: ["openid", "email"], endpoints: Self.endpoints(at: server.address))
+            let authorization = try await authority.beginDeviceSignIn()
+            #expect(authorization.userCode == "WDJB-MJHT")
+            #expect(authorization.verificationURL == "https://example.com/device")
+            #expect(authorization.completeVerificationURL == "https://example.com/device?user_code=WDJB-MJHT")
+            #expect(authorization.lifetime == .seconds(900))
+            #expect(authorization.interval == .seconds(7))
+            #expect(authorization.deviceCode == Secret(canary))
+            #expect(!String(reflecting: authorization).contains(canary))
+            #expect(
+                server.requests.map { "\($0.method) \($0.target) \($0.body)" } == [
+                    "POST /device client_id=tool&scope=openid+email"
+                ])
+        }
+    }
+
+    @Test("A poll sends the code, and an agreement is an account")
+    func poll() async throws {
+        try await LoopbackServer.run { request, _ in
+            request.target == "/token"
+                ? .json(#"{"access_token":"access","token_type":"Bearer","refresh_token":"refresh"}"#)
+                : .json(#"{"sub":"7","preferred_username":"jane"}"#)
+        } _: { server in
+            let authority = try OAuthAuthority.test(
+                server.address, endpoints: Self.endpoints(at: server.address))
+            let account = try await authority.pollDeviceSignIn(
+                DeviceAuthorization(
+                    deviceCode: Secret("a b&c"), userCode: "X", verificationURL: "https://example.com",
+                    lifetime: .seconds(60)))
+            #expect(account.username == "jane")
+            #expect(account.credentials.refreshToken == Secret("refresh"))
+            #expect(
+                server.requests.first?.body
+                    == "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code&device_code=a+b%26c"
+                    + "&client_id=tool")
+        }
+    }
+
+    @Test(
+        "What the service says while the user has not agreed is told as it is",
+        arguments: ["authorization_pending", "slow_down", "expired_token", "access_denied"])
+    func pending(code: String) async throws {
+        try await LoopbackServer.run { _, _ in
+            .json("{\"error\":\"\(code)\"}", status: 400)
+        } _: { server in
+            let authority = try OAuthAuthority.test(
+                server.address, endpoints: Self.endpoints(at: server.address))
+            let thrown = await asyncSignal {
+                try await authority.pollDeviceSignIn(
+                    DeviceAuthorization(
+                        deviceCode: Secret(canary), userCode: "X", verificationURL: "https://example.com",
+                        lifetime: .seconds(60)))
+            }
+            #expect(thrown == .oauthError(OAuthErrorCode(rawValue: code)))
+        }
+    }
+
+    @Test("A service without it says so")
+    func missing() async throws {
+        let authority = try OAuthAuthority.test(
+            "https://login.example", endpoints: OAuthEndpoints(token: "https://login.example/token"))
+        #expect(kind(await asyncSignal { try await authority.beginDeviceSignIn() }) == .misconfigured("…"))
+    }
+
+    @Test(
+        "A code that cannot be shown, or no address, is no clear answer",
+        arguments: [
+            "{}",
+            #"{"device_code":"d","user_code":"A\u001b[2J","verification_uri":"https://example.com"}"#,
+            #"{"device_code":"d","user_code":"","verification_uri":"https://example.com"}"#,
+            #"{"device_code":"","user_code":"A","verification_uri":"https://example.com"}"#,
+            #"{"device_code":"d","user_code":"A","verification_uri":"javascript:alert(1)"}"#,
+            #"{"device_code":"d","user_code":"A","verification_uri":"https://exa mple.com"}"#,
+            #"{"device_code":"d","user_code":"A"}"#,
+            #"{"device_code":7,"user_code":"A","verification_uri":"https://example.com"}"#,
+        ])
+    func impossible(body: String) {
+        let reply = HTTPReply(status: 200, headers: [], body: Array(body.utf8), receivedAt: FixedClock().now)
+        let thrown = #expect(throws: AuthoritySignal.self) {
+            try ReplyReading(.deviceAuthorization).deviceAuthorization(in: reply)
+        }
+        #expect(kind(thrown) == .unclear("…"))
+    }
+
+    @Test(
+        "Absurd times are brought into bounds",
+        arguments: [
+            ("900", "7", 900, 7), ("-1", "-5", 1, 0), ("999999999", "100000", 86_400, 300), ("null", "null", 600, 5),
+            ("\"900\"", "1.5", 600, 5),
+        ])
+    func times(expiresIn: String, interval: String, lifetime: Int, pause: Int) throws {
+        let body = """
+            {"device_code":"d","user_code":"A","verification_uri":"https://example.com",\
+            "expires_in":\(expiresIn),"interval":\(interval)}
+            """
+        let reply = HTTPReply(status: 200, headers: [], body: Array(body.utf8), receivedAt: FixedClock().now)
+        let authorization = try ReplyReading(.deviceAuthorization).deviceAuthorization(in: reply)
+        #expect(authorization.lifetime == .seconds(lifetime))
+        #expect(authorization.interval == .seconds(pause))
+    }
+}
