@@ -1,1 +1,180 @@
+import AccountKit
+import AccountTesting
+import Foundation
 import Testing
+
+@Suite struct FileArchiveStorageTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    @Test func `A folder of files keeps the promises of a storage`() async throws {
+        let container = try folder.container()
+        try await ArchiveStorageConformance { FileArchiveStorage(container: container) }.run()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.documents).sorted().first == "Account.lock")
+    }
+
+    @Test(arguments: ["000", "022", "077", "777"])
+    func `Whatever the umask, files are for their owner only, and so are folders`(umask: String) throws {
+        let outcome = try Exerciser.shell(folder, #"umask \#(umask); exec "$EXERCISER" "$ROOT" sign-in work"#)
+        #expect(outcome == .init(status: 0, output: "signed in"))
+        let session = folder.documents + "/Sessions/work"
+        for file in [session + "/Account.plist", session + "/Account.lock", folder.path + "/Library/Keys/Account.key"] {
+            #expect(try folder.permissions(file) == 0o600, "\(file)")
+        }
+        for made in [folder.documents, folder.documents + "/Sessions", session, folder.path + "/Library/Keys"] {
+            #expect(try folder.permissions(made) == 0o700, "\(made)")
+        }
+    }
+
+    @Test func `What a crash left behind is swept by the next writer, and nothing else is`() throws {
+        try Exerciser.run(folder, "sign-in")
+        let leftover = folder.documents + "/.Account.plist.0123456789abcdef.tmp"
+        let others = [folder.documents + "/.hidden.tmp", folder.documents + "/Account.plist.unreadable-1"]
+        for file in others + [leftover] { try Data("x".utf8).write(to: URL(filePath: file)) }
+        try Exerciser.run(folder, "update", "1")
+        #expect(!FileManager.default.fileExists(atPath: leftover))
+        for file in others { #expect(FileManager.default.fileExists(atPath: file)) }
+    }
+
+    @Test func `A save is made ready beside the archive, reaches the disk, and then takes its place`() throws {
+        try Exerciser.run(folder, "sign-in")
+        let trace = folder.path + "/trace"
+        let calls = "openat,fchmod,fallocate,write,pwrite64,ftruncate,fsync,fdatasync,rename,renameat,renameat2,unlink"
+        let outcome = try Exerciser.run(
+            "/usr/bin/strace",
+            ["-f", "-qq", "-y", "-e", "trace=\(calls)", "-o", trace, Exerciser.path, folder.path, "update", "1"])
+        #expect(outcome.status == 0, "\(outcome.output)")
+        let lines = try String(contentsOfFile: trace, encoding: .utf8).split(separator: "\n")
+        func index(_ parts: String..., after start: Int = 0) throws -> Int {
+            let found = lines[start...].firstIndex { line in parts.allSatisfy { line.contains($0) } }
+            return try #require(found, "no call with \(parts) after line \(start)")
+        }
+        let create = try index("openat(", ".Account.plist.", "O_EXCL", "O_NOFOLLOW", "O_CLOEXEC")
+        let mode = try index("fchmod(", ".Account.plist.", "0600", after: create)
+        let write = try index("write(", ".Account.plist.", after: mode)
+        let sync = try index("fsync(", ".Account.plist.", after: write)
+        let rename = try index("rename(", ".Account.plist.", "/Documents/Account.plist\"", after: sync)
+        _ = try index("fsync(", "/Documents>", after: rename)
+        #expect(
+            lines[create..<rename].allSatisfy { !$0.contains("/Documents/Account.plist>") || $0.contains("O_RDONLY") })
+    }
+
+    // MARK: What is in the archive's place, or around it
+
+    @Test(arguments: [
+        ("a symbolic link", #"mv "$P" "$ROOT/real"; ln -s "$ROOT/real" "$P""#, "inaccessible"),
+        ("a dangling link", #"rm "$P"; ln -s "$ROOT/nowhere" "$P""#, "inaccessible"),
+        ("a folder", #"rm "$P"; mkdir "$P""#, "inaccessible"),
+        ("a pipe", #"rm "$P"; mkfifo "$P""#, "inaccessible"),
+        ("2 MiB", #"head -c 2097152 /dev/zero > "$P""#, "damaged"),
+        ("nothing in it", #": > "$P""#, "damaged"),
+        ("a folder that others can write to", #"chmod 0777 "$ROOT/Documents""#, "insecureContainer"),
+        ("a root that others can write to", #"chmod 0770 "$ROOT""#, "insecureContainer"),
+        ("a key of 31 bytes", #"head -c 31 /dev/zero > "$ROOT/Library/Keys/Account.key""#, "damaged"),
+        ("a key that others can read", #"chmod 0644 "$ROOT/Library/Keys/Account.key""#, "insecureContainer"),
+        ("no key", #"rm "$ROOT/Library/Keys/Account.key""#, "noKey"),
+        ("another key", #"head -c 32 /dev/zero > "$ROOT/Library/Keys/Account.key""#, "wrongKeyOrDamaged"),
+    ])
+    func `What cannot be read is said to be, is nobody's sign-out, and is left as it is`(
+        what: String, script: String, code: String
+    ) throws {
+        try Exerciser.run(folder, "sign-in")
+        _ = try Exerciser.shell(folder, "P=$ROOT/Documents/Account.plist\n\(script)")
+        let listing =
+            #"cd "$ROOT"; find . ! -type p -exec stat -c "%n %a %s %F" {} + ; find . -type f -exec cksum {} +"#
+        let before = try Exerciser.shell(folder, listing)
+        #expect(try Exerciser.run(folder, "read").output == "unreadable \(code)", "\(what)")
+        let update = try Exerciser.run(folder, "update", "1")
+        #expect(update.status == 1 && update.output.hasPrefix(code), "\(what): \(update.output)")
+        #expect(try Exerciser.run(folder, "sign-out").status == 1)
+        #expect(try Exerciser.shell(folder, listing) == before, "\(what)")
+    }
+
+    @Test func `A container of another user is refused, also by root`() throws {
+        try Exerciser.run(folder, "sign-in")
+        // Who is not root takes the part of root in a namespace in which the folder is somebody else's.
+        let outcome =
+            geteuid() == 0
+            ? try Exerciser.shell(folder, #"chown -R 65534 "$ROOT"; "$EXERCISER" "$ROOT" read; chown -R 0 "$ROOT""#)
+            : try Exerciser.run("/usr/bin/unshare", ["--user", Exerciser.path, folder.path, "read"])
+        #expect(outcome.output == "unreadable insecureContainer")
+        #expect(try Exerciser.run(folder, "read").output == "signed in, 0")
+    }
+
+    @Test(arguments: [
+        #": > "$P""#, #"head -c 700 /dev/zero > "$P""#, #"head -c 32 /dev/zero > "$ROOT/Library/Keys/Account.key""#,
+    ])
+    func `A sign-in moves an archive that does not open aside, and loses nothing of it`(script: String) throws {
+        try Exerciser.run(folder, "sign-in")
+        _ = try Exerciser.shell(folder, "P=$ROOT/Documents/Account.plist\n\(script)")
+        let before = try folder.bytes()
+        #expect(try Exerciser.run(folder, "sign-in").output == "signed in")
+        let aside = try FileManager.default.contentsOfDirectory(atPath: folder.documents)
+            .filter { $0.hasPrefix("Account.plist.unreadable-") }
+        let file = try folder.documents + "/" + #require(aside.first)
+        #expect(try folder.bytes(file) == before)
+        #expect(try folder.permissions(file) == 0o600)
+        #expect(try Exerciser.run(folder, "read").output == "signed in, 0")
+    }
+
+    // MARK: What is in the file
+
+    @Test func `The archive is a property list for everyone, and legible for nobody`() throws {
+        try Exerciser.run(folder, "sign-in")
+        let script =
+            "import plistlib,sys;p=plistlib.load(open(sys.argv[1],'rb'));print(sorted(p),p['format'],p['version'],p['sealed'][:4])"
+        let outcome = try Exerciser.run("/usr/bin/env", ["python3", "-c", script, folder.archive])
+        #expect(outcome.output == "['format', 'sealed', 'version'] AccountKit archive 1 b'ACCT'")
+        for file in try folder.files() {
+            let text = try folder.bytes(file)
+            for word in ["canary-access", "canary-refresh", "alice", "example.com"] {
+                #expect(text.range(of: Data(word.utf8)) == nil, "\(word) in \(file)")
+            }
+        }
+    }
+
+    @Test func `A file of another app or session does not open`() async throws {
+        try Exerciser.run(folder, "sign-in")
+        let other = try folder.container("another")
+        guard case .unreadable(let error) = await AccountStore(container: other).load() else {
+            Issue.record("another app's archive opened")
+            return
+        }
+        #expect(error.code == .wrongKeyOrDamaged)
+
+        let work = folder.documents + "/Sessions/work"
+        try FileManager.default.createDirectory(
+            atPath: work, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        try FileManager.default.copyItem(atPath: folder.archive, toPath: work + "/Account.plist")
+        let store = AccountStore(container: try folder.container(), session: try SessionName("work"))
+        guard case .unreadable(let error) = await store.load() else {
+            Issue.record("another session's archive opened")
+            return
+        }
+        #expect(error.code == .wrongKeyOrDamaged)
+    }
+
+    @Test func `Ten thousand sessions cost a sign-in no more than one`() throws {
+        func callCount(of session: String) throws -> Int {
+            let trace = folder.path + "/../trace-\(UUID().uuidString)"
+            defer { try? FileManager.default.removeItem(atPath: trace) }
+            let outcome = try Exerciser.run(
+                "/usr/bin/strace",
+                ["-f", "-qq", "-e", "trace=file,desc", "-o", trace, Exerciser.path, folder.path, "sign-in", session])
+            #expect(outcome.output == "signed in")
+            let lines = try String(contentsOfFile: trace, encoding: .utf8).split(separator: "\n")
+            // The runtime's own reads of /proc and /sys, and its libraries, differ from run to run.
+            return lines.count { $0.contains(folder.path) || $0.contains("getdents") }
+        }
+        try Exerciser.run(folder, "sign-in", "first")
+        let one = try callCount(of: "second")
+        let outcome = try Exerciser.shell(
+            folder,
+            #"cd "$ROOT/Documents/Sessions"; i=0; while [ $i -lt 10000 ]; do mkdir "s$i"; i=$((i+1)); done; for d in s*; do printf x > "$d/Account.plist"; done"#
+        )
+        #expect(outcome.status == 0)
+        #expect(try callCount(of: "third") == one)
+        #expect(one > 10)
+    }
+}

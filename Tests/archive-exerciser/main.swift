@@ -1,15 +1,63 @@
 import AccountKit
 
-// A process that the system tests run many of at once, and kill: `archive-exerciser ROOT COUNT` changes the account of
-// the container COUNT times, and prints how often it did.
-guard CommandLine.arguments.count == 3, let count = Int(CommandLine.arguments[2]) else {
-    fatalError("usage: archive-exerciser ROOT COUNT")
-}
-let container = try AppContainer(root: CommandLine.arguments[1], identifier: "exerciser")
-let store = AccountStore(container: container)
-for _ in 0..<count {
-    try await store.update { account in
-        account.profile.points = (account.profile.points ?? 0) + 1
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+// A process that the system tests run many of at once, trace, starve and kill:
+//
+//     archive-exerciser ROOT sign-in [SESSION]    signs in "alice", with tokens that a search would find
+//     archive-exerciser ROOT update COUNT         adds one to the points COUNT times
+//     archive-exerciser ROOT read                 prints the state and the points
+//     archive-exerciser ROOT sign-out
+//
+// Prints one line and exits with 0, or prints an error and exits with 1.
+let arguments = CommandLine.arguments
+guard arguments.count >= 3 else { fatalError("usage: archive-exerciser ROOT sign-in|update|read|sign-out [ARGUMENT]") }
+let container = try AppContainer(root: arguments[1], identifier: "exerciser")
+let argument = arguments.count > 3 ? arguments[3] : nil
+
+do {
+    switch arguments[2] {
+    case "sign-in":
+        let session = try argument.map { name throws(AccountError) in try SessionName(name) } ?? .default
+        let credentials = Credentials(
+            accessToken: Secret("canary-access-7f3a"), refreshToken: Secret("canary-refresh-91bc"),
+            issuedAt: Date(timeIntervalSince1970: 1_800_000_000))
+        try await AccountStore(container: container, session: session).signIn {
+            Account(id: "1", username: "alice", credentials: credentials, profile: ["email": "alice@example.com"])
+        }
+        print("signed in")
+    case "update":
+        let store = AccountStore(container: container)
+        let count = argument.flatMap(Int.init) ?? 1
+        for _ in 0..<count {
+            try await store.update { $0.profile.points = ($0.profile.points ?? 0) + 1 }
+        }
+        print("updated \(count)")
+    case "read":
+        switch await AccountStore(container: container).load() {
+        case .verified(let account), .unverified(let account, _): print("signed in, \(account.profile.points ?? 0)")
+        case .signedOut: print("signed out")
+        case .unreadable(let error): print("unreadable \(error.code)")
+        }
+    case "sign-out":
+        try await AccountStore(container: container).signOut()
+        print("signed out")
+    default:
+        fatalError("unknown: \(arguments[2])")
     }
+} catch {
+    print("\(error.code): \(error)")
+    exit(1)
 }
-print(count)

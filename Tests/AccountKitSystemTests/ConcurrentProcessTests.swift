@@ -1,0 +1,113 @@
+import AccountKit
+import AccountTesting
+import Foundation
+import Testing
+
+@Suite struct ConcurrentProcessTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    private func points() throws -> Int {
+        let output = try Exerciser.run(folder, "read").output
+        return try #require(Int(output.replacingOccurrences(of: "signed in, ", with: "")), "\(output)")
+    }
+
+    /// The generation as it stands in the file, behind the property list's first 68 bytes.
+    private func generation() throws -> UInt64 {
+        let bytes = try folder.bytes()
+        let start = try #require(bytes.range(of: Data("ACCT\r\n".utf8))).lowerBound + 24
+        return bytes[start..<start + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    @Test func `Two processes that write five hundred times each lose no change`() throws {
+        try Exerciser.run(folder, "sign-in")
+        let writers = try (0..<2).map { _ in try Exerciser.start(Exerciser.path, [folder.path, "update", "500"]) }
+        for writer in writers {
+            writer.process.waitUntilExit()
+            #expect(writer.process.terminationStatus == 0)
+        }
+        #expect(try points() == 1000)
+        #expect(try generation() == 1001)
+    }
+
+    @Test func `A writer that is killed at any moment leaves the old account or the new one, and no lock`() throws {
+        try Exerciser.run(folder, "sign-in")
+        var random = SeededGenerator(seed: 20_261_121)
+        var last = 0
+        for round in 0..<40 {
+            let (process, _) = try Exerciser.start(Exerciser.path, [folder.path, "update", "100000"])
+            // No moment is waited for: it is killed as soon as the archive was seen to change a few times.
+            var seen: Set<Data> = []
+            let changes = Int.random(in: 1...6, using: &random)
+            while seen.count <= changes { seen.insert(try folder.bytes()) }
+            kill(process.processIdentifier, SIGKILL)
+            process.waitUntilExit()
+            let now = try points()
+            #expect(now >= last + changes - 1, "round \(round): \(now) after \(last)")
+            last = now
+        }
+        #expect(try Exerciser.run(folder, "update", "1").output == "updated 1")
+        #expect(try points() == last + 1)
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.documents).sorted()
+        #expect(names == ["Account.lock", "Account.plist"])
+    }
+
+    @Test func `Twenty processes that sign in at once make one key, and one of them is signed in`() throws {
+        let processes = try (0..<20).map { _ in try Exerciser.start(Exerciser.path, [folder.path, "sign-in"]) }
+        for (process, pipe) in processes {
+            process.waitUntilExit()
+            let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+            #expect(process.terminationStatus == 0, "\(String(decoding: output, as: UTF8.self))")
+        }
+        #expect(try Exerciser.run(folder, "read").output == "signed in, 0")
+        #expect(try folder.permissions(folder.path + "/Library/Keys/Account.key") == 0o600)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path + "/Library/Keys") == ["Account.key"])
+    }
+
+    @Test func `A change by another process is told within a moment, and an idle watch asks for nothing`() async throws
+    {
+        try Exerciser.run(folder, "sign-in")
+        let store = AccountStore(container: try folder.container())
+        _ = await store.load()
+        let events = store.events()
+        let following = Task { await store.followChanges() }
+        defer { following.cancel() }
+        // The watch has begun once the first change is told; until then it is made again and again.
+        let changing = Task {
+            while !Task.isCancelled { try Exerciser.run(folder, "update", "1") }
+        }
+        for await event in events {
+            guard case .updated(let account) = event else { continue }
+            #expect((account.profile.points ?? 0) > 0)
+            break
+        }
+        changing.cancel()
+        _ = await changing.result
+
+        let rest = store.events()
+        try Exerciser.run(folder, "sign-out")
+        for await event in rest {
+            if case .signedOut(let signOut) = event {
+                #expect(signOut.reason == .signedOutByUser)
+                break
+            }
+        }
+        #expect(store.account == nil)
+    }
+}
+
+/// Random numbers that are the same in each run (SplitMix64).
+private struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

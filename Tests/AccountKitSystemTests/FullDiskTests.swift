@@ -1,0 +1,67 @@
+import Foundation
+import Testing
+
+/// Disks that take no more. The file systems are mounted where only the test's own processes see them.
+@Suite struct FullDiskTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    @Test func `A full disk fails the save before anything is lost, and leaves no debris`() throws {
+        let outcome = try Exerciser.shellWithMounts(
+            folder,
+            #"""
+            mount -t tmpfs -o size=64k,mode=0700 tmpfs "$ROOT"
+            "$EXERCISER" "$ROOT" sign-in
+            before=$(cksum "$ROOT/Documents/Account.plist")
+            cat /dev/zero > "$ROOT/ballast" 2>/dev/null || true
+            "$EXERCISER" "$ROOT" update 1 || true
+            "$EXERCISER" "$ROOT" sign-in || true
+            [ "$before" = "$(cksum "$ROOT/Documents/Account.plist")" ] && echo unchanged
+            ls -A "$ROOT/Documents"
+            rm "$ROOT/ballast"
+            "$EXERCISER" "$ROOT" read
+            "$EXERCISER" "$ROOT" update 1
+            """#)
+        let lines = outcome.output.split(separator: "\n")
+        #expect(lines.first == "signed in")
+        #expect(
+            lines.dropFirst().prefix(2).allSatisfy { $0.hasPrefix("inaccessible:") && $0.contains("ENOSPC") },
+            "\(lines)")
+        #expect(
+            lines.dropFirst(3) == ["unchanged", "Account.lock", "Account.plist", "signed in, 0", "updated 1"],
+            "\(lines)")
+    }
+
+    @Test func `A full disk keeps nobody signed in who signs out`() throws {
+        let outcome = try Exerciser.shellWithMounts(
+            folder,
+            #"""
+            mount -t tmpfs -o size=64k,mode=0700 tmpfs "$ROOT"
+            "$EXERCISER" "$ROOT" sign-in
+            cat /dev/zero > "$ROOT/ballast" 2>/dev/null || true
+            "$EXERCISER" "$ROOT" sign-out
+            "$EXERCISER" "$ROOT" read
+            """#)
+        #expect(outcome.output == "signed in\nsigned out\nsigned out")
+    }
+
+    @Test func `On a disk that became read-only the account can be read, and a save says what is wrong`() throws {
+        let outcome = try Exerciser.shellWithMounts(
+            folder,
+            #"""
+            "$EXERCISER" "$ROOT" sign-in
+            mount --bind "$ROOT" "$ROOT"
+            mount -o remount,bind,ro "$ROOT"
+            "$EXERCISER" "$ROOT" read
+            "$EXERCISER" "$ROOT" update 1 || true
+            "$EXERCISER" "$ROOT" sign-in || true
+            "$EXERCISER" "$ROOT" read
+            """#)
+        let lines = outcome.output.split(separator: "\n")
+        #expect(lines.count == 5, "\(lines)")
+        #expect(lines.prefix(2) == ["signed in", "signed in, 0"])
+        #expect(lines.dropFirst(2).prefix(2).allSatisfy { $0.contains("EROFS") }, "\(lines)")
+        #expect(lines.last == "signed in, 0")
+    }
+}
