@@ -16,9 +16,6 @@ struct PythonReader {
 
     static let folder = URL(filePath: #filePath).deletingLastPathComponent()
 
-    /// Whether there is a Python at all. Without libsodium the reader says so, and its tests fail.
-    static let isAvailable = (try? run(["-c", "import ctypes"]).status) == 0
-
     /// Reads an archive.
     static func read(_ archive: URL, _ arguments: String..., input: String = "") throws -> Outcome {
         try run([folder.appending(path: "read_account.py").path, archive.path] + arguments, input: input)

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// Archives that this package writes, read by a program that shares no code with it.
-@Suite(.serialized, .enabled(if: PythonReader.isAvailable, "Python 3 is not installed"))
+@Suite(.serialized)
 struct ReaderTests {
     private let home: TemporaryFolder
     private let container: AppContainer
