@@ -79,6 +79,9 @@ extension AccountError {
         /// The service, or this app's registration with it, is not set up for what was asked.
         public static let misconfigured = Code(rawValue: "misconfigured")
 
+        /// The user, or the program, gave up waiting; nothing was changed.
+        public static let cancelled = Code(rawValue: "cancelled")
+
         /// A name, an address or a value is not of the form that it must have.
         public static let invalidArgument = Code(rawValue: "invalidArgument")
     }

@@ -33,7 +33,8 @@ enum StandAlone: AccountApplication {
         if service.scopes.isEmpty {
             return try OAuthAuthority(issuer: issuer, clientID: clientID, timeout: timeout, logger: logger)
         }
-        return try OAuthAuthority(issuer: issuer, clientID: clientID, scopes: service.scopes, timeout: timeout, logger: logger)
+        return try OAuthAuthority(
+            issuer: issuer, clientID: clientID, scopes: service.scopes, timeout: timeout, logger: logger)
     }
 
     static var importer: (@Sendable (String) throws(AccountError) -> ImportedLogin)? {

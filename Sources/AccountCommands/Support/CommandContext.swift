@@ -134,8 +134,6 @@ extension AccountSubcommand {
             if options.json { try JSONDocument.print(ErrorDocument(error)) }
             Terminal.writeLine("\(CommandLine.arguments.toolName): \(error)", to: .error)
             throw ExitStatus.code(of: error)
-        } catch is Terminal.Interrupted {
-            throw ExitCode(130)
         }
     }
 }

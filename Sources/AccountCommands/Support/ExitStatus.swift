@@ -10,6 +10,7 @@ enum ExitStatus {
     static let notSignedIn = ExitCode(77)
     static let misconfigured = ExitCode(78)
     static let usage = ExitCode(64)
+    static let interrupted = ExitCode(130)
 
     /// The exit code of an error.
     static func code(of error: AccountError) -> ExitCode {
@@ -20,6 +21,7 @@ enum ExitStatus {
         case .notSignedIn, .signInRefused: notSignedIn
         case .misconfigured, .insecureContainer: misconfigured
         case .invalidArgument: usage
+        case .cancelled: interrupted
         default: inputOutput
         }
     }

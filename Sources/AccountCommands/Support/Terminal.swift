@@ -16,9 +16,6 @@ enum Terminal {
         case error = 2
     }
 
-    /// The user pressed Ctrl-C at a prompt.
-    struct Interrupted: Error {}
-
     /// What is read at most: no token or password is longer.
     private static let maximumByteCount = 64 * 1024
 
@@ -101,7 +98,7 @@ enum Terminal {
         defer { for index in line.indices { line[index] = 0 } }
         while let byte = try readByte() {
             switch byte {
-            case 0x03: throw Interrupted()
+            case 0x03: throw AccountError(.cancelled, "interrupted: nothing was changed")
             case 0x04 where line.isEmpty: throw AccountError(.invalidArgument, "nothing was entered")
             case UInt8(ascii: "\n"), UInt8(ascii: "\r"), 0x04:
                 guard !line.isEmpty else { throw AccountError(.invalidArgument, "nothing was entered") }

@@ -84,7 +84,7 @@ struct SessionDriver: Sendable {
             logger?.debug("a step of the session failed", metadata: ["error": "\(error)"])
             return .failed(error)
         } catch is CancellationError {
-            return .failed(AccountError(.busy, "cancelled while waiting for the archive"))
+            return .failed(AccountError(.cancelled, "cancelled while waiting for the archive: nothing was changed"))
         } catch {
             return .failed(AccountError(.inaccessible, "the storage failed", cause: error))
         }
@@ -129,7 +129,7 @@ struct SessionDriver: Sendable {
         } catch let error as AccountError {
             throw error
         } catch is CancellationError {
-            throw AccountError(.busy, "cancelled while waiting for the archive")
+            throw AccountError(.cancelled, "cancelled while waiting for the archive: nothing was changed")
         } catch {
             throw AccountError(.inaccessible, "the storage failed", cause: error)
         }

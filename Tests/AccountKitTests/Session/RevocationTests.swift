@@ -81,7 +81,7 @@ struct RevocationTests {
         let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
         let pending = try await store.pendingRevocations()
         #expect(pending.count == 8)
-        #expect(pending.map { clock.now.timeIntervalSince($0.date).rounded() }.max() == 8 * 3600)
+        #expect(pending.map { clock.now.timeIntervalSince($0.date).rounded() }.max() == 28_800.0)
 
         clock.advance(by: 31 * 24 * 3600)
         let authority = ScriptedAuthority(clock: clock)
