@@ -30,7 +30,7 @@ public protocol AccountApplication: Sendable {
     ///   - service: What the user said, or what a signed-in account was issued by. Empty if ``takesIssuer`` is `false`.
     ///   - timeout: How long one request may take.
     ///   - logger: Where to log requests, if the user asked for that; nothing secret may be logged.
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if the service's address is not one.
+    /// - Throws: `AccountError.Code.invalidArgument` if the service's address is not one.
     static func authority(
         for service: AccountService, timeout: Duration, logger: Logger?
     ) throws(AccountError) -> any AccountAuthority

@@ -2,7 +2,7 @@ public import AccountKit
 
 /// An account as an older app left it behind, and what could not be taken over.
 public struct ImportedAccount: Sendable {
-    /// The account. The service has not confirmed it: ``Account/verifiedAt`` is `nil`.
+    /// The account. The service has not confirmed it: `Account.verifiedAt` is `nil`.
     public let account: Account
 
     /// The kind of file that it came from.

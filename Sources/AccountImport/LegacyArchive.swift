@@ -50,8 +50,8 @@ public enum LegacyArchive {
     /// | refresh token, ID token | `refresh_token`; `id_token` |
     /// | token type, scopes, client | `token_type`; `scope`, `scopes`; `client_id` |
     /// | expiry, receipt | `expires_at`, `token_expires_at`, `expiration_date`, `expiry`; `issued_at` |
-    /// | ``Account/id`` (needed) | `sub`, `user_id`, `id`, `uid` |
-    /// | ``Account/issuer``, ``Account/username`` | `iss`, `issuer`; `username`, `preferred_username`, `login` |
+    /// | `Account.id` (needed) | `sub`, `user_id`, `id`, `uid` |
+    /// | `Account.issuer`, `Account.username` | `iss`, `issuer`; `username`, `preferred_username`, `login` |
     /// | nickname, registration | `nickname`; `registered_at`, `register_time` |
     /// | e-mail address | `email`; `email_verified` |
     /// | picture, groups | `picture`, `avatar_url`; `groups`, `group_name` |

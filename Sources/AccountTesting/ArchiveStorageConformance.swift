@@ -1,7 +1,7 @@
 public import AccountKit
 import Testing
 
-/// The promises of ``ArchiveStorage``, as tests that any implementation must pass.
+/// The promises of `ArchiveStorage`, as tests that any implementation must pass.
 ///
 /// ```swift
 /// @Test func myStorageKeepsItsPromises() async throws {

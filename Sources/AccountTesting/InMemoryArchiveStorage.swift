@@ -1,7 +1,7 @@
 public import AccountKit
 import Synchronization
 
-/// A storage in memory that keeps all promises of ``ArchiveStorage`` but the one about power cuts.
+/// A storage in memory that keeps all promises of `ArchiveStorage` but the one about power cuts.
 public final class InMemoryArchiveStorage: ArchiveStorage {
     fileprivate struct State {
         var entries: [ArchiveEntry: StoredEntry] = [:]

@@ -5,7 +5,7 @@ public import Logging
 extension AccountApplication {
     /// The app's folders: those below `<PREFIX>_HOME` if that is set, else where the platform has them.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if the variable is not an absolute path.
+    /// - Throws: `AccountError.Code.invalidArgument` if the variable is not an absolute path.
     public static func container() throws(AccountError) -> AppContainer {
         if let home = Environment.value(environmentPrefix + "_HOME") {
             return try AppContainer(root: home, identifier: identifier)

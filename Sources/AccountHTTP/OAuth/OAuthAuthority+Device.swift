@@ -3,7 +3,7 @@ public import AccountKit
 extension OAuthAuthority: DeviceAuthority {
     /// Asks for a code that the user enters on another device (RFC 8628, section 3.1).
     ///
-    /// - Throws: An ``AuthoritySignal``: `misconfigured` if the service has no such sign-in.
+    /// - Throws: An `AuthoritySignal`: `misconfigured` if the service has no such sign-in.
     public func beginDeviceSignIn() async throws(AuthoritySignal) -> DeviceAuthorization {
         guard let url = try await endpoints().deviceAuthorizationURL else {
             throw .misconfigured("\(issuer) offers no sign-in on another device")
@@ -18,8 +18,8 @@ extension OAuthAuthority: DeviceAuthority {
 
     /// Asks once whether the user has entered the code (RFC 8628, section 3.4).
     ///
-    /// - Returns: The account, as ``account(with:signedInAs:)`` puts it together.
-    /// - Throws: An ``AuthoritySignal``: `oauthError(.authorizationPending)` and the others of section 3.5.
+    /// - Returns: The account, as `account(with:signedInAs:)` puts it together.
+    /// - Throws: An `AuthoritySignal`: `oauthError(.authorizationPending)` and the others of section 3.5.
     public func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws(AuthoritySignal) -> Account {
         var form = FormBody()
         form.append("grant_type", "urn:ietf:params:oauth:grant-type:device_code")

@@ -61,7 +61,9 @@ public protocol ArchiveTransaction: Sendable {
 
     /// Puts an entry back that this transaction has set aside, because nothing came to take its place.
     ///
-    /// - Parameter place: Where it is, as ``setAside(_:label:)`` said.
+    /// - Parameters:
+    ///   - entry: The entry.
+    ///   - place: Where it is, as ``setAside(_:label:)`` said.
     func putBack(_ entry: ArchiveEntry, from place: String) async throws
 
     /// Gives up access and what was reserved. Never fails: what cannot be tidied up is tidied up next time.
