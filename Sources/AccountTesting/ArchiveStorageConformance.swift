@@ -31,7 +31,7 @@ public struct ArchiveStorageConformance: Sendable {
     }
 
     private func absenceIsNoError() async throws {
-        #expect(try await open().read(entry) == nil, "an empty storage has no entry")
+        expect(try await open().read(entry) == nil, "an empty storage has no entry")
     }
 
     private func writesAreReadBackByEveryone() async throws {
@@ -41,11 +41,11 @@ public struct ArchiveStorageConformance: Sendable {
                 try await transaction.replace(entry, with: bytes, ifRevision: current?.revision)
             }
             let stored = try #require(try await open().read(entry), "what was written can be read")
-            #expect(stored.bytes == bytes, "\(bytes.count) bytes come back as they were written")
+            expect(stored.bytes == bytes, "\(bytes.count) bytes come back as they were written")
             #expect(stored.revision == receipt.revision, "the receipt has the revision that a reader sees")
         }
         try await removeEntry()
-        #expect(try await open().read(entry) == nil, "a removed entry is gone")
+        expect(try await open().read(entry) == nil, "a removed entry is gone")
     }
 
     private func changesNameTheRevisionThatTheyReplace() async throws {
@@ -64,7 +64,7 @@ public struct ArchiveStorageConformance: Sendable {
         await expectConflict("a removal of a revision that is not the stored one") { transaction in
             _ = try await transaction.remove(entry, ifRevision: first)
         }
-        #expect(try await open().read(entry)?.bytes == [2], "after a conflict the entry is as it was")
+        expect(try await open().read(entry)?.bytes == [2], "after a conflict the entry is as it was")
         try await removeEntry()
         await expectConflict("a write in place of an entry that is gone") { transaction in
             _ = try await transaction.replace(entry, with: [3], ifRevision: second)
@@ -74,14 +74,14 @@ public struct ArchiveStorageConformance: Sendable {
     private func reservingChangesNothing() async throws {
         try await change { transaction, _ in
             try await transaction.reserve(entry, byteCount: 64 * 1024)
-            #expect(try await transaction.read(entry) == nil, "a reservation is not an entry")
+            expect(try await transaction.read(entry) == nil, "a reservation is not an entry")
         }
-        #expect(try await open().read(entry) == nil, "a reservation that was not used leaves nothing")
+        expect(try await open().read(entry) == nil, "a reservation that was not used leaves nothing")
         try await change { transaction, _ in
             try await transaction.reserve(entry, byteCount: 64 * 1024)
             _ = try await transaction.replace(entry, with: [4], ifRevision: nil)
         }
-        #expect(try await open().read(entry)?.bytes == [4], "what was reserved and not needed is not in the entry")
+        expect(try await open().read(entry)?.bytes == [4], "what was reserved and not needed is not in the entry")
         try await removeEntry()
     }
 
@@ -115,7 +115,7 @@ public struct ArchiveStorageConformance: Sendable {
             try await group.waitForAll()
         }
         let total = UInt8(taskCount * roundCount)
-        #expect(try await open().read(entry)?.bytes == [total], "\(taskCount) tasks that write lose no update")
+        expect(try await open().read(entry)?.bytes == [total], "\(taskCount) tasks that write lose no update")
         try await removeEntry()
     }
 
@@ -124,12 +124,12 @@ public struct ArchiveStorageConformance: Sendable {
             _ = try await transaction.replace(entry, with: [5], ifRevision: nil)
             #expect(!(try await transaction.setAside(entry, label: "aside").isEmpty), "it says where the entry is now")
         }
-        #expect(try await open().read(entry) == nil, "an entry that was set aside is not there any more")
+        expect(try await open().read(entry) == nil, "an entry that was set aside is not there any more")
         try await change { transaction, _ in
             _ = try await transaction.replace(entry, with: [6], ifRevision: nil)
             try await transaction.putBack(entry, from: try await transaction.setAside(entry, label: "aside"))
         }
-        #expect(try await open().read(entry)?.bytes == [6], "an entry that was put back is what it was")
+        expect(try await open().read(entry)?.bytes == [6], "an entry that was put back is what it was")
         try await removeEntry()
     }
 
@@ -155,6 +155,13 @@ public struct ArchiveStorageConformance: Sendable {
             guard let current else { return }
             _ = try await transaction.remove(entry, ifRevision: current.revision)
         }
+    }
+
+    /// As the macro, which would show both sides, and how a megabyte differs from another.
+    private func expect(
+        _ isSo: Bool, _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        #expect(isSo, what, sourceLocation: sourceLocation)
     }
 
     private func expectConflict(_ what: Comment, _ body: (any ArchiveTransaction) async throws -> Void) async {

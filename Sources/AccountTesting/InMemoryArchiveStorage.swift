@@ -167,7 +167,7 @@ private final class InMemoryTransaction: ArchiveTransaction {
     func putBack(_ entry: ArchiveEntry, from place: String) async throws {
         storage.state.withLock { state in
             guard state.entries[entry] == nil else { return }
-            state.entries[entry] = state.entries.removeValue(forKey: ArchiveEntry(rawValue: place))
+            state.set(entry, state.entries.removeValue(forKey: ArchiveEntry(rawValue: place)))
         }
     }
 

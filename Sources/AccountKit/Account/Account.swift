@@ -65,4 +65,9 @@ public struct Account: Sendable, Equatable, Identifiable {
     public func isSameUser(as other: Account) -> Bool {
         id == other.id && issuer == other.issuer
     }
+
+    /// Whether both are the same user with the same tokens.
+    package func isSameGrant(as other: Account) -> Bool {
+        isSameUser(as: other) && credentials.hasSameTokens(as: other.credentials)
+    }
 }

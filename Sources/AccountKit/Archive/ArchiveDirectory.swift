@@ -186,8 +186,15 @@ struct TemporaryFile: ~Copyable {
     }
 
     /// Whether a file of this name is one that a crash left behind, as seen by whoever holds the lock.
+    ///
+    /// Exactly those: the folder may be one where the user keeps other things.
     static func isName(_ name: String) -> Bool {
-        name.hasPrefix(".") && name.hasSuffix(".tmp") && name.contains(".plist.")
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count >= 5, parts[0].isEmpty, parts.suffix(3).first == "plist", parts.last == "tmp" else {
+            return false
+        }
+        let digits = parts[parts.count - 2]
+        return digits.utf8.count == 16 && digits.allSatisfy { $0.isHexDigit && !$0.isUppercase }
     }
 
     /// Writes the bytes, and puts the file in the entry's place once they are on the disk.

@@ -56,6 +56,16 @@ struct RevocationQueue: Sendable {
             place.entry, with: try await seal(remains, at: date), ifRevision: place.revision)
     }
 
+    /// Takes a sign-out that did not happen out of the queue again, for whoever holds the lock.
+    func withdraw(_ account: Account, in transaction: any ArchiveTransaction) async throws {
+        for entry in Self.entries {
+            guard let stored = try await transaction.read(entry), let queued = try? await open(stored.bytes),
+                queued.isSameGrant(as: account)
+            else { continue }
+            _ = try await transaction.remove(entry, ifRevision: stored.revision)
+        }
+    }
+
     /// What is in the queue and opens, without a lock.
     func pending() async throws -> [Pending] {
         var pending: [Pending] = []

@@ -38,12 +38,20 @@ extension AccountStore {
     public func deliverRevocations(
         with authority: (Account) -> (any AccountAuthority)?
     ) async -> [(revocation: PendingRevocation, signal: AuthoritySignal)] {
-        guard let pending = try? await driver.revocations.pending() else { return [] }
+        guard let pending = try? await driver.revocations.pending(), !pending.isEmpty else { return [] }
+        // A process that died while it signed out has left who is signed in in the queue as well.
+        let current: Account?
+        switch await driver.archive.load() {
+        case .present(let account, _): current = account
+        case .absent: current = nil
+        case .unreadable: return []
+        }
         var done: [RevocationQueue.Pending] = []
         var undelivered: [(PendingRevocation, AuthoritySignal)] = []
         for revocation in pending {
             let description = PendingRevocation(revocation)
-            if clock.now.timeIntervalSince(description.date) > RevocationQueue.maximumAge {
+            let isSignedIn = current.map { $0.isSameGrant(as: revocation.account) } ?? false
+            if isSignedIn || clock.now.timeIntervalSince(description.date) > RevocationQueue.maximumAge {
                 done.append(revocation)
                 continue
             }
@@ -111,10 +119,4 @@ public struct SignOutReport: Sendable {
 
     /// Whether the service was told.
     public let revocation: Revocation
-}
-
-extension Account {
-    fileprivate func isSameGrant(as other: Account) -> Bool {
-        isSameUser(as: other) && credentials.hasSameTokens(as: other.credentials)
-    }
 }

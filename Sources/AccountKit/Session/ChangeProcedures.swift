@@ -57,7 +57,8 @@ struct SignOutProcedure: SessionProcedure {
     private enum Phase {
         case locking, comparing
         case queueing(Account, ArchiveRevision)
-        case clearing(Account)
+        case clearing(Account, isQueued: Bool)
+        case withdrawing(AccountError)
         case forgetting(Account)
         case finished
     }
@@ -85,12 +86,17 @@ struct SignOutProcedure: SessionProcedure {
         case (.comparing, .content(.present(let account, let revision))) where isToBeTold:
             return go(to: .queueing(account, revision), .queueRevocation(account))
         case (.comparing, .content(.present(let account, let revision))):
-            return go(to: .clearing(account), .clear(signOut, ifRevision: revision))
+            return go(to: .clearing(account, isQueued: false), .clear(signOut, ifRevision: revision))
         case (.comparing, .content(.unreadable(let error))): return go(to: .finished, .finish(.failure(error)))
         // A full disk, or a queue that cannot be written, keeps nobody signed in.
         case (.queueing(let account, let revision), .done), (.queueing(let account, let revision), .failed):
-            return go(to: .clearing(account), .clear(signOut, ifRevision: revision))
-        case (.clearing(let account), .done): return go(to: .forgetting(account), .forgetIntent)
+            return go(to: .clearing(account, isQueued: true), .clear(signOut, ifRevision: revision))
+        case (.clearing(let account, _), .done): return go(to: .forgetting(account), .forgetIntent)
+        // Who is still signed in must not be signed out by the service later.
+        case (.clearing(let account, isQueued: true), .failed(let error)):
+            return go(to: .withdrawing(error), .withdrawRevocation(account))
+        case (.withdrawing(let error), .done), (.withdrawing(let error), .failed):
+            return go(to: .finished, .finish(.failure(error)))
         case (.forgetting(let account), .done), (.forgetting(let account), .failed):
             return go(to: .finished, .finish(.success(account)))
         case (_, .failed(let error)): return go(to: .finished, .finish(.failure(error)))

@@ -70,6 +70,7 @@ struct SessionDriver: Sendable {
                         account, revision, isSignIn: Procedure.self == SignInProcedure.self, transaction.held))
             case .queueRevocation(let account):
                 try await revocations.add(account, at: clock.now, in: transaction.held)
+            case .withdrawRevocation(let account): try await revocations.withdraw(account, in: transaction.held)
             case .keepUnsaved(let account, let revision):
                 archive.keepUnsaved(account, ifRevision: revision)
                 shared.publish(account, isSignIn: false)

@@ -51,6 +51,9 @@ enum SessionStep<Outcome: Sendable>: Sendable {
     /// Keep the tokens, sealed, until the service has been told of the sign-out (`done`, `failed`).
     case queueRevocation(Account)
 
+    /// Undo that, because the account is still signed in (`done`, `failed`).
+    case withdrawRevocation(Account)
+
     /// Remember an account that could not be saved in place of a revision (`done`).
     case keepUnsaved(Account, ifRevision: ArchiveRevision)
 

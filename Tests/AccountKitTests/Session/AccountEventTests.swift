@@ -93,7 +93,8 @@ struct AccountEventTests {
     }
 
     @Test func `A write that may not survive a power cut is told, a sign-out too`() async throws {
-        let store = try await AccountStore.testing(signedIn: nil, storage: UnsureStorage())
+        let store = try await AccountStore.testing(
+            signedIn: nil, storage: HookedStorage(durability: .unknown(reason: "the disk did not say")))
         let events = store.events()
         try await store.signIn { Fixture.alice }
         try await store.signOut()
@@ -105,14 +106,33 @@ struct AccountEventTests {
     }
 
     @Test func `A slow read does not bring back an account that was signed out meanwhile`() async throws {
-        let storage = StallingStorage(InMemoryArchiveStorage())
+        let gate = Gate()
+        let storage = SlowStorage(gate: gate)
         let store = try await AccountStore.testing(signedIn: Fixture.alice, storage: storage)
-        storage.stallsNextRead()
+        gate.shut()
         let load = Task { await store.load() }
-        await storage.waitForStall()
+        await gate.waitForSomebody()
         try await store.signOut()
-        storage.release()
+        gate.open()
         #expect(await load.value.account == Fixture.alice, "it was so when the read began")
         #expect(store.account == nil)
     }
+}
+
+/// A storage whose reads without a lock take their time after they have read.
+private struct SlowStorage: ArchiveStorage {
+    let base = InMemoryArchiveStorage()
+    let gate: Gate
+
+    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+        let stored = try await base.read(entry)
+        await gate.pass()
+        return stored
+    }
+
+    func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
+        try await base.beginTransaction(patience: patience)
+    }
+
+    func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { base.changes(of: entry) }
 }

@@ -261,18 +261,45 @@ struct AccountStoreTests {
         #expect(store.account == Fixture.bob)
     }
 
-    @Test func `A storage whose lock is lost does not let a refresh undo a sign-out`() async throws {
+    @Test func `A storage whose lock is lost does not let a refresh undo a sign-out or a sign-in`() async throws {
         let clock = ManualClock()
-        let base = InMemoryArchiveStorage()
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
-        let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
-        let check = Task { await store.checkSession(with: authority) }
-        await authority.waitForRequest(.refresh)
-        base.overwrite(.account, with: nil)
-        authority.release()
-        #expect(await check.value.text == "signed out: neverSignedIn")
+        let bobs = InMemoryArchiveStorage()
+        _ = try await AccountStore.testing(signedIn: Fixture.bob, clock: clock, storage: bobs)
+        for bytes in [nil, bobs.entries[.account]?.bytes] {
+            let base = InMemoryArchiveStorage()
+            let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
+            let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
+            let token = Task { try await store.accessToken(with: authority) }
+            await authority.waitForRequest(.refresh)
+            base.overwrite(.account, with: bytes)
+            authority.release()
+            if bytes == nil {
+                await #expect(throws: AccountError(.notSignedIn, "")) { try await token.value }
+                #expect(store.account == nil)
+            } else {
+                #expect(try await token.value == Secret("bob-access"))
+                #expect(store.account == Fixture.bob)
+            }
+            #expect(base.entries[.account]?.bytes == bytes)
+        }
+    }
+
+    @Test func `Tokens that could not be saved do not come back after a sign-out`() async throws {
+        let clock = ManualClock()
+        let gate = Gate()
+        let faulty = FaultyArchiveStorage()
+        let store = try await AccountStore.testing(
+            signedIn: .expired(at: clock.now), clock: clock,
+            storage: HookedStorage(base: faulty, onEnd: { await gate.pass() }))
+        for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
+        gate.shut()
+        let check = Task { await store.checkSession(with: ScriptedAuthority(clock: clock)) }
+        await gate.waitForSomebody()
+        try await store.signOut()
+        gate.open()
+        #expect(await check.value.text == "unverified access-2: notSaved")
         #expect(store.account == nil)
-        #expect(base.entries[.account] == nil)
+        #expect(await store.load().text == "signed out: signedOutByUser")
     }
 
     // MARK: Signing in and out
@@ -445,14 +472,14 @@ struct AccountStoreTests {
     }
 
     @Test func `A record of the last sign-out that cannot be read is in nobody's way`() async throws {
-        let storage = FaultyArchiveStorage()
+        let storage = HookedStorage(onRead: { entry in
+            if entry == .signOut { throw AccountError(.damaged, "too large") }
+        })
         let store = try await AccountStore.testing(signedIn: nil, storage: storage)
-        // The account is looked for first, the record then.
-        storage.inject(.fails(AccountError(.damaged, "")), at: 2, of: .read)
         #expect(await store.load() == .signedOut(.neverSignedIn))
-        for number in 1...6 { storage.inject(.fails(AccountError(.damaged, "")), at: number * 2, of: .read) }
         try await store.signIn { .fresh(at: ManualClock().now) }
-        #expect(store.account?.username == "alice")
+        try await store.signOut()
+        #expect(await store.load() == .signedOut(.neverSignedIn))
     }
 
     // MARK: Changes

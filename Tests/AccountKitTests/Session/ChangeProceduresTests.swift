@@ -97,11 +97,12 @@ struct ChangeProceduresTests {
         #expect(try run.outcome?.get() == Fixture.bob, "a record too many is harmless")
     }
 
-    @Test func `Whatever fails, nobody is told of a sign-out that did not happen`() {
+    @Test(arguments: [true, false])
+    func `Whatever fails, nobody is told of a sign-out that did not happen`(isToBeTold: Bool) {
         let contents: [AccountArchive.Content] =
             [.absent(.neverSignedIn), .present(Fixture.alice, Fixture.old)]
             + Fixture.unreadable.map { .unreadable($0) }
-        let endCount = ProcedureRun.explore(SignOutProcedure(Self.signOut, isToBeTold: false)) { step in
+        let endCount = ProcedureRun.explore(SignOutProcedure(Self.signOut, isToBeTold: isToBeTold)) { step in
             if case .load = step { contents.map { .content($0) } } else { Self.failures + [.done] }
         } visit: { run, events in
             guard let outcome = run.outcome else { return }
@@ -116,6 +117,8 @@ struct ChangeProceduresTests {
             case .failure: #expect(!wasAbsent && !wasCleared)
             }
             #expect(run.steps.contains("clear") == wasPresent, "what cannot be read is not cleared")
+            #expect(run.steps.contains("queue revocation") == (wasPresent && isToBeTold))
+            #expect(run.steps.contains("withdraw revocation") == (wasPresent && isToBeTold && !wasCleared))
         }
         #expect(endCount > 10)
     }

@@ -48,6 +48,36 @@ struct RevocationTests {
         #expect(try await store.pendingRevocations().isEmpty)
     }
 
+    @Test func `A sign-out that failed is not told to the service later`() async throws {
+        let storage = FaultyArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let authority = ScriptedAuthority(clock: clock)
+        storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .remove)
+        await #expect(throws: FaultyArchiveStorage.diskFull) { try await store.signOut(with: authority) }
+        #expect(try await store.pendingRevocations().isEmpty)
+
+        // As after a crash between the two: the queue has the tokens of who is signed in.
+        for number in 1...2 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .remove) }
+        await #expect(throws: FaultyArchiveStorage.diskFull) { try await store.signOut(with: authority) }
+        #expect(try await store.pendingRevocations().count == 1)
+        #expect(await store.deliverRevocations { _ in authority }.isEmpty)
+        #expect(authority.requests.isEmpty, "the service would end the session of somebody who is signed in")
+        #expect(try await store.pendingRevocations().isEmpty)
+        #expect(await store.load().account?.username == "alice")
+    }
+
+    @Test func `While an archive cannot be read no service is told anything`() async throws {
+        let storage = InMemoryArchiveStorage()
+        let (store, _) = try await signedOut(storage, answering: .refuse(.noReply(.timeout)))
+        storage.overwrite(.account, with: [1, 2, 3])
+        let authority = ScriptedAuthority(clock: clock)
+        #expect(await store.deliverRevocations { _ in authority }.isEmpty)
+        #expect(authority.requests.isEmpty)
+        storage.overwrite(.account, with: nil)
+        #expect(await store.deliverRevocations { _ in authority }.isEmpty)
+        #expect(authority.requests == [.revoke])
+    }
+
     @Test func `What waits is sealed, says nothing of the user, and signs nobody in again`() async throws {
         let storage = InMemoryArchiveStorage()
         let (store, _) = try await signedOut(storage, answering: .refuse(.noReply(.timeout)))

@@ -49,6 +49,7 @@ extension SessionStep {
         case .save: "save"
         case .keepUnsaved: "keep unsaved"
         case .queueRevocation: "queue revocation"
+        case .withdrawRevocation: "withdraw revocation"
         case .clear: "clear"
         case .finish: "finish"
         }

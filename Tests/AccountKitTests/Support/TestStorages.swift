@@ -2,22 +2,38 @@ import AccountKit
 import AccountTesting
 import Synchronization
 
-/// A storage that never knows whether a change survives a power cut.
-struct UnsureStorage: ArchiveStorage {
-    let base = InMemoryArchiveStorage()
+/// A storage that does what a test wants at a few of its calls.
+struct HookedStorage: ArchiveStorage {
+    var base: any ArchiveStorage = InMemoryArchiveStorage()
 
-    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? { try await base.read(entry) }
+    /// Called before an entry is read.
+    var onRead: @Sendable (ArchiveEntry) async throws -> Void = { _ in }
+
+    /// Called when the lock has been given up.
+    var onEnd: @Sendable () async -> Void = {}
+
+    /// What is said of each change.
+    var durability = ArchiveReceipt.Durability.durable
+
+    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+        try await onRead(entry)
+        return try await base.read(entry)
+    }
 
     func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
-        Transaction(base: try await base.beginTransaction(patience: patience))
+        Transaction(hooks: self, base: try await base.beginTransaction(patience: patience))
     }
 
     func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { base.changes(of: entry) }
 
     private struct Transaction: ArchiveTransaction {
+        let hooks: HookedStorage
         let base: any ArchiveTransaction
 
-        func read(_ entry: ArchiveEntry) async throws -> StoredEntry? { try await base.read(entry) }
+        func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+            try await hooks.onRead(entry)
+            return try await base.read(entry)
+        }
 
         func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
             try await base.reserve(entry, byteCount: byteCount)
@@ -27,7 +43,7 @@ struct UnsureStorage: ArchiveStorage {
             _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
         ) async throws -> ArchiveReceipt {
             var receipt = try await base.replace(entry, with: bytes, ifRevision: revision)
-            receipt.durability = .unknown(reason: "the disk did not say")
+            receipt.durability = hooks.durability
             return receipt
         }
 
@@ -35,7 +51,7 @@ struct UnsureStorage: ArchiveStorage {
             _ entry: ArchiveEntry, ifRevision revision: ArchiveRevision
         ) async throws -> ArchiveReceipt.Durability {
             _ = try await base.remove(entry, ifRevision: revision)
-            return .unknown(reason: "the disk did not say")
+            return hooks.durability
         }
 
         func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
@@ -46,57 +62,50 @@ struct UnsureStorage: ArchiveStorage {
             try await base.putBack(entry, from: place)
         }
 
-        func end() async { await base.end() }
+        func end() async {
+            await base.end()
+            await hooks.onEnd()
+        }
     }
 }
 
-/// A storage whose read without a lock stalls, when told so, with what it has read.
-final class StallingStorage: ArchiveStorage {
+/// A place where those who come wait, when told so, till they are let through.
+final class Gate: Sendable {
     private struct State {
-        var stalls = false
-        var stalled: CheckedContinuation<Void, Never>?
-        var onStall: CheckedContinuation<Void, Never>?
+        var isShut = false
+        var waiting: CheckedContinuation<Void, Never>?
+        var onWait: CheckedContinuation<Void, Never>?
     }
 
-    private let base: any ArchiveStorage
     private let state = Mutex(State())
 
-    init(_ base: any ArchiveStorage) { self.base = base }
+    /// Lets the next one that comes wait.
+    func shut() { state.withLock { $0.isShut = true } }
 
-    func stallsNextRead() { state.withLock { $0.stalls = true } }
-
-    func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { base.changes(of: entry) }
-
-    func waitForStall() async {
+    /// Comes to the gate.
+    func pass() async {
         await withCheckedContinuation { continuation in
-            let isStalled = state.withLock { state in
-                if state.stalled == nil { state.onStall = continuation }
-                return state.stalled != nil
+            let (isShut, watcher) = state.withLock { state in
+                defer { state.isShut = false }
+                if state.isShut { state.waiting = continuation }
+                return (state.isShut, state.isShut ? state.onWait.take() : nil)
             }
-            if isStalled { continuation.resume() }
-        }
-    }
-
-    func release() { state.withLock { $0.stalled.take() }?.resume() }
-
-    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
-        let stored = try await base.read(entry)
-        let stalls = state.withLock { state in
-            defer { state.stalls = false }
-            return state.stalls
-        }
-        guard stalls else { return stored }
-        await withCheckedContinuation { continuation in
-            let watcher = state.withLock { state in
-                state.stalled = continuation
-                return state.onStall.take()
-            }
+            if !isShut { continuation.resume() }
             watcher?.resume()
         }
-        return stored
     }
 
-    func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
-        try await base.beginTransaction(patience: patience)
+    /// Waits until somebody waits at the gate.
+    func waitForSomebody() async {
+        await withCheckedContinuation { continuation in
+            let isSomebodyThere = state.withLock { state in
+                if state.waiting == nil { state.onWait = continuation }
+                return state.waiting != nil
+            }
+            if isSomebodyThere { continuation.resume() }
+        }
     }
+
+    /// Lets the one who waits through.
+    func open() { state.withLock { $0.waiting.take() }?.resume() }
 }

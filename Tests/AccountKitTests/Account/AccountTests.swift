@@ -1,0 +1,29 @@
+import AccountKit
+import AccountTesting
+import Testing
+
+struct AccountTests {
+    private static let credentials = Account.testing(at: ManualClock().now).credentials
+
+    @Test func `A user is who has the id at the issuer, whatever else changes`() {
+        let alice = Account(id: "1", issuer: "https://a.example", username: "alice", credentials: Self.credentials)
+        var renamed = alice
+        renamed.username = "ally"
+        renamed.profile.points = 1
+        #expect(alice.isSameUser(as: renamed))
+        #expect(!alice.isSameUser(as: Account(id: "2", issuer: alice.issuer, credentials: Self.credentials)))
+        #expect(!alice.isSameUser(as: Account(id: "1", issuer: "https://b.example", credentials: Self.credentials)))
+        #expect(!alice.isSameUser(as: Account(id: "1", credentials: Self.credentials)))
+    }
+
+    @Test func `A service may number its users`() {
+        #expect(Account(id: 42, credentials: Self.credentials).id == "42")
+        #expect(Account(id: UInt64.max, credentials: Self.credentials).id == "18446744073709551615")
+        #expect(Identity(id: -1).id == "-1")
+    }
+
+    @Test func `An account is called by its user name, or by its id`() {
+        #expect(Account(id: "1", username: "alice", credentials: Self.credentials).displayName == "alice")
+        #expect(Account(id: "1", credentials: Self.credentials).displayName == "1")
+    }
+}

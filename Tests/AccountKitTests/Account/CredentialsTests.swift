@@ -1,0 +1,55 @@
+@testable import AccountKit
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+struct CredentialsTests {
+    private static let now = ManualClock().now
+
+    @Test(
+        arguments: [
+            // In how many seconds it expires, in how many seconds that counts, whether it does.
+            (60, 0, false), (60, 59, false), (60, 60, true), (60, 61, true), (0, 0, true), (-1, 0, true),
+            (-1, -2, false),
+            (nil, 0, false), (nil, 1e18, false), (1e12, 60, false), (-1e12, 0, true),
+        ] as [(TimeInterval?, TimeInterval, Bool)])
+    func `A token expires at its time, and one of unknown expiry never does`(
+        expiry: TimeInterval?, seconds: TimeInterval, expires: Bool
+    ) {
+        let credentials = Account.testing(at: Self.now, expiringIn: expiry).credentials
+        #expect(credentials.expires(within: seconds, of: Self.now) == expires)
+    }
+
+    @Test func `What a refresh leaves out stays as it was, but for the expiry`() {
+        var old = Account.testing(at: Self.now).credentials
+        old.idToken = Secret("id-1")
+        let later = Self.now.addingTimeInterval(100)
+        let bare = old.renewed(by: Credentials(accessToken: Secret("access-2"), issuedAt: later))
+        #expect(
+            bare
+                == Credentials(
+                    accessToken: Secret("access-2"), refreshToken: Secret("refresh-1"), idToken: Secret("id-1"),
+                    scopes: ["openid"], clientID: "test", issuedAt: later))
+        let full = Credentials(
+            accessToken: Secret("access-2"), refreshToken: Secret("refresh-2"), idToken: Secret("id-2"),
+            tokenType: "DPoP", scopes: ["email"], clientID: "other", issuedAt: later, expiresAt: later)
+        #expect(old.renewed(by: full) == full)
+    }
+
+    @Test func `Tokens are the same if both of them are`() {
+        let alice = Account.testing(at: Self.now)
+        #expect(
+            alice.credentials.hasSameTokens(as: Account.testing(id: "2", at: Self.now, expiringIn: nil).credentials))
+        for other in [
+            alice.with(token: "access-1", refreshToken: nil), alice.with(token: "access-1", refreshToken: "refresh-2"),
+            alice.with(token: "access-2", refreshToken: "refresh-1"),
+        ] {
+            #expect(!alice.credentials.hasSameTokens(as: other.credentials))
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import AccountKit
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+struct SecretTests {
+    private static let canary = "canary-5d0c1f0e9b7a4e6d"
+    private static let secret = Secret(canary)
+
+    private static let account: Account = {
+        var account = Account.fresh(at: ManualClock().now)
+        account.credentials.accessToken = Secret(canary)
+        account.credentials.refreshToken = Secret(canary + "-refresh")
+        account.credentials.idToken = Secret(canary + "-id")
+        return account
+    }()
+
+    /// Something that holds the canary somewhere.
+    struct Holder: CustomTestStringConvertible {
+        let name: String
+        let value: any Sendable
+        var testDescription: String { name }
+    }
+
+    static func holders() throws -> [Holder] {
+        [
+            Holder(name: "secret", value: secret),
+            Holder(name: "optional", value: Optional(secret) as any Sendable),
+            Holder(name: "array", value: [secret, secret]),
+            Holder(name: "dictionary", value: ["token": secret]),
+            Holder(name: "tuple", value: (secret, 1)),
+            Holder(name: "credentials", value: account.credentials),
+            Holder(name: "account", value: account),
+            Holder(name: "verified", value: SessionState.verified(account)),
+            Holder(name: "unverified", value: SessionState.unverified(account, .init(.offline))),
+            Holder(name: "loaded", value: AccountEvent.loaded(account)),
+            Holder(name: "signed in", value: AccountEvent.signedIn(account)),
+            Holder(name: "refreshed", value: AccountEvent.refreshed(account)),
+            Holder(name: "updated", value: AccountEvent.updated(account)),
+            Holder(name: "result", value: Result<Account, AccountError>.success(account)),
+            Holder(name: "passphrase key", value: try ArchiveKey(passphrase: secret)),
+            Holder(name: "raw key", value: try ArchiveKey(bytes: Array(canary.utf8) + [UInt8](repeating: 0, count: 9))),
+        ]
+    }
+
+    @Test(arguments: try holders()) func `No way of printing shows a secret, a part of it, or its length`(
+        holder: Holder
+    ) {
+        var dumped = ""
+        dump(holder.value, to: &dumped)
+        let texts = [
+            "\(holder.value)", String(describing: holder.value), String(reflecting: holder.value), dumped,
+            "\(Mirror(reflecting: holder.value).children.map { "\($0)" })",
+        ]
+        for text in texts {
+            // A part: neither the beginning nor the end of it.
+            #expect(!text.contains("canary"))
+            #expect(!text.contains(Self.canary.suffix(6)))
+            #expect(!text.contains("\(Self.canary.utf8.count)"))
+        }
+    }
+
+    @Test func `Secrets of all lengths look the same`() {
+        for secret in [Secret(""), Secret("x"), Secret(bytes: [UInt8](repeating: 65, count: 5000))] {
+            #expect("\(secret)" == "(secret)")
+            #expect(secret.debugDescription == "(secret)")
+            #expect(Mirror(reflecting: secret).children.isEmpty)
+        }
+    }
+
+    @Test func `No log line, state, event or error of a whole session shows a token or a password`() async throws {
+        let secrets = [Self.secret, Self.account.credentials.refreshToken!, Secret("8c1e4f77-b0b0")]
+        try await expectNoLeak(of: secrets) { logger in
+            let clock = ManualClock()
+            let storage = FaultyArchiveStorage()
+            let store = AccountStore(
+                storage: storage, appIdentifier: "testing", keySource: InMemoryKey(), clock: clock,
+                lockPatience: .zero, logger: logger)
+            var shown: [Any] = []
+            let authority = ScriptedAuthority(
+                verify: [.refuse(.bearerChallenge(error: "invalid_token")), .accept],
+                refresh: [.tokens(Self.account.credentials)], signIn: [.refuse(.signInRefused("wrong password"))],
+                clock: clock)
+            try await store.signIn { Self.account }
+            for call in FaultyArchiveStorage.Call.allCases {
+                for number in 1...3 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: call) }
+                shown.append(await store.checkSession(with: authority))
+                shown.append(await error { try await store.refresh(with: authority) } as Any)
+                shown.append(await error { try await store.update { $0.profile.points = 1 } } as Any)
+            }
+            shown.append(
+                await error {
+                    try await store.signIn(username: "bob", password: Secret("8c1e4f77-b0b0"), with: authority)
+                } as Any)
+            shown.append(await error { try await store.signOut(with: authority) } as Any)
+            for value in shown {
+                expectNoLeak(of: secrets, in: "\(value)")
+                expectNoLeak(of: secrets, in: String(reflecting: value))
+            }
+        }
+    }
+
+    private func error(_ body: () async throws -> some Any) async -> (any Error)? {
+        do {
+            _ = try await body()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func `Equal secrets are equal, and others are not`() {
+        #expect(Secret("token") == Secret(bytes: Array("token".utf8)))
+        for other in ["tokem", "token ", "toke", "", "Token"] { #expect(Secret("token") != Secret(other)) }
+        #expect(Secret("") == Secret(bytes: []))
+    }
+
+    @Test func `The bytes and the text are what went in`() {
+        let bytes: [UInt8] = [0, 255, 128, 65, 0]
+        #expect(
+            Secret(bytes: bytes).withBytes { span in (0..<span.byteCount).map { span.unsafeLoad(at: $0) } } == bytes)
+        #expect(Secret("päss 🔑").reveal() == "päss 🔑")
+        #expect(Secret(bytes: [65, 255, 66]).reveal() == "A\u{FFFD}B")
+        #expect(Secret("").reveal().isEmpty)
+    }
+}
+
+extension RawSpan {
+    fileprivate func unsafeLoad(at offset: Int) -> UInt8 { unsafeLoad(fromByteOffset: offset, as: UInt8.self) }
+}

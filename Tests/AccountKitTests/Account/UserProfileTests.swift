@@ -1,0 +1,186 @@
+import AccountKit
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+struct UserProfileTests {
+    private static let date = Date(timeIntervalSince1970: 1_500_000_000.5)
+
+    // MARK: The usual fields
+
+    @Test func `The usual fields are those of OpenID Connect and of older apps`() {
+        var profile = UserProfile()
+        profile.name = "Alice Liddell"
+        profile.nickname = "Ally"
+        profile.preferredUsername = "alice"
+        profile.email = "alice@example.com"
+        profile.isEmailVerified = true
+        profile.picture = "https://example.com/alice.png"
+        profile.phoneNumber = "+1 555 0100"
+        profile.groups = ["staff", "admin"]
+        profile.updatedAt = Self.date
+        profile.registeredAt = Self.date
+        profile.points = 42
+        profile.signatureText = "Curiouser and curiouser!"
+        profile.qqNumber = "10000"
+        #expect(
+            profile.fields == [
+                "name": "Alice Liddell", "nickname": "Ally", "preferred_username": "alice",
+                "email": "alice@example.com",
+                "email_verified": true, "picture": "https://example.com/alice.png", "phone_number": "+1 555 0100",
+                "groups": ["staff", "admin"], "updated_at": .date(Self.date), "registered_at": .date(Self.date),
+                "points": 42, "signature_text": "Curiouser and curiouser!", "qq_number": "10000",
+            ])
+        #expect(profile.name == "Alice Liddell" && profile.nickname == "Ally" && profile.preferredUsername == "alice")
+        #expect(profile.email == "alice@example.com" && profile.isEmailVerified == true)
+        #expect(profile.picture == "https://example.com/alice.png" && profile.phoneNumber == "+1 555 0100")
+        #expect(profile.groups == ["staff", "admin"] && profile.points == 42)
+        #expect(profile.updatedAt == Self.date && profile.registeredAt == Self.date)
+        #expect(profile.signatureText == "Curiouser and curiouser!" && profile.qqNumber == "10000")
+    }
+
+    @Test func `A field that is set to nothing is gone`() {
+        var profile: UserProfile = [
+            "name": "Alice", "points": 1, "groups": ["staff"], "updated_at": 1, "email_verified": true,
+        ]
+        profile.name = nil
+        profile.points = nil
+        profile.groups = []
+        profile.updatedAt = nil
+        profile.isEmailVerified = nil
+        #expect(profile.fields.isEmpty)
+    }
+
+    @Test func `A field of another kind is not there, rather than something else`() {
+        let profile: UserProfile = [
+            "name": 1, "points": "7", "email_verified": "true", "groups": 3, "updated_at": "2020",
+        ]
+        #expect(profile.name == nil && profile.points == nil && profile.isEmailVerified == nil)
+        #expect(profile.groups.isEmpty && profile.updatedAt == nil)
+    }
+
+    @Test func `Dates are seconds or dates, and a single group is a list of one`() {
+        let profile: UserProfile = ["updated_at": 1_500_000_000, "registered_at": 1.5, "groups": "staff"]
+        #expect(profile.updatedAt == Date(timeIntervalSince1970: 1_500_000_000))
+        #expect(profile.registeredAt == Date(timeIntervalSince1970: 1.5))
+        #expect(profile.groups == ["staff"])
+    }
+
+    @Test func `A merge takes over what is newer and keeps the rest`() {
+        var profile: UserProfile = ["name": "Alice", "points": 1]
+        profile.merge(["points": 2, "email": "alice@example.com"])
+        #expect(profile == ["name": "Alice", "points": 2, "email": "alice@example.com"])
+    }
+
+    // MARK: Storing
+
+    /// A field's value, and what it reads back as.
+    struct Value: CustomTestStringConvertible {
+        let value: ProfileValue
+        let back: ProfileValue
+
+        init(_ value: ProfileValue, readsAs back: ProfileValue? = nil) {
+            self.value = value
+            self.back = back ?? value
+        }
+
+        var testDescription: String { String("\(value)".prefix(60)) }
+    }
+
+    static let values: [Value] = [
+        Value(""), Value("Ünïcode 🔑 \u{0} \r\n"), Value(.string(String(repeating: "x", count: 100_000))),
+        // What a property-list encoder takes for nothing at all.
+        Value("$null"), Value("$$null"), Value("$$$null"), Value("$nullable"), Value("null"), Value("$"),
+        Value(" $null"),
+        Value(["$null", "$$null"]), Value(["$null": "$null", "$$null": 1]), Value([["deep": ["$null"]]]),
+        Value(0), Value(1), Value(-1), Value(.integer(.max)), Value(.integer(.min)),
+        Value(0.5), Value(-1e-300), Value(1e300), Value(.real(.infinity)), Value(.real(-.infinity)),
+        // A real without a fraction is an integer, if there is one like it.
+        Value(3.0, readsAs: 3), Value(-0.0, readsAs: 0), Value(1e18, readsAs: .integer(1_000_000_000_000_000_000)),
+        Value(9_223_372_036_854_775_808.0),
+        Value(true), Value(false),
+        Value(.date(date)), Value(.date(.distantPast)), Value(.date(.distantFuture)),
+        Value(.date(Date(timeIntervalSince1970: -0.25))),
+        Value(.data(Data())), Value(.data(Data([0, 255, 128]))), Value(.data(Data(count: 100_000))),
+        Value([]), Value([:]), Value([1, "two", 3.5, true, .date(date), .data(Data([1])), [], [:], [[1]]]),
+        Value(["a": ["b": ["c": [1, ["d": .date(date)]]]], "": "empty key", "ä.b/c": 1]),
+    ]
+
+    @Test(arguments: values) func `A field of any kind survives a load and a save`(value: Value) async throws {
+        let storage = InMemoryArchiveStorage()
+        var account = Account.fresh(at: ManualClock().now)
+        account.profile = ["other": "kept", "field": value.value]
+        _ = try await AccountStore.testing(signedIn: account, storage: storage)
+        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
+        try await store.update { $0.username = "changed" }
+        let profile = try #require(try await storage.stateForNewProcess().account).profile
+        #expect(profile == ["other": "kept", "field": value.back])
+    }
+
+    @Test func `Texts that a property-list encoder takes for nothing survive everywhere`() async throws {
+        for text in ["$null", "$$null"] {
+            var credentials = Account.fresh(at: ManualClock().now).credentials
+            credentials.tokenType = text
+            credentials.scopes = [text]
+            credentials.clientID = text
+            let account = Account(
+                id: text, issuer: text, username: text, credentials: credentials, profile: [text: .string(text)])
+            let storage = InMemoryArchiveStorage()
+            _ = try await AccountStore.testing(signedIn: account, storage: storage)
+            #expect(try await storage.stateForNewProcess().account == account)
+        }
+    }
+
+    // MARK: An app's own type
+
+    private struct Settings: Codable, Equatable {
+        enum Theme: String, Codable { case light, dark }
+        struct Address: Codable, Equatable {
+            var street: String
+            var numbers: [Int]
+        }
+
+        var theme = Theme.dark
+        var volume = 3.0
+        var ratio: Float = 0.5
+        var level: UInt8 = 200
+        var since = UserProfileTests.date
+        var avatar = Data([1, 2, 3])
+        var address: Address? = Address(street: "Main St", numbers: [1, -2])
+        var nothing: Int?
+        var flags: [String: Bool] = ["a": true, "b": false]
+        var link = URL(string: "https://example.com")!
+
+        enum CodingKeys: String, CodingKey {
+            case theme, volume, ratio, level, since, avatar, address, nothing, flags
+            case link = "home_page"
+        }
+    }
+
+    @Test func `An app's own type goes in and comes out in one call`() async throws {
+        let settings = Settings()
+        var account = Account.fresh(at: ManualClock().now)
+        account.profile.merge(try UserProfile(encoding: settings))
+        #expect(account.profile["theme"] == "dark")
+        #expect(account.profile["volume"] == 3)
+        #expect(account.profile["nothing"] == nil)
+
+        let storage = InMemoryArchiveStorage()
+        _ = try await AccountStore.testing(signedIn: account, storage: storage)
+        let profile = try #require(try await storage.stateForNewProcess().account).profile
+        #expect(try profile.decoded(as: Settings.self) == settings)
+        #expect(profile.email == "alice@example.com", "fields that the type does not have are still there")
+    }
+
+    @Test func `A missing field or one of another kind is an error of the app's type`() {
+        struct Named: Decodable { var name: String }
+        let bad: [UserProfile] = [[:], ["name": 1], ["name": ["Alice"]]]
+        for profile in bad { #expect(throws: DecodingError.self) { try profile.decoded(as: Named.self) } }
+        #expect(throws: (any Error).self) { try UserProfile(encoding: ["not", "a", "dictionary"]) }
+    }
+}

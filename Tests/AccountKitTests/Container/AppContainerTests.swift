@@ -1,0 +1,121 @@
+@testable import AccountKit
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+struct AppContainerTests {
+    private static let variables = [
+        "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR",
+    ]
+
+    private static func container(_ environment: [String: String], home: String? = "/home/alice") throws -> AppContainer
+    {
+        try AppContainer(identifier: "com.example.gists", environment: { environment[$0] }, home: home)
+    }
+
+    private static func path(_ url: URL) -> String {
+        let path = url.path(percentEncoded: false)
+        return path.hasSuffix("/") ? String(path.dropLast()) : path
+    }
+
+    private static func paths(_ container: AppContainer) -> [String] {
+        [container.documents, container.caches, container.preferences, container.keys, container.temporary].map(path)
+    }
+
+    // MARK: Identifiers
+
+    @Test(arguments: [
+        "com.example.gists", "account", "a", "A_b-c.9", "0", "-x", String(repeating: "x", count: 128),
+    ])
+    func `An identifier of these is one`(identifier: String) throws {
+        #expect(try AppContainer(root: "/r", identifier: identifier).identifier == identifier)
+    }
+
+    @Test(arguments: [
+        "", ".", "..", ".hidden", "a/b", "/a", "a b", "a\u{0}", "ä", "е", "①", "a\n", "../../etc",
+        String(repeating: "x", count: 129),
+    ])
+    func `An identifier of others is none, and says so`(identifier: String) {
+        let error = #expect(throws: AccountError(.invalidArgument, "")) {
+            try AppContainer(root: "/r", identifier: identifier)
+        }
+        #expect(error?.message.contains("1 to 128") == true)
+        #expect(throws: AccountError(.invalidArgument, "")) { try AppContainer(identifier: identifier) }
+    }
+
+    // MARK: XDG
+
+    #if os(Linux)
+    private static let defaults = [
+        "/home/alice/.local/share/com.example.gists/Documents", "/home/alice/.cache/com.example.gists",
+        "/home/alice/.config/com.example.gists", "/home/alice/.local/state/com.example.gists",
+        "/tmp/com.example.gists-\(SystemCall.effectiveUser)",
+    ]
+
+    @Test func `Without variables the folders are the defaults of the specification`() throws {
+        #expect(Self.paths(try Self.container([:])) == Self.defaults)
+    }
+
+    @Test(arguments: ["", "relative", "./here", "~/share", "../up", " /leading space"])
+    func `Empty and relative variables mean the defaults`(value: String) throws {
+        let environment = Dictionary(uniqueKeysWithValues: Self.variables.map { ($0, value) })
+        #expect(Self.paths(try Self.container(environment)) == Self.defaults)
+    }
+
+    @Test func `Each absolute variable moves its folder, and no other`() throws {
+        let expected = [
+            "/x/com.example.gists/Documents", "/x/com.example.gists", "/x/com.example.gists", "/x/com.example.gists",
+            "/x/com.example.gists", "/x/com.example.gists-\(SystemCall.effectiveUser)",
+        ]
+        for (index, variable) in Self.variables.enumerated() {
+            var paths = Self.defaults
+            paths[min(index, 4)] = expected[index]
+            #expect(Self.paths(try Self.container([variable: "/x"])) == paths, "\(variable)")
+        }
+    }
+
+    @Test func `The key is in another tree than the archive`() throws {
+        let container = try Self.container([:])
+        #expect(!Self.path(container.keys).hasPrefix(container.root))
+        #expect(!Self.path(container.keys).hasPrefix(Self.path(container.caches)))
+        #expect(KeyFile(container: container).path == "/home/alice/.local/state/com.example.gists/Account.key")
+    }
+    #endif
+
+    @Test func `Without a home directory only what all variables name can be had`() throws {
+        let error = #expect(throws: AccountError(.invalidArgument, "")) { try Self.container([:], home: nil) }
+        #expect(error?.message.contains("HOME") == true)
+        for variable in Self.variables.prefix(4) {
+            var environment = Dictionary(uniqueKeysWithValues: Self.variables.map { ($0, "/x") })
+            environment[variable] = nil
+            let error = #expect(throws: AccountError.self) { try Self.container(environment, home: nil) }
+            #expect(error?.message.contains(variable) == true)
+        }
+        let environment = Dictionary(uniqueKeysWithValues: Self.variables.prefix(4).map { ($0, "/x") })
+        #expect(try Self.container(environment, home: nil).root == "/x/com.example.gists")
+    }
+
+    // MARK: One root
+
+    @Test(arguments: ["/r", "/r/", "/home/al ice", "/ä/日本", "/100%/a%20b", "/a#b?c;d", "/a//b", "/a:b\\c"])
+    func `Under one root the folders are those of iOS, whatever its name`(root: String) throws {
+        let container = try AppContainer(root: root, identifier: "a")
+        let base = root.hasSuffix("/") ? String(root.dropLast()) : root
+        let expected = ["Documents", "Library/Caches", "Library/Preferences", "Library/Keys", "tmp"].map {
+            (base + "/" + $0).replacing("//", with: "/")
+        }
+        #expect(Self.paths(container).map { $0.replacing("//", with: "/") } == expected)
+        let work = container.directory(of: try SessionName("work"))
+        #expect(work.replacing("//", with: "/") == expected[0] + "/Sessions/work")
+        #expect(container.directory(of: .default).replacing("//", with: "/") == expected[0])
+    }
+
+    @Test(arguments: ["", "relative", "./here", "~", "~/here"])
+    func `A root that is not absolute is refused`(root: String) {
+        #expect(throws: AccountError(.invalidArgument, "")) { try AppContainer(root: root, identifier: "a") }
+    }
+}

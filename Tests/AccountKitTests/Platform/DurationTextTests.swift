@@ -1,0 +1,12 @@
+@testable import AccountKit
+import Testing
+
+struct DurationTextTests {
+    @Test(arguments: [
+        (Duration.zero, "0 ms"), (.milliseconds(250), "250 ms"), (.milliseconds(999), "999 ms"), (.seconds(1), "1 s"),
+        (.milliseconds(2500), "2 s"), (.seconds(119), "119 s"), (.seconds(120), "2 min"), (.seconds(3600), "60 min"),
+    ])
+    func `A duration is told in the unit that one would say`(duration: Duration, text: String) {
+        #expect(duration.text == text)
+    }
+}

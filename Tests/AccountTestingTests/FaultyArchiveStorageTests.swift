@@ -1,0 +1,47 @@
+import AccountKit
+import AccountTesting
+import Testing
+
+struct FaultyArchiveStorageTests {
+    @Test func `The call that was named fails, once, and nothing is changed by it`() async throws {
+        let base = InMemoryArchiveStorage()
+        let storage = FaultyArchiveStorage(base)
+        storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
+        let transaction = try await storage.beginTransaction(patience: .zero)
+        let first = try await transaction.replace(.account, with: [1], ifRevision: nil).revision
+        await #expect(throws: FaultyArchiveStorage.diskFull) {
+            try await transaction.replace(.account, with: [2], ifRevision: first)
+        }
+        #expect(base.entries[.account]?.bytes == [1])
+        _ = try await transaction.replace(.account, with: [2], ifRevision: first)
+        #expect(base.entries[.account]?.bytes == [2])
+        await transaction.end()
+        #expect(storage.callCount == 4)
+    }
+
+    @Test func `Calls are counted from the injection on, by kind or all together`() async throws {
+        let storage = FaultyArchiveStorage()
+        _ = try await storage.read(.account)
+        storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2)
+        storage.inject(.fails(AccountError(.busy, "")), of: .begin)
+        _ = try await storage.read(.account)
+        await #expect(throws: FaultyArchiveStorage.diskFull) { try await storage.read(.account) }
+        await #expect(throws: AccountError(.busy, "")) { try await storage.beginTransaction(patience: .zero) }
+        let transaction = try await storage.beginTransaction(patience: .zero)
+        await transaction.end()
+    }
+
+    @Test func `A call that stalls is carried out when it is released`() async throws {
+        let base = InMemoryArchiveStorage()
+        let storage = FaultyArchiveStorage(base)
+        storage.inject(.stalls, of: .replace)
+        let transaction = try await storage.beginTransaction(patience: .zero)
+        let write = Task { try await transaction.replace(.account, with: [1], ifRevision: nil) }
+        await storage.waitForStall()
+        #expect(base.entries[.account] == nil)
+        storage.release()
+        _ = try await write.value
+        #expect(base.entries[.account]?.bytes == [1])
+        await transaction.end()
+    }
+}

@@ -1,0 +1,50 @@
+import AccountKit
+import AccountTesting
+import Testing
+
+struct ScriptedAuthorityTests {
+    private let clock = ManualClock()
+    private var account: Account { .fresh(at: clock.now) }
+
+    @Test func `Answers are given in their order, and the last one again and again`() async throws {
+        let authority = ScriptedAuthority(
+            verify: [.refuse(.unauthorized), .identity(Identity(id: "2")), .accept], clock: clock)
+        await #expect(throws: AuthoritySignal.unauthorized) { try await authority.verify(account) }
+        #expect(try await authority.verify(account) == Identity(id: "2"))
+        for _ in 0..<3 { #expect(try await authority.verify(account).id == account.id) }
+        #expect(authority.requests == [.verify, .verify, .verify, .verify, .verify])
+    }
+
+    @Test func `Without a script the service accepts everything`() async throws {
+        let authority = ScriptedAuthority(clock: clock)
+        #expect(try await authority.verify(account).id == account.id)
+        #expect(try await authority.refresh(account).accessToken == Secret("access-2"))
+        #expect(try await authority.refresh(account).accessToken == Secret("access-3"))
+        #expect(try await authority.signIn(username: "bob", password: Secret("")).username == "bob")
+        #expect(try await authority.signIn(token: Secret("")).username == "alice")
+        #expect(try await authority.updateProfile(of: account).id == account.id)
+        try await authority.revoke(account)
+        #expect(authority.requests == [.verify, .refresh, .refresh, .signIn, .signIn, .updateProfile, .revoke])
+    }
+
+    @Test func `A script can be changed, and taken back`() async throws {
+        let authority = ScriptedAuthority(clock: clock)
+        authority.answer(.revoke, with: [.refuse(.noReply(.timeout))])
+        await #expect(throws: AuthoritySignal.noReply(.timeout)) { try await authority.revoke(account) }
+        authority.answer(.revoke, with: [])
+        try await authority.revoke(account)
+    }
+
+    @Test func `An answer that hangs comes when it is released, or not if the caller is cancelled`() async throws {
+        let authority = ScriptedAuthority(verify: [.hang], clock: clock)
+        let account = account
+        let cancelled = Task { try await authority.verify(account) }
+        await authority.waitForRequest(.verify)
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        let released = Task { try await authority.verify(account) }
+        authority.release()
+        #expect(try await released.value.id == account.id)
+        await authority.waitForRequest(.verify)
+    }
+}
