@@ -33,6 +33,24 @@ import Testing
             "\(lines)")
     }
 
+    @Test func `A disk that fills up while the service answers does not cost the new tokens`() throws {
+        let outcome = try Exerciser.shellWithMounts(
+            folder,
+            #"""
+            mount -t tmpfs -o size=128k,mode=0700 tmpfs "$ROOT"
+            "$EXERCISER" "$ROOT" sign-in
+            "$EXERCISER" "$ROOT" refresh "$ROOT/ballast"
+            "$EXERCISER" "$ROOT" read
+            ls -A "$ROOT/Documents"
+            (cat /dev/zero > "$ROOT/more") 2>&1
+            """#)
+        let lines = outcome.output.split(separator: "\n")
+        #expect(
+            lines.prefix(5) == ["signed in", "refreshed, true", "signed in, 0", "Account.lock", "Account.plist"],
+            "\(lines)")
+        #expect(lines.contains { $0.contains("No space left") }, "otherwise this test shows nothing")
+    }
+
     @Test func `A full disk keeps nobody signed in who signs out`() throws {
         let outcome = try Exerciser.shellWithMounts(
             folder,

@@ -19,11 +19,31 @@ import Darwin
 //     archive-exerciser ROOT sign-in [SESSION]    signs in "alice", with tokens that a search would find
 //     archive-exerciser ROOT update COUNT         adds one to the points COUNT times
 //     archive-exerciser ROOT read                 prints the state and the points
+//     archive-exerciser ROOT refresh [BALLAST]    refreshes; the disk is filled while the service is asked
 //     archive-exerciser ROOT sign-out
+//     archive-exerciser FILE make-key
 //
 // Prints one line and exits with 0, or prints an error and exits with 1.
+
+/// A service that gives out new tokens, and meanwhile fills the disk with files of this name.
+struct Service: AccountAuthority {
+    let ballast: String?
+
+    func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }
+
+    func refresh(_ account: Account) async throws -> Credentials {
+        var count = 0
+        while let ballast, (try? Data(count: 4096).write(to: URL(filePath: "\(ballast)-\(count)"))) != nil {
+            count += 1
+        }
+        return Credentials(
+            accessToken: Secret("canary-access-8e4b"), refreshToken: Secret("canary-refresh-a2cd"),
+            issuedAt: Date(timeIntervalSince1970: 1_800_003_600))
+    }
+}
+
 let arguments = CommandLine.arguments
-guard arguments.count >= 3 else { fatalError("usage: archive-exerciser ROOT sign-in|update|read|sign-out [ARGUMENT]") }
+guard arguments.count >= 3 else { fatalError("usage: see the head of main.swift") }
 let container = try AppContainer(root: arguments[1], identifier: "exerciser")
 let argument = arguments.count > 3 ? arguments[3] : nil
 
@@ -51,13 +71,19 @@ do {
         case .signedOut: print("signed out")
         case .unreadable(let error): print("unreadable \(error.code)")
         }
+    case "refresh":
+        let account = try await AccountStore(container: container).refresh(with: Service(ballast: argument))
+        print("refreshed, \(account.credentials.accessToken == Secret("canary-access-8e4b"))")
+    case "make-key":
+        _ = try await KeyFile(path: arguments[1]).makeKey()
+        print("made")
     case "sign-out":
         try await AccountStore(container: container).signOut()
         print("signed out")
     default:
         fatalError("unknown: \(arguments[2])")
     }
-} catch {
+} catch let error as AccountError {
     print("\(error.code): \(error)")
     exit(1)
 }

@@ -61,7 +61,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let account =
             switch try way(for: authority) {
             case .device: try await signInOnDevice(context, authority)
-            case .browser: try await signInWithBrowser(context, authority)
+            case .browser: try await signInWithBrowserOrDevice(context, authority)
             case .password: try await signInWithPassword(context, authority)
             case .token: try await signInWithToken(context, authority)
             }
@@ -106,6 +106,17 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         return try await context.store.signIn(with: authority) { authorization in
             try await prompt.show(authorization)
             countdown = Countdown(from: authorization.lifetime)
+        }
+    }
+
+    /// Where nobody asked for the browser, a service that does not offer it is signed in to on another device.
+    private func signInWithBrowserOrDevice(
+        _ context: CommandContext<App>, _ authority: any AccountAuthority
+    ) async throws -> Account {
+        do {
+            return try await signInWithBrowser(context, authority)
+        } catch let error as AccountError where error.code == .misconfigured && !web && authority is any DeviceAuthority {
+            return try await signInOnDevice(context, authority)
         }
     }
 

@@ -1,5 +1,16 @@
 import AccountKit
 
+/// What is known of a service.
+struct ServiceMetadata: Sendable {
+    let endpoints: OAuthEndpoints
+
+    /// Whether the answers that a browser brings name the service (RFC 9207, section 3).
+    var namesIssuer = false
+
+    /// Where documents may be that were not read, since the one before them was there.
+    var unread: [ServiceURL] = []
+}
+
 /// Where a service says what its endpoints are, and what is believed of it.
 ///
 /// Sources: OpenID Connect Discovery 1.0, sections 3 and 4; RFC 8414, sections 2 and 3.
@@ -31,6 +42,37 @@ struct Discovery: Sendable {
     /// section 6.2). Endpoints may be on other hosts, as with large services, but only over TLS; an issuer that is itself
     /// `http` on the loopback interface may have its endpoints there too.
     func endpoints(in reply: HTTPReply) throws(AuthoritySignal) -> OAuthEndpoints {
+        try metadata(in: reply).endpoints
+    }
+
+    /// All that is taken from a document, under the same conditions.
+    ///
+    /// - Parameters:
+    ///   - reply: The document.
+    ///   - unread: Where another document may be.
+    func metadata(in reply: HTTPReply, unread: [ServiceURL] = []) throws(AuthoritySignal) -> ServiceMetadata {
+        let document = try document(in: reply)
+        guard let token = try url("token_endpoint", in: document) else {
+            throw .misconfigured("the discovery document of \(issuer.identifier) names no token_endpoint")
+        }
+        let endpoints = OAuthEndpoints(
+            token: token,
+            userInfo: try url("userinfo_endpoint", in: document),
+            revocation: try url("revocation_endpoint", in: document),
+            deviceAuthorization: try url("device_authorization_endpoint", in: document),
+            authorization: try url("authorization_endpoint", in: document))
+        return ServiceMetadata(
+            endpoints: endpoints,
+            namesIssuer: document["authorization_response_iss_parameter_supported"] == .boolean(true),
+            unread: unread)
+    }
+
+    /// The revocation endpoint of a further document, which need not name any other.
+    func revocation(in reply: HTTPReply) throws(AuthoritySignal) -> ServiceURL? {
+        try url("revocation_endpoint", in: try document(in: reply))
+    }
+
+    private func document(in reply: HTTPReply) throws(AuthoritySignal) -> JSONObject {
         let reading = ReplyReading(.discovery)
         let document = try reading.object(in: reply)
         guard let documentIssuer = try string("issuer", in: document) else {
@@ -43,15 +85,7 @@ struct Discovery: Sendable {
                 \(reading.text.shown(documentIssuer).map { ", \($0)" } ?? "")
                 """)
         }
-        guard let token = try url("token_endpoint", in: document) else {
-            throw .misconfigured("the discovery document of \(issuer.identifier) names no token_endpoint")
-        }
-        return OAuthEndpoints(
-            token: token,
-            userInfo: try url("userinfo_endpoint", in: document),
-            revocation: try url("revocation_endpoint", in: document),
-            deviceAuthorization: try url("device_authorization_endpoint", in: document),
-            authorization: try url("authorization_endpoint", in: document))
+        return document
     }
 
     private func string(_ name: String, in document: JSONObject) throws(AuthoritySignal) -> String? {

@@ -36,7 +36,7 @@ extension OAuthAuthority: AccountAuthority {
     /// - Throws: An `AuthoritySignal`.
     public func revoke(_ account: Account) async throws(AuthoritySignal) {
         try checkIssuer(of: account)
-        guard let url = try await endpoints().revocationURL else { return }
+        guard let url = try await revocationURL() else { return }
         var form = FormBody()
         if let refreshToken = account.credentials.refreshToken {
             form.append("token", refreshToken)

@@ -30,7 +30,10 @@ public struct OAuthAuthority: Sendable {
     let clock: any WallClock
     let logger: Logger?
     let transport: HTTPTransport
-    let knownEndpoints: FetchedOnce<OAuthEndpoints>
+    let knownMetadata: FetchedOnce<ServiceMetadata>
+
+    /// The revocation endpoint of a document that is read for nothing else; `nil` if there is none.
+    let furtherRevocation: FetchedOnce<ServiceURL?>
 
     /// Prepares to talk to a service.
     ///
@@ -75,19 +78,22 @@ public struct OAuthAuthority: Sendable {
         self.clock = clock
         self.logger = logger
         self.transport = transport
-        if let endpoints {
-            knownEndpoints = FetchedOnce(endpoints)
-        } else {
-            knownEndpoints = FetchedOnce {
-                do throws(AuthoritySignal) {
-                    return .success(
-                        try await Self.discover(issuer) { request throws(AuthoritySignal) in
-                            try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
-                        })
-                } catch {
-                    return .failure(error)
-                }
+        @Sendable func send(_ request: HTTPRequest) async throws(AuthoritySignal) -> HTTPReply {
+            try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
+        }
+        let metadata =
+            if let endpoints {
+                FetchedOnce(ServiceMetadata(endpoints: endpoints))
+            } else {
+                FetchedOnce.catching { () async throws(AuthoritySignal) in try await Self.discover(issuer, send: send) }
             }
+        knownMetadata = metadata
+        furtherRevocation = FetchedOnce.catching { () async throws(AuthoritySignal) in
+            for address in try await metadata.value().unread {
+                let reply = try await send(HTTPRequest(url: address))
+                if reply.status != 404 { return try Discovery(issuer: issuer).revocation(in: reply) }
+            }
+            return nil
         }
     }
 
@@ -99,11 +105,14 @@ public struct OAuthAuthority: Sendable {
 
     private static func discover(
         _ issuer: Issuer, send: (HTTPRequest) async throws(AuthoritySignal) -> HTTPReply
-    ) async throws(AuthoritySignal) -> OAuthEndpoints {
+    ) async throws(AuthoritySignal) -> ServiceMetadata {
         let discovery = Discovery(issuer: issuer)
-        for address in discovery.addresses {
+        let addresses = discovery.addresses
+        for (number, address) in addresses.enumerated() {
             let reply = try await send(HTTPRequest(url: address))
-            if reply.status != 404 { return try discovery.endpoints(in: reply) }
+            if reply.status != 404 {
+                return try discovery.metadata(in: reply, unread: Array(addresses[(number + 1)...]))
+            }
         }
         throw discovery.isMissing
     }
@@ -114,7 +123,21 @@ public struct OAuthAuthority: Sendable {
 extension OAuthAuthority {
     /// The endpoints: as they were given, or as the service's discovery document has them.
     package func endpoints() async throws(AuthoritySignal) -> OAuthEndpoints {
-        try await knownEndpoints.value()
+        try await knownMetadata.value().endpoints
+    }
+
+    /// The revocation endpoint, if there is one.
+    ///
+    /// Some services name it only in the document of RFC 8414, and user info only in that of OpenID Connect. A further
+    /// document that cannot be read counts as one without it: it is no reason to keep a sign-out waiting.
+    func revocationURL() async throws(AuthoritySignal) -> ServiceURL? {
+        if let url = try await endpoints().revocationURL { return url }
+        do throws(AuthoritySignal) {
+            return try await furtherRevocation.value()
+        } catch {
+            if error == .noReply(.cancelled) { throw error }
+            return nil
+        }
     }
 
     /// Sends a form to the token endpoint and reads the tokens that it answers with (RFC 6749, section 5).
@@ -125,10 +148,18 @@ extension OAuthAuthority {
     package func requestCredentials(
         _ form: FormBody, for clientID: String
     ) async throws(AuthoritySignal) -> Credentials {
+        try await requestTokens(form, for: clientID).credentials
+    }
+
+    /// The same, and the reply in which the tokens came.
+    func requestTokens(
+        _ form: FormBody, for clientID: String
+    ) async throws(AuthoritySignal) -> (credentials: Credentials, reply: HTTPReply) {
         var form = form
         form.append("client_id", clientID)
         let request = HTTPRequest(url: try await endpoints().tokenURL, form: form)
-        return try ReplyReading(.token, sent: request.secrets).credentials(in: try await send(request), for: clientID)
+        let reply = try await send(request)
+        return (try ReplyReading(.token, sent: request.secrets).credentials(in: reply, for: clientID), reply)
     }
 
     /// Asks whose a token is.

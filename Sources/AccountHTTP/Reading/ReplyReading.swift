@@ -8,6 +8,8 @@ struct ReplyReading: Sendable {
     /// Who replied. The same reply of another endpoint may mean something else.
     enum Endpoint: Sendable {
         case discovery
+        /// It replies by way of the browser.
+        case authorization
         case token
         case userInfo
         case revocation
@@ -17,13 +19,14 @@ struct ReplyReading: Sendable {
         /// RFC 8628, section 3.2).
         var repliesOAuthErrors: Bool { self == .token || self == .revocation || self == .deviceAuthorization }
 
-        /// Whether a challenge of its is about a token. Discovery is asked without one.
-        var isSentToken: Bool { self != .discovery }
+        /// Whether a challenge of its is about a token. The first two are asked without one.
+        var isSentToken: Bool { self != .discovery && self != .authorization }
 
         /// The endpoint, for a sentence.
         var name: String {
             switch self {
             case .discovery: "the discovery document"
+            case .authorization: "the authorization endpoint"
             case .token: "the token endpoint"
             case .userInfo: "the user info endpoint"
             case .revocation: "the revocation endpoint"
@@ -109,7 +112,7 @@ struct ReplyReading: Sendable {
     // MARK: Errors in bodies and in challenges
 
     /// The error that an object holds, if it has the form of RFC 6749, section 5.2.
-    private func oauthError(in object: JSONObject) -> AuthoritySignal? {
+    func oauthError(in object: JSONObject) -> AuthoritySignal? {
         guard let code = object["error"]?.string, isErrorCode(code) else { return nil }
         return .oauthError(
             OAuthErrorCode(rawValue: code), description: text.shown(object["error_description"]?.string))

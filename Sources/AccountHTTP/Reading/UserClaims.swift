@@ -39,15 +39,8 @@ extension Identity {
     /// Only for a token that came straight from the token endpoint: there TLS stands for the signature. The expiry is not
     /// looked at, since the local clock is no evidence.
     init?(idToken: Secret, issuer: Issuer, clientID: String) {
-        guard let claims = JSONWebToken.claims(of: idToken),
-            let tokenIssuer = claims["iss"]?.string, issuer.isSame(as: tokenIssuer)
-        else { return nil }
-        switch claims["aud"] {
-        case .string(clientID)?: break
-        case .array(let audiences)? where audiences.contains(.string(clientID)): break
-        default: return nil
-        }
-        self.init(claims: claims, leavingOut: Self.protocolClaims)
+        guard let token = IDToken(idToken), token.isIssued(by: issuer), token.isMeant(for: clientID) else { return nil }
+        self.init(claims: token.claims, leavingOut: Self.protocolClaims)
     }
 
     /// Claims that are about the token, not about the user.

@@ -32,6 +32,17 @@ final class FetchedOnce<Value: Sendable>: Sendable {
         self.fetch = fetch
     }
 
+    /// A value that `fetch` returns, or a failure that it throws.
+    static func catching(_ fetch: @escaping @Sendable () async throws(AuthoritySignal) -> Value) -> FetchedOnce {
+        FetchedOnce { () async -> Outcome in
+            do throws(AuthoritySignal) {
+                return .success(try await fetch())
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
     /// The value, or why it could not be fetched.
     func value() async throws(AuthoritySignal) -> Value {
         let waiter = state.withLock { state in

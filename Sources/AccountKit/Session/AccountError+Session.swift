@@ -15,8 +15,8 @@ extension AccountError {
     init(signIn signal: AuthoritySignal) {
         switch Ruling(on: signal, to: .signIn, .init(holdsRefreshToken: false)) {
         case .attemptFailed(let detail):
-            self.init(
-                .signInRefused, "the service refused the sign-in (\(detail)): check user name and password, or token")
+            let advice = detail.hasPrefix("invalid_grant") ? "check user name and password" : "nothing was changed"
+            self.init(.signInRefused, "the service refused the sign-in (\(detail)): \(advice)")
         case .startOver: self.init(.signInRefused, "the code has expired: start again")
         case .keep(let reason) where reason.code == .misconfigured:
             self.init(.misconfigured, "the service does not take this sign-in: \(reason.detail ?? "misconfigured")")

@@ -27,6 +27,17 @@ package enum Sodium {
         }
     }
 
+    /// SHA-256 (FIPS 180-4). The bytes may be secret: no copy of them stays behind.
+    package static func sha256(_ bytes: some Collection<UInt8>) -> [UInt8] {
+        let message = GuardedBytes(copying: bytes)
+        return message.withUnsafeBytes { message in
+            [UInt8](unsafeUninitializedCapacity: 32) { buffer, filled in
+                crypto_hash_sha256(buffer.baseAddress!, message.baseAddress!, UInt64(message.count))
+                filled = 32
+            }
+        }
+    }
+
     /// Compares in a time that depends on the lengths alone.
     package static func isEqual(_ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>) -> Bool {
         let left = Array(left)

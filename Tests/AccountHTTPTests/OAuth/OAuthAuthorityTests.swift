@@ -67,14 +67,15 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("A stored token that cannot be sent is not, and nothing of it is told")
-    func impossibleToken() async throws {
+    @Test(
+        "A stored token that cannot be sent is not, and nothing of it is told", arguments: ["\r\nX-Evil: 1", " ", "ü"])
+    func impossibleToken(_ tail: String) async throws {
         try await LoopbackServer.run { _, _ in
             .json(Self.user)
         } _: { server in
             let authority = try OAuthAuthority.direct(server)
             var broken = account(at: server.address)
-            broken.credentials.accessToken = Secret("\(canary)\r\nX-Evil: 1")
+            broken.credentials.accessToken = Secret(canary + tail)
             let thrown = await asyncSignal { try await authority.verify(broken) }
             #expect(kind(thrown) == .unclear("…"))
             #expect(!String(reflecting: thrown).contains(canary))
@@ -159,6 +160,58 @@ struct OAuthAuthorityTests {
                 server.address, endpoints: OAuthEndpoints(token: server.address + "/token"))
             try await authority.revoke(account(at: server.address))
             #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test("A revocation endpoint that only the other document has is found when it is needed, once")
+    func revocationElsewhere() async throws {
+        try await LoopbackServer.run { request, address in
+            switch request.target {
+            case "/realm/.well-known/openid-configuration":
+                .json(discoveryDocument(address + "/realm", without: "revocation_endpoint"))
+            case "/.well-known/oauth-authorization-server/realm":
+                .json(#"{"issuer":"\#(address)/realm","revocation_endpoint":"\#(address)/revoke"}"#)
+            case "/revoke": .reply(200)
+            default: .json(#"{"sub":"248289761001"}"#)
+            }
+        } _: { server in
+            let authority = try OAuthAuthority.test(server.address + "/realm")
+            let kept = account(at: authority.issuer)
+            _ = try await authority.verify(kept)
+            #expect(server.targets == ["/realm/.well-known/openid-configuration", "/realm/userinfo"])
+            try await authority.revoke(kept)
+            try await authority.revoke(kept)
+            #expect(
+                server.targets.dropFirst(2) == ["/.well-known/oauth-authorization-server/realm", "/revoke", "/revoke"])
+        }
+    }
+
+    @Test(
+        "Another document that is not there, or cannot be believed, counts as one without revocation",
+        arguments: [
+            .reply(404), .reply(503), .reset, .json("[]"), .reply(302, ["Location": "/revoke"]),
+            .json(#"{"issuer":"https://evil.example","revocation_endpoint":"https://evil.example/revoke"}"#),
+            .json(#"{"revocation_endpoint":"https://evil.example/revoke"}"#),
+        ] as [LoopbackServer.Action])
+    func noRevocationElsewhere(_ action: LoopbackServer.Action) async throws {
+        try await LoopbackServer.run { request, address in
+            request.target.contains("openid-configuration")
+                ? .json(discoveryDocument(address, without: "revocation_endpoint")) : action
+        } _: { server in
+            try await OAuthAuthority.test(server.address).revoke(account(at: server.address))
+            #expect(
+                server.targets == ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"])
+        }
+    }
+
+    @Test("The document that was read is not read again for revocation")
+    func noOtherDocument() async throws {
+        try await LoopbackServer.run { request, address in
+            request.target.contains("openid-configuration")
+                ? .reply(404) : .json(discoveryDocument(address, without: "revocation_endpoint"))
+        } _: { server in
+            try await OAuthAuthority.test(server.address).revoke(account(at: server.address))
+            #expect(server.targets.count == 2)
         }
     }
 

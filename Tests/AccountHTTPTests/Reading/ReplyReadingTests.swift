@@ -33,6 +33,7 @@ struct ReplyReadingTests {
         Row(.discovery, HTTPReply(200, [:], #"{"issuer":"x"}"#), nil),
         Row(.token, HTTPReply(200, ["Content-Type": "text/plain"], #"{"access_token":"a"}"#), nil),
         Row(.token, .json(200, #"{"access_token":"a","error":""}"#), nil),
+        Row(.token, .json(200, #"{"access_token":"a","error":"invalid_grant"}"#), nil),
 
         // Someone else answers.
         Row(.userInfo, HTTPReply(511, [:], html), .intercepted("…")),

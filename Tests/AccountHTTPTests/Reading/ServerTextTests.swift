@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Text that a service sent")
 struct ServerTextTests {
-    private let text = ServerText(secrets: [Secret(canary), Secret("pass word")])
+    private let text = ServerText(secrets: [Secret(canary), Secret("pass word"), Secret("two  blanks")])
 
     @Test(
         "Controls and invisible characters are taken out, and spaces set right",
@@ -30,7 +30,8 @@ struct ServerTextTests {
     @Test(
         "Text that repeats a secret is dropped as a whole",
         arguments: [
-            canary, "the token \(canary) has expired", String(repeating: "x", count: 190) + canary, "pass word",
+            canary, "two  blanks", "the token \(canary) has expired", String(repeating: "x", count: 190) + canary,
+            "pass word",
             "pass\nword", "pass \u{7} word", String(canary.prefix(5)) + "\u{200B}" + canary.dropFirst(5),
         ])
     func secret(_ sent: String) {

@@ -72,6 +72,13 @@ struct TokenReplyTests {
         #expect(kind(signal { try credentials(body) }) == expected)
     }
 
+    @Test("A token that was issued just now is not told either")
+    func issuedToken() {
+        let thrown = signal { try credentials(#"{"access_token":"\#(canary)","token_type":"\#(canary)"}"#) }
+        #expect(kind(thrown) == .misconfigured("…"))
+        #expect(!String(reflecting: thrown).contains(canary))
+    }
+
     @Test(
         "What expires_in means",
         arguments: [

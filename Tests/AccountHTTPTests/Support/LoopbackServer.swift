@@ -68,6 +68,18 @@ final class LoopbackServer: Sendable {
 
     private final class Recorder: Sendable {
         let requests = Mutex<[Request]>([])
+        let connections = Mutex<[any Channel]>([])
+    }
+
+    /// Cuts all connections, without a word.
+    func resetConnections() {
+        for connection in recorded.connections.withLock({ $0 }) { Self.reset(connection) }
+    }
+
+    /// Closing a connection whose unsent data is thrown away is a reset.
+    private static func reset(_ channel: any Channel) {
+        _ = (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+        channel.close(promise: nil)
     }
 
     /// Runs a server for the time of `body`.
@@ -87,7 +99,8 @@ final class LoopbackServer: Sendable {
             .serverChannelOption(.backlog, value: 64)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
+                recorder.connections.withLock { $0.append(channel) }
+                return channel.eventLoop.makeCompletedFuture {
                     if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
                     let address = "http://127.0.0.1:\(channel.localAddress?.port ?? 0)"
                     try channel.pipeline.syncOperations.addHandler(
@@ -161,9 +174,7 @@ final class LoopbackServer: Sendable {
                 context.flush()
                 context.close(promise: nil)
             case .reset:
-                // Closing with unsent data thrown away is a reset.
-                _ = (context.channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
-                context.close(mode: .all, promise: nil)
+                LoopbackServer.reset(context.channel)
             case .stall: break
             }
         }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("A value that is fetched once")
+@Suite("A value that is fetched once", .timeLimit(.minutes(1)))
 struct FetchedOnceTests {
     /// A fetch that ends when the test says so.
     private final class Gate: Sendable {
@@ -62,9 +62,38 @@ struct FetchedOnceTests {
         #expect(calls.value == 3)
     }
 
+    @Test("A fetch that was given up, and ends all the same, does not answer for the next")
+    func lateFetch() async throws {
+        let (gate, calls) = (Gate(), Counter())
+        let late = Mutex<CheckedContinuation<Void, Never>?>(nil)
+        let (started, start) = AsyncStream.makeStream(of: Void.self)
+        let once = FetchedOnce {
+            if calls.next() > 1 { return await gate.fetch() }
+            // Does not mind being cancelled.
+            await withCheckedContinuation { continuation in
+                late.withLock { $0 = continuation }
+                start.yield()
+            }
+            return .success(1)
+        }
+        let first = Task { await asyncSignal { try await once.value() } }
+        for await _ in started { break }
+        first.cancel()
+        #expect(await first.value == .noReply(.cancelled))
+
+        let second = Task { try await once.value() }
+        for await _ in gate.started.stream { break }
+        late.withLock { $0 }?.resume()
+        // Nothing tells when the late one has ended; this gives it every chance to.
+        for _ in 0..<1000 { await Task.yield() }
+        gate.answer(.success(2))
+        #expect(try await second.value == 2)
+    }
+
     @Test("Who is cancelled before asking does not ask")
     func cancelledBefore() async {
         let gate = Gate()
+        gate.answer(.success(1))
         let once = FetchedOnce { await gate.fetch() }
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }

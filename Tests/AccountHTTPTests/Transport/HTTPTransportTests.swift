@@ -9,7 +9,7 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("Requests over real sockets")
+@Suite("Requests over real sockets", .timeLimit(.minutes(1)))
 struct HTTPTransportTests {
     /// Asks with the canary for a token.
     private func get(
@@ -159,6 +159,23 @@ struct HTTPTransportTests {
             .sendAndClose(reply)
         } _: { server in
             #expect(await failure(server.address) == .noReply(.truncated))
+        }
+    }
+
+    @Test("The connection is reset within the body")
+    func resetInBody() async throws {
+        let (heads, head) = AsyncStream.makeStream(of: Void.self)
+        try await LoopbackServer.run { _, _ in
+            .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+        } _: { server in
+            let request = HTTPRequest(url: try ServiceURL(server.address))
+            async let thrown = asyncSignal {
+                try await HTTPTransport.shared.send(
+                    request, timeout: .seconds(600), clock: SignallingClock(asked: head), logger: nil)
+            }
+            for await _ in heads { break }
+            server.resetConnections()
+            #expect(await thrown == .noReply(.truncated))
         }
     }
 

@@ -58,6 +58,14 @@ struct TransportFailureTests {
         }
     }
 
+    @Test("A look-up that fails by itself means the same as within a connection attempt (RFC 6761, section 6.4)")
+    func lookUp() {
+        let error = #expect(throws: SocketAddressError.UnknownHost.self) {
+            try SocketAddress.makeAddressResolvingHost("nobody.invalid", port: 1)
+        }
+        #expect(error.map { TransportFailure.signal(for: $0, from: "h", .beforeHead) } == .noReply(.unknownHost))
+    }
+
     @Test("What is not HTTP is garbled")
     func garbled() {
         for error in [HTTPParserError.invalidVersion, .invalidConstant, .headerOverflow, .unknown] {

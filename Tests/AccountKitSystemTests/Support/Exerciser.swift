@@ -53,4 +53,22 @@ enum Exerciser {
         let full = "EXERCISER='\(path)' ROOT='\(folder.path)'\n\(script)"
         return try run("/usr/bin/unshare", user + ["--mount", "/bin/sh", "-euc", full])
     }
+
+    /// A shell script under which file permissions apply to everyone: to the superuser they would not.
+    static func shellUnderPermissions(_ folder: TemporaryFolder, _ script: String) throws -> Outcome {
+        let shell = ["/bin/sh", "-euc", "EXERCISER='\(path)' ROOT='\(folder.path)'\n\(script)"]
+        let capabilities = ["/usr/bin/setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+        let command = geteuid() == 0 ? capabilities + shell : shell
+        return try run(command[0], Array(command.dropFirst()))
+    }
+
+    /// The exerciser with a fault in its system calls: `fault` is what strace's `inject` takes.
+    static func run(_ folder: TemporaryFolder, _ arguments: String..., injecting fault: String) throws -> Outcome {
+        let trace = folder.path + "-trace"
+        defer { try? FileManager.default.removeItem(atPath: trace) }
+        let calls = fault.prefix { $0 != ":" }
+        return try run(
+            "/usr/bin/strace",
+            ["-f", "-qq", "-o", trace, "-e", "trace=\(calls)", "-e", "inject=\(fault)", path, folder.path] + arguments)
+    }
 }

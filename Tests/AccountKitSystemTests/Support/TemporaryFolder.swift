@@ -29,6 +29,21 @@ final class TemporaryFolder: Sendable {
         return try #require(attributes[.posixPermissions] as? Int)
     }
 
+    func setPermissions(_ permissions: Int, of file: String) throws {
+        try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: file)
+    }
+
+    /// The names in a folder, hidden ones included.
+    func names(in folder: String? = nil) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder ?? documents).sorted()
+    }
+
+    /// Makes a folder for its owner only, and those above it.
+    func make(_ folder: String) throws {
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    }
+
     /// All files below the folder.
     func files() throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: path).map { path + "/" + $0 }.filter { file in

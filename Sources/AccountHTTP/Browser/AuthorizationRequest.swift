@@ -1,0 +1,73 @@
+import AccountKit
+
+/// What a sign-in with a browser asks the service for, and what its answer is held against.
+///
+/// Sources: RFC 6749, section 4.1; RFC 7636, section 4; RFC 8252, section 7.3; OpenID Connect Core, section 3.1.2.1.
+struct AuthorizationRequest: Sendable {
+    let clientID: String
+    let scopes: [String]
+
+    /// Where the browser is sent afterwards. The token endpoint gets the very same text.
+    let redirectURI: String
+
+    /// Comes back with the answer, so that an answer to someone else's question is not taken for one to this.
+    let state: String
+
+    /// Comes back in the ID token, so that it is not another sign-in's; `nil` if none was asked for.
+    let nonce: String?
+
+    let proofKey: ProofKey
+
+    /// A request with a new nonce and key, whose answer comes to a port of the loopback interface.
+    init(clientID: String, scopes: [String], port: Int, state: String) {
+        self.init(
+            clientID: clientID, scopes: scopes,
+            // An address, not `localhost`: RFC 8252, section 8.3.
+            redirectURI: "http://127.0.0.1:\(port)\(LoopbackRequest.callbackPath)",
+            state: state, nonce: scopes.contains("openid") ? Base64URL.random() : nil,
+            proofKey: .random())
+    }
+
+    /// A request with given values.
+    init(clientID: String, scopes: [String], redirectURI: String, state: String, nonce: String?, proofKey: ProofKey) {
+        self.clientID = clientID
+        self.scopes = scopes
+        self.redirectURI = redirectURI
+        self.state = state
+        self.nonce = nonce
+        self.proofKey = proofKey
+    }
+
+    /// What no error and no page repeats.
+    var secrets: [Secret] { [proofKey.verifier, Secret(state)] + (nonce.map { [Secret($0)] } ?? []) }
+
+    /// The page to open. A query that the endpoint has already is kept (RFC 6749, section 3.1).
+    func address(at endpoint: ServiceURL) -> String {
+        var form = FormBody()
+        form.append("response_type", "code")
+        form.append("client_id", clientID)
+        form.append("redirect_uri", redirectURI)
+        if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
+        form.append("state", state)
+        if let nonce { form.append("nonce", nonce) }
+        form.append("code_challenge", proofKey.challenge)
+        form.append("code_challenge_method", "S256")
+        let separator =
+            switch endpoint.query {
+            case nil: "?"
+            case let query? where query.isEmpty || query.hasSuffix("&"): ""
+            default: "&"
+            }
+        return endpoint.description + separator + String(decoding: form.bytes, as: UTF8.self)
+    }
+
+    /// The form that exchanges a code for tokens, but for the `client_id`.
+    func form(with code: Secret) -> FormBody {
+        var form = FormBody()
+        form.append("grant_type", "authorization_code")
+        form.append("code", code)
+        form.append("redirect_uri", redirectURI)
+        form.append("code_verifier", proofKey.verifier)
+        return form
+    }
+}

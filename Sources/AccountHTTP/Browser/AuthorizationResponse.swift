@@ -1,0 +1,92 @@
+import AccountKit
+
+/// What the service sent the browser back with: a code, or an error (RFC 6749, sections 4.1.2 and 4.1.2.1).
+struct AuthorizationResponse: Sendable, Equatable {
+    var code: Secret?
+    var error: String?
+    var errorDescription: String?
+    var state: String?
+
+    /// Who says that it answers (RFC 9207).
+    var issuer: String?
+
+    /// Reads a query; `nil` if it is not well-formed, or has one of the parameters twice (RFC 6749, section 3.1).
+    init?(query: Substring) {
+        var values: [String: String] = [:]
+        for field in query.split(separator: "&") {
+            let parts = field.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = Self.decoded(parts[0]), let value = Self.decoded(parts.count == 2 ? parts[1] : "") else {
+                return nil
+            }
+            guard Self.parameters.contains(name) else { continue }
+            guard values.updateValue(value, forKey: name) == nil else { return nil }
+        }
+        // A parameter without a value counts as left out.
+        values = values.filter { !$0.value.isEmpty }
+        code = values["code"].map { Secret($0) }
+        error = values["error"]
+        errorDescription = values["error_description"]
+        state = values["state"]
+        issuer = values["iss"]
+    }
+
+    private static let parameters: Set<String> = ["code", "error", "error_description", "state", "iss"]
+
+    /// Text of `application/x-www-form-urlencoded` (RFC 6749, appendix B); `nil` if it is none, or no UTF-8.
+    private static func decoded(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
+            case UInt8(ascii: "%"):
+                guard let high = rest.popFirst().flatMap(hexadecimal), let low = rest.popFirst().flatMap(hexadecimal)
+                else { return nil }
+                bytes.append(high << 4 | low)
+            default: bytes.append(byte)
+            }
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> UInt8? {
+        Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
+    }
+
+    // MARK: What it amounts to
+
+    /// Whether it answers the request that had this `state`. It takes the same time whatever is wrong.
+    func answers(_ state: String) -> Bool {
+        guard let own = self.state else { return false }
+        return Digest.isEqual(own, state)
+    }
+
+    /// The code, if it was the configured service that answered and the answer is yes.
+    ///
+    /// - Parameters:
+    ///   - issuer: The service that was asked.
+    ///   - namesIssuer: Whether the service says that its answers name it. If they name anyone it must be the service in
+    ///     any case (RFC 9207, section 2.4).
+    ///   - secrets: What no signal repeats.
+    func code(
+        from issuer: Issuer, namingIssuer namesIssuer: Bool, hiding secrets: [Secret]
+    ) throws(AuthoritySignal) -> Secret {
+        switch self.issuer {
+        case let other? where !issuer.isSame(as: other):
+            throw .unclear("the browser came back from another service than \(issuer.identifier)")
+        case nil where namesIssuer:
+            throw .unclear("the browser came back without word of which service sent it (no iss)")
+        default: break
+        }
+        if let error {
+            let fields: JSONObject = [
+                "error": .string(error), "error_description": errorDescription.map { .string($0) } ?? .null,
+            ]
+            let reading = ReplyReading(.authorization, sent: secrets + (code.map { [$0] } ?? []))
+            throw reading.oauthError(in: fields)
+                ?? .unclear("\(issuer.identifier) sent the browser back with an error of no known form")
+        }
+        guard let code else { throw .unclear("\(issuer.identifier) sent the browser back without a code") }
+        return code
+    }
+}

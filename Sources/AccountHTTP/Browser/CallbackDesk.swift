@@ -1,0 +1,94 @@
+import Synchronization
+
+/// Answers the browser, and hands what it brought to whoever waits for it.
+///
+/// It takes one answer of the service, the first with the right `state`. From then on the result page is due: whoever asks
+/// for it waits until the result is known.
+final class CallbackDesk: Sendable {
+    /// What a request is answered with.
+    enum Answer: Sendable, Equatable {
+        case page(ResultPage)
+        case redirect(to: String)
+    }
+
+    private enum State {
+        case waiting(state: String)
+        case accepted(waiting: [@Sendable (Answer) -> Void])
+        case finished(ResultPage)
+    }
+
+    /// The answer of the service, once. Ends without one if the sign-in ends before.
+    let responses: AsyncStream<AuthorizationResponse>
+
+    /// An element for each time that a browser got the result page.
+    let deliveries: AsyncStream<Void>
+
+    private let response: AsyncStream<AuthorizationResponse>.Continuation
+    private let delivery: AsyncStream<Void>.Continuation
+    private let state: Mutex<State>
+
+    /// A desk that takes the answer with this `state`.
+    init(expecting state: String) {
+        (responses, response) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
+        (deliveries, delivery) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
+        self.state = Mutex(.waiting(state: state))
+    }
+
+    /// Deals with a request.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - reply: Gets the answer, at once or, if it is not known yet, later on another thread.
+    func receive(_ request: LoopbackRequest, reply: @escaping @Sendable (Answer) -> Void) {
+        switch request.route {
+        case .malformed: reply(.page(.badRequest))
+        case .unknown: reply(.page(.notFound))
+        case .callback(let query):
+            guard let response = AuthorizationResponse(query: query) else { return reply(.page(.badRequest)) }
+            reply(accept(response))
+        case .result:
+            if let answer = result(orLater: reply) { reply(answer) }
+        }
+    }
+
+    private func accept(_ response: AuthorizationResponse) -> Answer {
+        let answer: Answer = state.withLock { state in
+            guard case .waiting(let expected) = state else { return .page(.usedBefore) }
+            guard response.answers(expected) else { return .page(.wrongState) }
+            state = .accepted(waiting: [])
+            return .redirect(to: LoopbackRequest.resultPath)
+        }
+        if case .redirect = answer { self.response.yield(response) }
+        return answer
+    }
+
+    private func result(orLater reply: @escaping @Sendable (Answer) -> Void) -> Answer? {
+        state.withLock { state in
+            switch state {
+            case .waiting: return .page(.notFound)
+            case .accepted(let waiting):
+                state = .accepted(waiting: waiting + [reply])
+                return nil
+            case .finished(let page): return .page(page)
+            }
+        }
+    }
+
+    /// Says what came of the sign-in. From now on no answer of the service is taken.
+    func finish(with page: ResultPage) {
+        let waiting: [@Sendable (Answer) -> Void] = state.withLock { state in
+            defer { state = .finished(page) }
+            return if case .accepted(let waiting) = state { waiting } else { [] }
+        }
+        response.finish()
+        for reply in waiting { reply(.page(page)) }
+    }
+
+    /// An answer has been sent to its end.
+    func delivered(_ answer: Answer) {
+        let isResult = state.withLock { state in
+            if case .finished(let page) = state { answer == .page(page) } else { false }
+        }
+        if isResult { delivery.yield() }
+    }
+}

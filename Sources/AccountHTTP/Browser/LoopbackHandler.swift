@@ -1,0 +1,107 @@
+import NIOCore
+import NIOHTTP1
+
+/// Takes one request of a connection to the desk, sends the answer and closes the connection.
+final class LoopbackHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    /// How long a request may take to come. The answer to a whole one may take longer.
+    private static let requestTime = TimeAmount.seconds(15)
+
+    private let desk: CallbackDesk
+    private var head: HTTPRequestHead?
+    private var isTaken = false
+    private var deadline: Scheduled<Void>?
+
+    private init(_ desk: CallbackDesk) { self.desk = desk }
+
+    /// Prepares a connection. Called on its event loop.
+    static func install(in channel: any Channel, for desk: CallbackDesk) throws {
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandler(RequestLimit())
+        try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false, withErrorHandling: true)
+        try pipeline.addHandler(LoopbackHandler(desk))
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        deadline = context.eventLoop.scheduleTask(in: Self.requestTime) { [channel = context.channel] in
+            channel.close(promise: nil)
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) { deadline?.cancel() }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head) where !isTaken: self.head = head
+        case .end where !isTaken:
+            guard let head else { return }
+            isTaken = true
+            deadline?.cancel()
+            take(head, from: context.channel)
+        default: break
+        }
+    }
+
+    private func take(_ head: HTTPRequestHead, from channel: any Channel) {
+        let request = LoopbackRequest(
+            method: head.method.rawValue, target: head.uri, hosts: head.headers["host"],
+            port: channel.localAddress?.port ?? 0)
+        desk.receive(request) { [desk] answer in
+            channel.eventLoop.execute { Self.send(answer, to: channel, desk) }
+        }
+    }
+
+    private static func send(_ answer: CallbackDesk.Answer, to channel: any Channel, _ desk: CallbackDesk) {
+        let head: HTTPResponseHead
+        let body: String
+        switch answer {
+        case .page(let page):
+            body = page.html
+            head = HTTPResponseHead(
+                version: .http1_1, status: .init(statusCode: page.status), headers: HTTPHeaders(ResultPage.headers))
+        case .redirect(let path):
+            body = ""
+            var headers = HTTPHeaders(ResultPage.headers)
+            headers.add(name: "Location", value: path)
+            head = HTTPResponseHead(version: .http1_1, status: .seeOther, headers: headers)
+        }
+        var complete = head
+        complete.headers.add(name: "Content-Length", value: "\(body.utf8.count)")
+        complete.headers.add(name: "Connection", value: "close")
+        channel.write(HTTPServerResponsePart.head(complete), promise: nil)
+        channel.write(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(string: body))), promise: nil)
+        channel.writeAndFlush(HTTPServerResponsePart.end(nil)).whenComplete { result in
+            if case .success = result { desk.delivered(answer) }
+            channel.close(promise: nil)
+        }
+    }
+}
+
+/// Turns a connection away that sends more than a request for these pages can have.
+final class RequestLimit: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// In bytes. Honest requests get long by the cookies of everything else that runs on this machine.
+    static let bytes = 16 << 10
+
+    private var received = 0
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let isWithin = received <= Self.bytes
+        received += unwrapInboundIn(data).readableBytes
+        if received <= Self.bytes {
+            context.fireChannelRead(data)
+        } else if isWithin {
+            let reply = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: reply)), promise: nil)
+            // The rest is thrown away as it comes: with unread bytes left, a close would take the reply back.
+            context.close(mode: .output, promise: nil)
+        }
+    }
+}

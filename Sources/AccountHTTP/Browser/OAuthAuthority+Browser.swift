@@ -1,0 +1,30 @@
+public import AccountKit
+
+extension OAuthAuthority: BrowserAuthority {
+    /// Gets ready for a sign-in by authorization code, with proof key and loopback redirect (RFC 6749, section 4.1;
+    /// RFC 7636; RFC 8252, section 7.3).
+    ///
+    /// The service must let this client redirect to `http://127.0.0.1/callback` with any port. It listens on the loopback
+    /// interface only, until the sign-in is done, and gives the browser a page that says what came of it.
+    ///
+    /// - Throws: An `AuthoritySignal`: `misconfigured` if the service has no authorization endpoint; an `AccountError` if no
+    ///   port can be had.
+    public func beginBrowserSignIn() async throws -> any BrowserSignIn {
+        try await beginBrowserSignIn(deliveryTime: .seconds(2))
+    }
+
+    /// The same, with another time for the browser to fetch the result page.
+    func beginBrowserSignIn(deliveryTime: Duration) async throws -> OAuthBrowserSignIn {
+        let metadata = try await knownMetadata.value()
+        guard let endpoint = metadata.endpoints.authorizationURL else {
+            throw AuthoritySignal.misconfigured("\(issuer) offers no sign-in with a browser")
+        }
+        let state = Base64URL.random()
+        let desk = CallbackDesk(expecting: state)
+        let listener = try await LoopbackListener.open(for: desk)
+        let request = AuthorizationRequest(clientID: clientID, scopes: scopes, port: listener.port, state: state)
+        return OAuthBrowserSignIn(
+            self, request, address: request.address(at: endpoint), namesIssuer: metadata.namesIssuer, desk: desk,
+            listener: listener, deliveryTime: deliveryTime)
+    }
+}

@@ -1,0 +1,50 @@
+import AccountKit
+
+extension ResultPage {
+    /// The page for a sign-in that worked.
+    ///
+    /// - Parameters:
+    ///   - account: Who signed in.
+    ///   - secrets: What the page must not repeat, beside the tokens of the account.
+    init(signedIn account: Account, hiding secrets: [Secret]) {
+        let tokens = [account.credentials.accessToken, account.credentials.refreshToken, account.credentials.idToken]
+        let text = ServerText(secrets: secrets + tokens.compactMap(\.self))
+        let user = text.shown(account.username) ?? text.shown(account.id) ?? "a user without a name"
+        self = .signedIn(user: user, issuer: account.issuer ?? "the service")
+    }
+
+    /// The page for a sign-in that did not work.
+    init(_ signal: AuthoritySignal, hiding secrets: [Secret]) {
+        let text = ServerText(secrets: secrets)
+        switch signal {
+        case .oauthError(.accessDenied, let description): self = .refused(text.shown(description))
+        default: self = .failed(text.shown(Self.reason(signal)) ?? "the service gave no clear answer")
+        }
+    }
+
+    /// Why it did not work, as the end of a sentence.
+    private static func reason(_ signal: AuthoritySignal) -> String {
+        switch signal {
+        case .noReply(.cancelled): "it was interrupted in the terminal"
+        case .noReply(.timeout): "the service did not answer in time"
+        case .noReply: "the service could not be reached"
+        case .oauthError(.invalidGrant, let description):
+            "the service says that the sign-in has expired or was used before" + bracketed(description)
+        case .oauthError(.serverError, let description), .oauthError(.temporarilyUnavailable, let description):
+            "the service has trouble of its own" + bracketed(description)
+        case .oauthError(let code, let description):
+            "the service answered with \(code.rawValue)" + bracketed(description)
+        case .unavailable(let status, _): "the service has trouble of its own (\(status))"
+        case .bearerChallenge, .unauthorized, .forbidden: "the service does not take the token that it has just issued"
+        case .proxyAuthenticationRequired: "a proxy asks for credentials"
+        case .otherUser: "the service contradicts itself about who signed in"
+        case .untrustedTLS(let detail), .intercepted(let detail), .unclear(let detail), .misconfigured(let detail),
+            .rejected(let detail), .signInRefused(let detail):
+            detail
+        }
+    }
+
+    private static func bracketed(_ description: String?) -> String {
+        description.map { " (\($0))" } ?? ""
+    }
+}

@@ -1,0 +1,141 @@
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What the browser shows at the end of a sign-in.
+///
+/// It holds no token, runs no script and loads nothing.
+enum ResultPage: Sendable, Equatable {
+    /// It worked.
+    case signedIn(user: String, issuer: String)
+    /// The user, or the service, said no. The text is the service's reason.
+    case refused(String?)
+    /// It did not work, and why.
+    case failed(String)
+    /// The answer is for another sign-in.
+    case wrongState
+    /// The answer was given before.
+    case usedBefore
+    /// There is no such page.
+    case notFound
+    /// The request is not one for these pages.
+    case badRequest
+
+    /// The status of the reply.
+    var status: Int {
+        switch self {
+        case .signedIn, .refused, .failed: 200
+        case .wrongState, .usedBefore, .badRequest: 400
+        case .notFound: 404
+        }
+    }
+
+    /// The header fields of the reply, but for those about its length and the connection.
+    static let headers: [(name: String, value: String)] = [
+        ("Content-Type", "text/html; charset=utf-8"),
+        (
+            "Content-Security-Policy",
+            "default-src 'none'; style-src '\(styleHash)'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        ),
+        ("Cache-Control", "no-store"),
+        ("Referrer-Policy", "no-referrer"),
+        ("X-Content-Type-Options", "nosniff"),
+    ]
+
+    /// The page.
+    var html: String {
+        let (kind, title, paragraphs) = content
+        let body = (paragraphs + [Self.goodbye]).map { "<p>\($0)</p>" }.joined(separator: "\n")
+        return """
+            <!DOCTYPE html>
+            <html lang="en">
+            <head>
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width, initial-scale=1">
+            <meta name="color-scheme" content="light dark">
+            <title>\(title)</title>
+            <style>\(Self.style)</style>
+            </head>
+            <body>
+            <main class="\(kind)">
+            <h1>\(title)</h1>
+            \(body)
+            </main>
+            </body>
+            </html>
+
+            """
+    }
+
+    /// Class, title and paragraphs, the latter as HTML.
+    private var content: (kind: String, title: String, paragraphs: [String]) {
+        switch self {
+        case .signedIn(let user, let issuer):
+            (
+                "good", "You are signed in",
+                ["Signed in as <strong>\(Self.escaped(user))</strong> at \(Self.escaped(issuer))."]
+            )
+        case .refused(let reason):
+            (
+                "bad", "The sign-in was refused",
+                ["You or the service said no, so nobody was signed in."]
+                    + (reason.map { ["The service says: \(Self.escaped($0))"] } ?? [])
+            )
+        case .failed(let reason):
+            ("bad", "The sign-in did not work", ["Nobody was signed in: \(Self.escaped(reason))."])
+        case .wrongState:
+            (
+                "bad", "Wrong state",
+                [
+                    "This answer belongs to another sign-in, so it was not used.",
+                    "To sign in, open the address that the terminal shows.",
+                ]
+            )
+        case .usedBefore:
+            ("bad", "Used before", ["This answer was used already, and it is good for one time only."])
+        case .notFound: ("bad", "Nothing here", ["There is no such page."])
+        case .badRequest: ("bad", "Not understood", ["This is not a request that belongs to a sign-in."])
+        }
+    }
+
+    private static let goodbye = "You can close this window and go back to the terminal."
+
+    /// Text as HTML, also within quotation marks.
+    static func escaped(_ text: String) -> String {
+        var result = ""
+        for character in text.unicodeScalars {
+            switch character {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            case "\"": result += "&quot;"
+            case "'": result += "&#39;"
+            default: result.unicodeScalars.append(character)
+            }
+        }
+        return result
+    }
+
+    /// The hash by which the policy lets this style in, and no other (Content Security Policy Level 3, section 6.7.3).
+    private static let styleHash = "sha256-" + Data(Digest.sha256(style.utf8)).base64EncodedString()
+
+    private static let style = """
+        :root { color-scheme: light dark; --page: #f5f5f7; --card: #fff; --text: #1d1d1f; --good: #1a7f37; --bad: #b3261e; }
+        @media (prefers-color-scheme: dark) {
+          :root { --page: #161618; --card: #242428; --text: #f2f2f4; --good: #57c46f; --bad: #ff8a80; }
+        }
+        * { box-sizing: border-box; }
+        body { margin: 0; min-height: 100vh; display: flex; align-items: center; justify-content: center; padding: 1.25rem;
+          background: var(--page); color: var(--text); font: 1.0625rem/1.5 system-ui, sans-serif; }
+        main { width: 100%; max-width: 34rem; padding: 1.5rem 1.75rem; border-radius: .75rem; background: var(--card);
+          border-top: .375rem solid var(--bad); overflow-wrap: anywhere; }
+        main.good { border-top-color: var(--good); }
+        h1 { margin: 0 0 .75rem; font-size: 1.5rem; line-height: 1.25; color: var(--bad); }
+        main.good h1 { color: var(--good); }
+        p { margin: .75rem 0 0; }
+        """
+}

@@ -1,0 +1,76 @@
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What an ID token says of itself (OpenID Connect Core, section 2).
+struct IDToken: Sendable {
+    let claims: JSONObject
+
+    /// How far the clocks of the service and of whoever looks at the token may be apart, in seconds.
+    static let leeway: TimeInterval = 120
+
+    /// Reads a token; `nil` if it is none.
+    init?(_ token: Secret) {
+        guard let claims = JSONWebToken.claims(of: token) else { return nil }
+        self.claims = claims
+    }
+
+    /// Whether a service says that it issued the token.
+    func isIssued(by issuer: Issuer) -> Bool {
+        claims["iss"]?.string.map { issuer.isSame(as: $0) } ?? false
+    }
+
+    /// Whether a client is among those that the token is for.
+    func isMeant(for clientID: String) -> Bool {
+        audiences.contains(.string(clientID))
+    }
+
+    private var audiences: [JSONValue] {
+        switch claims["aud"] {
+        case .array(let values)?: values
+        case let value?: [value]
+        case nil: []
+        }
+    }
+
+    /// Makes sure that a token is of this sign-in (OpenID Connect Core, section 3.1.3.7).
+    ///
+    /// Only for a token that came straight from the token endpoint: there TLS stands for the signature.
+    ///
+    /// - Parameters:
+    ///   - issuer: The service that was asked.
+    ///   - clientID: The client that asked.
+    ///   - nonce: What the token must repeat, if anything.
+    ///   - date: When the token came, best by the clock of the service.
+    func check(
+        issuer: Issuer, clientID: String, nonce: String?, at date: Date
+    ) throws(AuthoritySignal) {
+        let name = "the ID token of \(issuer.identifier)"
+        guard isIssued(by: issuer) else { throw .misconfigured("\(name) is of another issuer (iss)") }
+        guard isMeant(for: clientID) else { throw .misconfigured("\(name) is for another client (aud)") }
+        if audiences.count > 1, claims["azp"] != .string(clientID) {
+            throw .misconfigured("\(name) was issued to another client (azp)")
+        }
+        guard let expiry else { throw .unclear("\(name) does not say until when it is good (exp)") }
+        guard expiry + Self.leeway > date.timeIntervalSince1970 else {
+            throw .unclear("\(name) has expired, or the clock of this machine is wrong")
+        }
+        if let nonce, claims["nonce"] != .string(nonce) {
+            throw .unclear("\(name) is of another sign-in (nonce)")
+        }
+        guard Identity(claims: claims) != nil else { throw .unclear("\(name) does not say who the user is (sub)") }
+    }
+
+    /// In seconds since 1970.
+    private var expiry: TimeInterval? {
+        switch claims["exp"] {
+        case .integer(let seconds)?: TimeInterval(seconds)
+        case .real(let seconds)?: seconds
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,95 @@
+import AccountKit
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("What the browser brings")
+struct AuthorizationResponseTests {
+    @Test("All parameters are decoded, and others do not matter")
+    func parameters() throws {
+        let response = try #require(
+            AuthorizationResponse(
+                query: "code=a%2Fb+c&state=%c3%A4&iss=https%3A%2F%2Fid.example&session_state=1&session_state=2&x"))
+        #expect(response.code == Secret("a/b c"))
+        #expect(response.state == "ä")
+        #expect(response.issuer == "https://id.example")
+        #expect(response.error == nil)
+    }
+
+    @Test("A parameter without a value counts as left out", arguments: ["code=&state", "", "&&", "=", "Code=1"])
+    func empty(_ query: String) throws {
+        let response = try #require(AuthorizationResponse(query: query[...]))
+        #expect(response.code == nil)
+        #expect(response.state == nil)
+        #expect(!response.answers(""))
+    }
+
+    @Test(
+        "What is not well-formed is not read",
+        arguments: [
+            "code=a&code=b", "state=s&state=s", "code=a&co%64e=b", "code=%", "code=%4", "code=%zz", "code=%FF",
+            "code=%+1", "%=1", "code=&code=a",
+        ])
+    func malformed(_ query: String) {
+        #expect(AuthorizationResponse(query: query[...]) == nil)
+    }
+
+    @Test(
+        "It answers if the state is the same", arguments: [("abc", true), ("abC", false), ("ab", false), ("", false)])
+    func state(_ state: String, _ isAnswer: Bool) throws {
+        #expect(try #require(AuthorizationResponse(query: "code=1&state=\(state)")).answers("abc") == isAnswer)
+    }
+
+    // MARK: What it amounts to
+
+    private func outcome(_ query: String, namingIssuer: Bool = false) throws -> Secret {
+        try #require(AuthorizationResponse(query: query[...])).code(
+            from: Issuer("https://id.example"), namingIssuer: namingIssuer, hiding: [Secret(canary)])
+    }
+
+    @Test(
+        "Who answers must be who was asked, if it is said or has to be said",
+        arguments: [
+            ("code=c", false, true), ("code=c", true, false),
+            ("code=c&iss=https://id.example", false, true), ("code=c&iss=https://id.example", true, true),
+            ("code=c&iss=https://id.example/", true, true),
+            ("code=c&iss=https://evil.example", false, false), ("code=c&iss=https://evil.example", true, false),
+            ("code=c&iss=https://id.example.evil.example", true, false), ("code=c&iss=", true, false),
+            ("code=c&iss=https://ID.example", false, false),
+        ])
+    func issuer(_ query: String, _ namesIssuer: Bool, _ isAccepted: Bool) throws {
+        let thrown = signal { try outcome(query, namingIssuer: namesIssuer) }
+        #expect(kind(thrown) == (isAccepted ? nil : .unclear("…")))
+        if isAccepted { #expect(try outcome(query, namingIssuer: namesIssuer) == Secret("c")) }
+    }
+
+    @Test(
+        "An error is told as the service tells it, made fit to be shown",
+        arguments: [
+            ("error=access_denied", .oauthError(.accessDenied)),
+            ("error=access_denied&code=c", .oauthError(.accessDenied)),
+            (
+                "error=access_denied&error_description=No%1B%5B31m+thanks%0A%E2%80%AE!",
+                .oauthError(.accessDenied, description: "No[31m thanks !")
+            ),
+            ("error=server_error&error_description=\(canary)", .oauthError(.serverError)),
+            ("error=login_required", .oauthError("login_required")),
+            ("error=%22", .unclear("…")), ("error=\(canary)", .unclear("…")),
+            ("error=access_denied&iss=https://evil.example", .unclear("…")), ("state=s", .unclear("…")),
+        ] as [(String, AuthoritySignal)])
+    func errors(_ query: String, _ expected: AuthoritySignal) {
+        let thrown = signal { try outcome(query) }
+        if case .unclear = expected {
+            #expect(kind(thrown) == expected)
+        } else {
+            #expect(thrown == expected)
+        }
+        #expect(!String(reflecting: thrown).contains(canary))
+    }
+
+    @Test("An error does not repeat the code that comes with it")
+    func errorWithCode() {
+        let thrown = signal { try outcome("code=SECRETCODE&error=x&error_description=SECRETCODE") }
+        #expect(thrown == .oauthError("x"))
+    }
+}

@@ -1,0 +1,379 @@
+import AccountKit
+import Foundation
+import Synchronization
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("Signing in with a browser")
+struct BrowserSignInTests {
+    private static let tokens = ["access-\(canary)", "refresh-\(canary)"]
+    private static let code = "code-0123456789"
+
+    /// What the token endpoint and user info say, set when the sign-in has begun and the nonce is known.
+    private final class Service: Sendable {
+        private let claims = Mutex("")
+        private let user = Mutex(#"{"sub":"1","preferred_username":"jane"}"#)
+
+        func setClaims(_ text: String) { claims.withLock { $0 = text } }
+        func setUser(_ text: String) { user.withLock { $0 = text } }
+
+        func answer(_ target: String) -> LoopbackServer.Action {
+            if target != "/token" { return .json(user.withLock(\.self)) }
+            let claims = claims.withLock(\.self)
+            let idToken = claims.isEmpty ? "" : #","id_token":"\#(jsonWebToken(claims).reveal())""#
+            return .json(#"{"access_token":"\#(tokens[0])","refresh_token":"\#(tokens[1])"\#(idToken)}"#)
+        }
+    }
+
+    /// A sign-in under way, as the browser sees it.
+    private struct Visit: Sendable {
+        let query: [String: String]
+        let port: Int
+
+        init(_ address: String) throws {
+            let items = try #require(URLComponents(string: address)?.queryItems)
+            query = Dictionary(items.map { ($0.name, $0.value ?? "") }) { _, last in last }
+            port = try #require(URLComponents(string: query["redirect_uri"] ?? "")?.port)
+        }
+
+        var state: String { query["state"] ?? "" }
+
+        /// Comes back from the service.
+        func callBack(_ query: String, state: String? = nil) async throws -> RawClient.Reply {
+            try await RawClient.get("/callback?\(query)&state=\(state ?? self.state)", port: port)
+        }
+
+        func result() async throws -> RawClient.Reply { try await RawClient.get("/done", port: port) }
+    }
+
+    private func authority(at address: String, scopes: [String] = ["openid"]) throws -> OAuthAuthority {
+        try .test(
+            address, scopes: scopes,
+            endpoints: OAuthEndpoints(
+                token: "\(address)/token", userInfo: "\(address)/userinfo", authorization: "\(address)/authorize"))
+    }
+
+    /// Begins a sign-in, waits for it, and lets `browse` be the browser.
+    ///
+    /// - Returns: What came of it. Nothing listens any more then, and no reply had a secret in it.
+    private func signIn(
+        scopes: [String] = ["openid"],
+        answer: (@Sendable (LoopbackServer.Request, String) -> LoopbackServer.Action)? = nil,
+        service: Service = Service(), deliveryTime: Duration = .seconds(600),
+        browse: (Visit, _ server: LoopbackServer) async throws -> [RawClient.Reply]
+    ) async throws -> Result<Account, any Error> {
+        try await LoopbackServer.run { request, address in
+            answer?(request, address) ?? service.answer(request.target)
+        } _: { server in
+            let signIn = try await authority(at: server.address, scopes: scopes)
+                .beginBrowserSignIn(deliveryTime: deliveryTime)
+            let visit = try Visit(signIn.address)
+            let task = Task { try await signIn.account() }
+            let replies: [RawClient.Reply]
+            do {
+                replies = try await browse(visit, server)
+            } catch {
+                task.cancel()
+                _ = await task.result
+                throw error
+            }
+            let result = await task.result
+            #expect(await !RawClient.isOpen(visit.port))
+            #expect(await !RawClient.isOpen(visit.port, at: "::1"))
+            var secrets = [Self.code, canary, visit.state]
+            secrets += server.requests.compactMap { request in
+                request.body.split(separator: "&").first { $0.hasPrefix("code_verifier=") }
+                    .map { String($0.dropFirst(14)) }
+            }
+            let shown = replies.map(\.text).joined() + (result.failure.map { "\($0)" + String(reflecting: $0) } ?? "")
+            for secret in secrets { #expect(!shown.contains(secret)) }
+            return result
+        }
+    }
+
+    private func claims(_ visit: Visit, _ server: LoopbackServer, nonce: String? = nil, exp: Int = 1_800_000_300)
+        -> String
+    {
+        #"{"iss":"\#(server.address)","aud":"tool","sub":"1","exp":\#(exp),"nonce":"\#(nonce ?? visit.query["nonce"] ?? "")"}"#
+    }
+
+    // MARK: To the end
+
+    @Test("The code is exchanged, the account comes, and the page says who signed in")
+    func success() async throws {
+        let service = Service()
+        let result = try await signIn(service: service) { visit, server in
+            service.setClaims(claims(visit, server))
+            #expect(visit.query["response_type"] == "code")
+            #expect(visit.query["code_challenge_method"] == "S256")
+            #expect(visit.query["redirect_uri"] == "http://127.0.0.1:\(visit.port)/callback")
+
+            let redirect = try await visit.callBack("code=\(Self.code)")
+            #expect(redirect.status == 303)
+            #expect(redirect.value(of: "Location") == "/done")
+            #expect(redirect.value(of: "Cache-Control") == "no-store")
+            #expect(redirect.value(of: "Referrer-Policy") == "no-referrer")
+            #expect(redirect.body.isEmpty)
+
+            let page = try await visit.result()
+            #expect(page.status == 200)
+            #expect(page.body.contains("Signed in as <strong>jane</strong> at \(server.address)."))
+            #expect(page.value(of: "Content-Type") == "text/html; charset=utf-8")
+            let policy = try #require(page.value(of: "Content-Security-Policy"))
+            #expect(policy.hasPrefix("default-src 'none'; style-src 'sha256-"))
+            #expect(page.value(of: "Cache-Control") == "no-store")
+            #expect(page.value(of: "Referrer-Policy") == "no-referrer")
+            #expect(page.value(of: "X-Content-Type-Options") == "nosniff")
+            #expect(page.value(of: "Connection") == "close")
+            #expect(page.value(of: "Set-Cookie") == nil)
+
+            #expect(server.targets == ["/token", "/userinfo"])
+            let form = try #require(URLComponents(string: "?" + (server.requests.first?.body ?? ""))?.queryItems)
+            #expect(form.map(\.name) == ["grant_type", "code", "redirect_uri", "code_verifier", "client_id"])
+            #expect(form[0].value == "authorization_code")
+            #expect(form[1].value == Self.code)
+            #expect(form[2].value == visit.query["redirect_uri"])
+            #expect(ProofKey(verifier: Secret(form[3].value ?? "")).challenge == visit.query["code_challenge"])
+            #expect(form[4].value == "tool")
+            return [redirect, page]
+        }
+        let account = try result.get()
+        #expect(account.id == "1")
+        #expect(account.username == "jane")
+        #expect(account.credentials.accessToken == Secret(Self.tokens[0]))
+        #expect(account.credentials.refreshToken == Secret(Self.tokens[1]))
+        #expect(account.credentials.clientID == "tool")
+    }
+
+    @Test("A service without ID tokens is asked who the user is, and the name is shown as text")
+    func withoutIDToken() async throws {
+        let service = Service()
+        service.setUser(#"{"sub":"1","preferred_username":"<b onload=x>&\"\u202e"}"#)
+        let result = try await signIn(scopes: [], service: service) { visit, _ in
+            #expect(visit.query["nonce"] == nil)
+            #expect(visit.query["scope"] == nil)
+            let redirect = try await visit.callBack("code=\(Self.code)")
+            let page = try await visit.result()
+            #expect(page.body.contains("<strong>&lt;b onload=x&gt;&amp;&quot;</strong>"))
+            return [redirect, page]
+        }
+        #expect(try result.get().id == "1")
+    }
+
+    @Test("The account comes also if the browser does not fetch the page")
+    func noDelivery() async throws {
+        let result = try await signIn(deliveryTime: .zero) { visit, _ in
+            [try await visit.callBack("code=\(Self.code)")]
+        }
+        #expect(try result.get().id == "1")
+    }
+
+    // MARK: Refused, failed
+
+    @Test("Who refuses sees that, and the wait ends")
+    func denied() async throws {
+        let result = try await signIn { visit, server in
+            let redirect = try await visit.callBack("error=access_denied&error_description=Not+<today>")
+            let page = try await visit.result()
+            #expect(redirect.status == 303)
+            #expect(page.body.contains("The sign-in was refused"))
+            #expect(page.body.contains("Not &lt;today&gt;"))
+            #expect(server.requests.isEmpty)
+            return [redirect, page]
+        }
+        #expect(result.signal == .oauthError(.accessDenied, description: "Not <today>"))
+    }
+
+    @Test("A code that the token endpoint does not take is told, without what was sent")
+    func expiredCode() async throws {
+        let result = try await signIn { request, _ in
+            .json(
+                #"{"error":"invalid_grant","error_description":"Too old"}"#,
+                status: request.target == "/token" ? 400 : 500)
+        } browse: { visit, _ in
+            let redirect = try await visit.callBack("code=\(Self.code)")
+            let page = try await visit.result()
+            #expect(page.body.contains("has expired or was used before (Too old)"))
+            return [redirect, page]
+        }
+        #expect(result.signal == .oauthError(.invalidGrant, description: "Too old"))
+    }
+
+    @Test("Nothing that was sent is shown, whatever the token endpoint does with it")
+    func echo() async throws {
+        let result = try await signIn { request, _ in
+            let body = request.body.replacing("&", with: " ").replacing("=", with: " ")
+            return .json(#"{"error":"invalid_grant","error_description":"bad: \#(body)"}"#, status: 400)
+        } browse: { visit, _ in
+            [try await visit.callBack("code=\(Self.code)"), try await visit.result()]
+        }
+        #expect(result.signal == .oauthError(.invalidGrant))
+    }
+
+    @Test("An ID token of another sign-in, of the past, or of nobody, ends it", arguments: ["nonce", "exp", "form"])
+    func wrongIDToken(_ flaw: String) async throws {
+        let service = Service()
+        let result = try await signIn(service: service) { visit, server in
+            switch flaw {
+            case "nonce": service.setClaims(claims(visit, server, nonce: "other"))
+            case "exp": service.setClaims(claims(visit, server, exp: 1_799_990_000))
+            default: service.setClaims("no JSON")
+            }
+            let redirect = try await visit.callBack("code=\(Self.code)")
+            let page = try await visit.result()
+            #expect(page.body.contains("The sign-in did not work"))
+            #expect(server.targets == ["/token"])
+            return [redirect, page]
+        }
+        #expect(kind(result.signal) == .unclear("…"))
+    }
+
+    // MARK: What does not end the wait
+
+    @Test("Others than the one right answer are turned away, and the wait goes on")
+    func noise() async throws {
+        let result = try await signIn { visit, server in
+            let port = visit.port
+            let right = "/callback?code=\(Self.code)&state=\(visit.state)"
+            var replies = [
+                try await visit.callBack("code=\(Self.code)", state: "wrong"),
+                try await visit.callBack("error=access_denied", state: ""),
+                try await RawClient.get("/", port: port),
+                try await visit.result(),
+                try await RawClient.get(right, port: port, method: "POST"),
+                try await RawClient.get(right, port: port, host: "evil.example:\(port)"),
+                try await RawClient.get(right + "&code=b", port: port),
+                try await RawClient.send("GET \(right) HTTP/1.1\r\n\r\n", port: port),
+                try await RawClient.send("\u{16}\u{3}\u{1} no HTTP\r\n\r\n", port: port),
+                try await RawClient.send(
+                    "GET \(right) HTTP/1.1\r\nHost: localhost:\(port)\r\nX: \(String(repeating: "x", count: 20_000))\r\n\r\n",
+                    port: port),
+            ]
+            #expect(replies.map(\.status) == [400, 400, 404, 404, 400, 400, 400, 400, 400, 400])
+            #expect(replies[0].body.contains("Wrong state"))
+            #expect(server.requests.isEmpty)
+
+            replies.append(try await RawClient.get(right, port: port, host: "localhost:\(port)"))
+            #expect(replies.last?.status == 303)
+            replies.append(try await visit.callBack("code=other"))
+            #expect(replies.last?.status == 400)
+            #expect(replies.last?.body.contains("used already") == true)
+            replies.append(try await visit.result())
+            #expect(server.targets.filter { $0 == "/token" }.count == 1)
+            return replies
+        }
+        #expect(try result.get().id == "1")
+    }
+
+    @Test("It listens on both loopback addresses, and on no other")
+    func addresses() async throws {
+        let result = try await signIn { visit, _ in
+            let redirect: RawClient.Reply
+            if await RawClient.isOpen(visit.port, at: "::1") {
+                redirect = try await RawClient.get(
+                    "/callback?code=\(Self.code)&state=\(visit.state)", port: visit.port, host: "[::1]:\(visit.port)",
+                    at: "::1")
+            } else {
+                redirect = try await visit.callBack("code=\(Self.code)")
+            }
+            #expect(redirect.status == 303)
+            #expect(await !RawClient.isOpen(visit.port, at: "127.0.0.2"))
+            return [redirect, try await visit.result()]
+        }
+        #expect(try result.get().id == "1")
+    }
+
+    // MARK: The end of listening
+
+    @Test("Cancelling ends the wait and closes the port")
+    func cancelled() async throws {
+        let signIn = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn()
+        let visit = try Visit(signIn.address)
+        let task = Task { try await signIn.account() }
+        #expect(try await visit.callBack("code=a", state: "wrong").status == 400)
+        task.cancel()
+        #expect(await task.result.signal == .noReply(.cancelled))
+        #expect(await !RawClient.isOpen(visit.port))
+    }
+
+    @Test("Cancelling during the exchange ends it, and closes the port")
+    func cancelledExchange() async throws {
+        let asked = AsyncStream<Void>.makeStream()
+        try await LoopbackServer.run { _, _ in
+            asked.continuation.yield()
+            return .stall
+        } _: { server in
+            let signIn = try await authority(at: server.address).beginBrowserSignIn(deliveryTime: .seconds(600))
+            let visit = try Visit(signIn.address)
+            let task = Task { try await signIn.account() }
+            #expect(try await visit.callBack("code=\(Self.code)").status == 303)
+            for await _ in asked.stream { break }
+            task.cancel()
+            #expect(await task.result.signal == .noReply(.cancelled))
+            #expect(await !RawClient.isOpen(visit.port))
+        }
+    }
+
+    @Test("A sign-in that nobody waits for stops listening when it is dropped")
+    func dropped() async throws {
+        var signIn: (any BrowserSignIn)? = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn()
+        let port = try Visit(try #require(signIn).address).port
+        #expect(await RawClient.isOpen(port))
+        signIn = nil
+        var isOpen = true
+        for _ in 0..<1000 where isOpen { isOpen = await RawClient.isOpen(port) }
+        #expect(!isOpen)
+    }
+
+    @Test("It can be waited for once")
+    func twice() async throws {
+        let signIn = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn()
+        let task = Task { try await signIn.account() }
+        task.cancel()
+        _ = await task.result
+        #expect(kind(await asyncSignal { try await signIn.account() }) == .unclear("…"))
+    }
+
+    // MARK: What the service has
+
+    @Test("A service without an authorization endpoint has no sign-in with a browser")
+    func noEndpoint() async throws {
+        let authority = try OAuthAuthority.test(
+            "http://127.0.0.1:1", endpoints: OAuthEndpoints(token: "http://127.0.0.1:1/token"))
+        #expect(kind(await asyncSignal { try await authority.beginBrowserSignIn() }) == .misconfigured("…"))
+    }
+
+    @Test("A service whose document says that its answers name it must be named", arguments: [true, false])
+    func issuer(_ isNamed: Bool) async throws {
+        try await LoopbackServer.run { request, address in
+            switch request.target {
+            case "/token": .json(#"{"access_token":"\#(Self.tokens[0])"}"#)
+            case "/userinfo": .json(#"{"sub":"1"}"#)
+            default:
+                .json(
+                    #"""
+                    {"issuer":"\#(address)","token_endpoint":"\#(address)/token","userinfo_endpoint":"\#(address)/userinfo",
+                     "authorization_endpoint":"\#(address)/authorize","authorization_response_iss_parameter_supported":true}
+                    """#)
+            }
+        } _: { server in
+            let signIn = try await OAuthAuthority.test(server.address).beginBrowserSignIn(deliveryTime: .seconds(600))
+            let visit = try Visit(signIn.address)
+            let task = Task { try await signIn.account() }
+            _ = try await visit.callBack("code=\(Self.code)" + (isNamed ? "&iss=\(server.address)" : ""))
+            let page = try await visit.result()
+            #expect(page.body.contains(isNamed ? "Signed in as" : "without word of which service"))
+            #expect(kind(await task.result.signal) == (isNamed ? nil : .unclear("…")))
+            #expect(server.targets.contains("/token") == isNamed)
+        }
+    }
+}
+
+extension Result {
+    fileprivate var failure: Failure? {
+        if case .failure(let error) = self { error } else { nil }
+    }
+
+    fileprivate var signal: AuthoritySignal? { failure as? AuthoritySignal }
+}

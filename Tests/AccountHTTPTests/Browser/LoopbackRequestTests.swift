@@ -1,0 +1,28 @@
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("Requests to the listener")
+struct LoopbackRequestTests {
+    @Test(
+        "Only GET of a page under one of the machine's own names is understood",
+        arguments: [
+            ("GET", "/callback?code=1&state=2", ["127.0.0.1:4711"], .callback(query: "code=1&state=2")),
+            ("GET", "/callback", ["localhost:4711"], .callback(query: "")),
+            ("GET", "/callback?a?b", ["[::1]:4711"], .callback(query: "a?b")),
+            ("GET", "/done", ["LOCALHOST:4711"], .result), ("GET", "/done?x", ["127.0.0.1:4711"], .result),
+            ("GET", "/", ["127.0.0.1:4711"], .unknown), ("GET", "/callback/", ["127.0.0.1:4711"], .unknown),
+            ("GET", "/Callback", ["127.0.0.1:4711"], .unknown), ("GET", "//callback", ["127.0.0.1:4711"], .unknown),
+            ("GET", "/favicon.ico", ["127.0.0.1:4711"], .unknown),
+            ("POST", "/callback?code=1", ["127.0.0.1:4711"], .malformed),
+            ("HEAD", "/done", ["127.0.0.1:4711"], .malformed), ("get", "/done", ["127.0.0.1:4711"], .malformed),
+            ("GET", "/done", [], .malformed), ("GET", "/done", ["127.0.0.1:4711", "127.0.0.1:4711"], .malformed),
+            ("GET", "/done", ["127.0.0.1"], .malformed), ("GET", "/done", ["127.0.0.1:4712"], .malformed),
+            ("GET", "/done", ["evil.example:4711"], .malformed), ("GET", "/done", [""], .malformed),
+            ("GET", "http://127.0.0.1:4711/done", ["127.0.0.1:4711"], .malformed),
+            ("GET", "*", ["127.0.0.1:4711"], .malformed), ("GET", "", ["127.0.0.1:4711"], .malformed),
+        ] as [(String, String, [String], LoopbackRequest.Route)])
+    func route(_ method: String, _ target: String, _ hosts: [String], _ expected: LoopbackRequest.Route) {
+        #expect(LoopbackRequest(method: method, target: target, hosts: hosts, port: 4711).route == expected)
+    }
+}

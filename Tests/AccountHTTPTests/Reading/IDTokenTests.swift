@@ -1,0 +1,56 @@
+import AccountKit
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("ID tokens of a sign-in")
+struct IDTokenTests {
+    // The fixed clock of the tests shows 1 800 000 000.
+    static let rules: [(String, AuthoritySignal?)] = [
+        (#""sub":"1","iss":"https://id.example","aud":"tool","exp":1800000060,"nonce":"n""#, nil),
+        (#""sub":1,"iss":"https://id.example/","aud":["tool"],"exp":1800000060.5,"nonce":"n""#, nil),
+        (#""sub":"1","iss":"https://id.example","aud":["tool","api"],"azp":"tool","exp":1800000060,"nonce":"n""#, nil),
+        (#""sub":"1","iss":"https://id.example","aud":"tool","exp":1799999881,"nonce":"n""#, nil),
+        (#""sub":"1","iss":"https://id.example","aud":"tool","exp":1799999880,"nonce":"n""#, .unclear("…")),
+        (#""sub":"1","iss":"https://id.example","aud":"tool","nonce":"n""#, .unclear("…")),
+        (#""sub":"1","iss":"https://id.example","aud":"tool","exp":"1800000060","nonce":"n""#, .unclear("…")),
+        (#""sub":"1","iss":"https://evil.example","aud":"tool","exp":1800000060,"nonce":"n""#, .misconfigured("…")),
+        (#""sub":"1","aud":"tool","exp":1800000060,"nonce":"n""#, .misconfigured("…")),
+        (#""sub":"1","iss":"https://id.example","aud":"other","exp":1800000060,"nonce":"n""#, .misconfigured("…")),
+        (#""sub":"1","iss":"https://id.example","exp":1800000060,"nonce":"n""#, .misconfigured("…")),
+        (#""sub":"1","iss":"https://id.example","aud":[],"exp":1800000060,"nonce":"n""#, .misconfigured("…")),
+        (
+            #""sub":"1","iss":"https://id.example","aud":["tool","api"],"exp":1800000060,"nonce":"n""#,
+            .misconfigured("…")
+        ),
+        (
+            #""sub":"1","iss":"https://id.example","aud":["tool","api"],"azp":"api","exp":1800000060,"nonce":"n""#,
+            .misconfigured("…")
+        ),
+        (#""sub":"1","iss":"https://id.example","aud":"tool","exp":1800000060,"nonce":"m""#, .unclear("…")),
+        (#""sub":"1","iss":"https://id.example","aud":"tool","exp":1800000060"#, .unclear("…")),
+        (#""iss":"https://id.example","aud":"tool","exp":1800000060,"nonce":"n""#, .unclear("…")),
+    ]
+
+    @Test("A token is of this sign-in, or it is not believed", arguments: rules)
+    func check(_ claims: String, _ expected: AuthoritySignal?) throws {
+        let token = try #require(IDToken(jsonWebToken("{\(claims)}")))
+        let issuer = try Issuer("https://id.example")
+        let thrown = signal {
+            try token.check(issuer: issuer, clientID: "tool", nonce: "n", at: FixedClock().now)
+        }
+        #expect(kind(thrown) == expected)
+    }
+
+    @Test("Where no nonce was sent, none is looked for")
+    func withoutNonce() throws {
+        let token = try #require(
+            IDToken(jsonWebToken(#"{"sub":"1","iss":"https://id.example","aud":"tool","exp":1800000060}"#)))
+        try token.check(issuer: Issuer("https://id.example"), clientID: "tool", nonce: nil, at: FixedClock().now)
+    }
+
+    @Test("What is no token has no claims", arguments: ["", "a.b", "a.b.c.d", "a.!.c"])
+    func noToken(_ text: String) {
+        #expect(IDToken(Secret(text)) == nil)
+    }
+}

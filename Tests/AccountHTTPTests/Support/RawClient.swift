@@ -1,0 +1,78 @@
+import NIOCore
+import NIOPosix
+
+/// A browser that does no more than it is told: it sends text, and shows all that comes till the connection ends.
+enum RawClient {
+    struct Reply: Sendable {
+        var text: String
+
+        var status: Int { Int(text.split(separator: " ", maxSplits: 2).dropFirst().first ?? "") ?? 0 }
+        var head: String { text.firstRange(of: "\r\n\r\n").map { String(text[..<$0.lowerBound]) } ?? text }
+        var body: String { text.firstRange(of: "\r\n\r\n").map { String(text[$0.upperBound...]) } ?? "" }
+
+        /// The value of a header field.
+        func value(of name: String) -> String? {
+            let line = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix(name.lowercased() + ":") }
+            return line.map { String($0.dropFirst(name.count + 2)) }
+        }
+    }
+
+    /// Sends a request as a browser does.
+    static func get(
+        _ target: String, port: Int, method: String = "GET", host: String? = nil, at address: String = "127.0.0.1"
+    ) async throws -> Reply {
+        let host = host ?? "127.0.0.1:\(port)"
+        return try await send(
+            "\(method) \(target) HTTP/1.1\r\nHost: \(host)\r\nUser-Agent: test\r\nAccept: text/html\r\n\r\n",
+            port: port, at: address)
+    }
+
+    /// Sends text as it is.
+    static func send(_ text: String, port: Int, at address: String = "127.0.0.1") async throws -> Reply {
+        let received = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: String.self)
+        let channel: any Channel
+        do {
+            channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(Collector(received))
+                    }
+                }
+                .connect(host: address, port: port).get()
+        } catch {
+            received.fail(error)
+            return Reply(text: try await received.futureResult.get())
+        }
+        channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
+        return Reply(text: try await received.futureResult.get())
+    }
+
+    /// Whether something listens on a port.
+    static func isOpen(_ port: Int, at address: String = "127.0.0.1") async -> Bool {
+        do {
+            try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                .connect(host: address, port: port).get().close().get()
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private final class Collector: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+
+        private let promise: EventLoopPromise<String>
+        private var text = ""
+
+        init(_ promise: EventLoopPromise<String>) { self.promise = promise }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) { text += String(buffer: unwrapInboundIn(data)) }
+
+        // A reset after a whole reply, for what the listener did not read, is none of the tests' business.
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+        func channelInactive(context: ChannelHandlerContext) { promise.succeed(text) }
+
+        func handlerRemoved(context: ChannelHandlerContext) { promise.succeed(text) }
+    }
+}

@@ -1,0 +1,230 @@
+import AccountKit
+import AccountTesting
+import Foundation
+import Testing
+
+/// Folders that others can write to, that are others', or that do not let their owner in.
+@Suite struct FolderTrustTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    /// Everything in the folder, by name, kind and bytes.
+    private func listing() throws -> String {
+        try Exerciser.shell(
+            folder, #"cd "$ROOT"; find . -exec stat -c "%n %s %F" {} + ; find . -type f -exec cksum {} +"#
+        ).output
+    }
+
+    @Test(
+        arguments: ["", "/Documents", "/Documents/Sessions", "/Documents/Sessions/work"], [0o777, 0o770, 0o720, 0o702])
+    func `A folder that others can write to is refused, wherever it is on the way, with what to do`(
+        place: String, permissions: Int
+    ) async throws {
+        try Exerciser.run(folder, "sign-in", "work")
+        let store = AccountStore(container: try folder.container(), session: try SessionName("work"))
+        let path = folder.path + place
+        try folder.setPermissions(permissions, of: path)
+        let before = try listing()
+
+        guard case .unreadable(let error) = await store.load() else {
+            Issue.record("it was read")
+            return
+        }
+        #expect(error.code == .insecureContainer)
+        #expect(error.message.contains("chmod go-w \(path)`"))
+        await #expect(throws: error) { try await store.update { _ in } }
+        await #expect(throws: error) { try await store.signOut() }
+        await #expect(throws: error) { try await store.signIn { .fresh(at: ManualClock().now) } }
+        #expect(try listing() == before)
+
+        try folder.setPermissions(0o755, of: path)
+        #expect(await store.load().account?.username == "alice", "what others can only read is fine")
+    }
+
+    @Test(arguments: ["000", "002", "022", "077", "277", "777"])
+    func `Whatever the umask, each process can go on where the last one stopped`(umask: String) throws {
+        let outcome = try Exerciser.shellUnderPermissions(
+            folder,
+            """
+            umask \(umask)
+            for command in sign-in 'update 1' refresh sign-out sign-in 'update 1' read; do
+                "$EXERCISER" "$ROOT" $command
+            done
+            """)
+        #expect(outcome.status == 0, "\(outcome.output)")
+        #expect(outcome.output.hasSuffix("signed in, 1"), "\(outcome.output)")
+        for file in try folder.files() { #expect(try folder.permissions(file) == 0o600, "\(file)") }
+        for made in [folder.documents, folder.path + "/Library/Keys"] {
+            #expect(try folder.permissions(made) == 0o700, "\(made)")
+        }
+    }
+
+    @Test(arguments: ["Documents/Account.plist", "Documents", ""])
+    func `What cannot be read for want of permission is not signed out`(place: String) async throws {
+        try Exerciser.run(folder, "sign-in")
+        let path = folder.path + "/" + place
+        try folder.setPermissions(0, of: path)
+        let outcome = try Exerciser.shellUnderPermissions(
+            folder,
+            #"""
+            ! cat "$ROOT/Documents/Account.plist"
+            "$EXERCISER" "$ROOT" read
+            ! "$EXERCISER" "$ROOT" update 1
+            ! "$EXERCISER" "$ROOT" sign-out
+            ! "$EXERCISER" "$ROOT" sign-in
+            """#)
+        let lines = outcome.output.split(separator: "\n")
+        #expect(outcome.status == 0 && lines.count == 5, "\(lines)")
+        #expect(lines.first?.hasSuffix("Permission denied") == true, "otherwise this test shows nothing")
+        #expect(lines.dropFirst().first == "unreadable inaccessible", "\(lines)")
+        for line in lines.dropFirst(2) {
+            #expect(line.hasPrefix("inaccessible:") && line.contains("EACCES"), "\(line)")
+        }
+        #expect(try folder.permissions(path) == 0)
+        try folder.setPermissions(0o700, of: path)
+        #expect(try Exerciser.run(folder, "read").output == "signed in, 0")
+    }
+
+    @Test func `A folder that cannot be written to keeps its account`() throws {
+        try Exerciser.run(folder, "sign-in")
+        let before = try folder.bytes()
+        try folder.setPermissions(0o500, of: folder.documents)
+        let outcome = try Exerciser.shellUnderPermissions(
+            folder,
+            #"""
+            "$EXERCISER" "$ROOT" read
+            ! "$EXERCISER" "$ROOT" update 1
+            ! "$EXERCISER" "$ROOT" refresh
+            ! "$EXERCISER" "$ROOT" sign-out
+            """#)
+        try folder.setPermissions(0o700, of: folder.documents)
+        let lines = outcome.output.split(separator: "\n")
+        #expect(outcome.status == 0, "\(lines)")
+        #expect(
+            lines.map { $0.prefix { $0 != ":" } } == [
+                "signed in, 0", "inaccessible", "serviceUnavailable", "inaccessible",
+            ])
+        #expect(try folder.bytes() == before)
+        #expect(try folder.names() == ["Account.lock", "Account.plist"])
+    }
+
+    @Test func `A documents folder on another disk may be a link to it`() async throws {
+        try folder.make(folder.path + "/elsewhere")
+        #expect(symlink(folder.path + "/elsewhere", folder.documents) == 0)
+        #expect(try Exerciser.run(folder, "sign-in").output == "signed in")
+        #expect(try Exerciser.run(folder, "update", "1").output == "updated 1")
+        #expect(try folder.names(in: folder.path + "/elsewhere") == ["Account.lock", "Account.plist"])
+        try folder.setPermissions(0o777, of: folder.path + "/elsewhere")
+        #expect(try Exerciser.run(folder, "read").output == "unreadable insecureContainer")
+    }
+
+    // MARK: The files beside the archive
+
+    @Test func `A lock file that is a link is not followed`() throws {
+        try Exerciser.run(folder, "sign-in")
+        let target = folder.path + "/target"
+        try Data("precious".utf8).write(to: URL(filePath: target))
+        try folder.setPermissions(0o644, of: target)
+        try FileManager.default.removeItem(atPath: folder.documents + "/Account.lock")
+        #expect(symlink(target, folder.documents + "/Account.lock") == 0)
+        let outcome = try Exerciser.run(folder, "update", "1")
+        #expect(outcome.output.hasPrefix("inaccessible:") && outcome.output.contains("ELOOP"), "\(outcome.output)")
+        #expect(try folder.bytes(target) == Data("precious".utf8))
+        #expect(try folder.permissions(target) == 0o644)
+    }
+
+    @Test func `Every lock is on the same file, which is never removed`() throws {
+        let lock = folder.documents + "/Account.lock"
+        let inode = { try FileManager.default.attributesOfItem(atPath: lock)[.systemFileNumber] as? UInt64 }
+        try Exerciser.run(folder, "sign-in")
+        let before = try #require(try inode())
+        for command in ["update", "refresh", "sign-out", "sign-in"] { try Exerciser.run(folder, command) }
+        #expect(try inode() == before)
+    }
+
+    @Test func `Only what a crash left behind is swept`() throws {
+        try Exerciser.run(folder, "sign-in")
+        let stale = [
+            ".Account.plist.0123456789abcdef.tmp", ".Refresh.plist.ffffffffffffffff.tmp",
+            ".Revocation-1.plist.0000000000000000.tmp",
+        ]
+        let others = [
+            ".Account.plist.0123456789abcde.tmp", ".Account.plist.0123456789abcdeg.tmp", ".settings.plist.backup.tmp",
+            "Account.plist.0123456789abcdef.tmp", ".Account.plist.0123456789abcdef.tmp~", ".0123456789abcdef.tmp",
+        ]
+        for name in stale + others { try Data("x".utf8).write(to: URL(filePath: folder.documents + "/" + name)) }
+        // What looks like it and cannot be removed is no reason to save nothing.
+        let undeletable = ".SignOut.plist.0123456789abcdef.tmp"
+        try folder.make(folder.documents + "/" + undeletable)
+        #expect(try Exerciser.run(folder, "update", "1").output == "updated 1")
+        #expect(try folder.names() == (others + [undeletable, "Account.lock", "Account.plist"]).sorted())
+    }
+
+    @Test(arguments: ["folder", "2 MiB", "link"])
+    func `A record of the last sign-out that cannot be read is in nobody's way`(what: String) throws {
+        try Exerciser.run(folder, "sign-in")
+        try Exerciser.run(folder, "sign-out")
+        let record = folder.documents + "/SignOut.plist"
+        try FileManager.default.removeItem(atPath: record)
+        switch what {
+        case "folder": try folder.make(record)
+        case "link": #expect(symlink("/nowhere", record) == 0)
+        default: try Data(count: 2 * 1024 * 1024).write(to: URL(filePath: record))
+        }
+        for (command, output) in [
+            ("read", "signed out"), ("sign-in", "signed in"), ("read", "signed in, 0"), ("sign-out", "signed out"),
+            ("read", "signed out"),
+        ] {
+            #expect(try Exerciser.run(folder, command).output == output)
+        }
+    }
+
+    @Test func `Looking makes nothing`() async throws {
+        let container = try AppContainer(root: folder.path + "/none", identifier: "exerciser")
+        let store = AccountStore(container: container)
+        #expect(await store.load() == .signedOut(.neverSignedIn))
+        #expect(try await store.unfinishedRefresh() == nil)
+        #expect(try container.sessions().isEmpty)
+        #expect(try folder.names(in: folder.path).isEmpty)
+    }
+
+    @Test func `A second archive that cannot be read is set aside beside the first one`() async throws {
+        let clock = ManualClock()
+        let store = AccountStore(container: try folder.container(), clock: clock)
+        for count in 1...3 {
+            try await store.signIn { .fresh(at: clock.now) }
+            try Data("garbage \(count)".utf8).write(to: URL(filePath: folder.archive))
+        }
+        try await store.signIn { .fresh(at: clock.now) }
+        let aside = ["", "-2", "-3"].map { folder.documents + "/Account.plist.unreadable-20300101T120000Z" + $0 }
+        #expect(
+            try aside.map { String(decoding: try folder.bytes($0), as: UTF8.self) } == [
+                "garbage 1", "garbage 2", "garbage 3",
+            ])
+    }
+
+    // MARK: The lock
+
+    @Test func `Who waits for the lock in vain is told whom to look for, and is let go when cancelled`() async throws {
+        try Exerciser.run(folder, "sign-in")
+        let container = try folder.container()
+        let transaction = try await FileArchiveStorage(container: container).beginTransaction(patience: .zero)
+        let impatient = AccountStore(container: container, lockPatience: .milliseconds(5))
+        let error = await #expect(throws: AccountError(.busy, "")) { try await impatient.update { _ in } }
+        #expect(error?.message.contains("fuser \(folder.documents)/Account.lock") == true)
+
+        let patient = AccountStore(container: container, lockPatience: .seconds(3600))
+        for change in [
+            { _ = try await patient.update { _ in } }, { _ = try await patient.signOut() },
+            { _ = try await patient.signIn { .fresh(at: ManualClock().now) } },
+        ] as [@Sendable () async throws -> Void] {
+            let waiting = Task { try await change() }
+            waiting.cancel()
+            await #expect(throws: AccountError(.cancelled, "")) { try await waiting.value }
+        }
+        #expect(await patient.load().account?.username == "alice", "a read needs no lock")
+        await transaction.end()
+        try await patient.update { _ in }
+    }
+}

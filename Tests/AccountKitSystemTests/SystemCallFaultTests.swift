@@ -1,0 +1,181 @@
+#if os(Linux)
+import AccountKit
+import Foundation
+import Testing
+
+/// Each system call of a save fails, or is the last thing that the process comes to; strace sees to that.
+@Suite struct SystemCallFaultTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    /// What strace's `inject` takes, and whether the new account is in place by then.
+    struct Fault: CustomTestStringConvertible {
+        let call: String
+        let number: Int
+        let isInPlace: Bool
+
+        init(_ call: String, _ number: Int = 1, isInPlace: Bool = false) {
+            self.call = call
+            self.number = number
+            self.isInPlace = isInPlace
+        }
+
+        var testDescription: String { "\(call) \(number)" }
+    }
+
+    /// The calls of a save, in their order. The second fsync is the folder's.
+    static let save: [Fault] = [
+        Fault("fchmod"), Fault("ftruncate"), Fault("fsync"), Fault("rename"), Fault("fsync", 2, isInPlace: true),
+    ]
+
+    @Test(arguments: save.dropLast(), ["EIO", "ENOSPC", "EACCES", "EDQUOT"])
+    func `A call that fails leaves the old account whole, and nothing else`(fault: Fault, error: String) throws {
+        try Exerciser.run(folder, "sign-in")
+        let before = try folder.bytes()
+        let outcome = try Exerciser.run(
+            folder, "update", "1", injecting: "\(fault.call):error=\(error):when=\(fault.number)")
+        #expect(outcome.status == 1)
+        #expect(outcome.output.hasPrefix("inaccessible:") && outcome.output.contains("(\(error))"), "\(outcome.output)")
+        #expect(outcome.output.contains(fault.call), "\(outcome.output)")
+        #expect(try folder.bytes() == before)
+        #expect(try folder.names() == ["Account.lock", "Account.plist"])
+        #expect(try Exerciser.run(folder, "update", "1").output == "updated 1")
+    }
+
+    @Test func `A folder that does not reach the disk is no failure, since the change is there`() throws {
+        try Exerciser.run(folder, "sign-in")
+        let outcome = try Exerciser.run(folder, "update", "1", injecting: "fsync:error=EIO:when=2")
+        #expect(outcome.output == "updated 1")
+        #expect(try Exerciser.run(folder, "read").output == "signed in, 1")
+    }
+
+    @Test func `A file system that cannot reserve space is used without`() throws {
+        try Exerciser.run(folder, "sign-in")
+        for error in ["EOPNOTSUPP", "ENOSYS"] {
+            let outcome = try Exerciser.run(folder, "refresh", injecting: "fallocate:error=\(error)")
+            #expect(outcome.output == "refreshed, true")
+        }
+        let full = try Exerciser.run(folder, "refresh", injecting: "fallocate:error=ENOSPC")
+        #expect(full.output.hasPrefix("serviceUnavailable:"), "\(full.output)")
+        #expect(try folder.names() == ["Account.lock", "Account.plist"])
+    }
+
+    @Test(arguments: save)
+    func `A process that dies at a call leaves the old account or the new one, no lock, and nothing legible`(
+        fault: Fault
+    ) throws {
+        try Exerciser.run(folder, "sign-in")
+        let outcome = try Exerciser.run(
+            folder, "update", "1", injecting: "\(fault.call):signal=KILL:when=\(fault.number)")
+        #expect(outcome.status != 0 && outcome.output.isEmpty, "it was to die: \(outcome)")
+        #expect(try folder.names().count == (fault.isInPlace ? 2 : 3), "it was to die in the middle")
+        for file in try folder.files() {
+            let bytes = try folder.bytes(file)
+            for word in ["canary-access", "canary-refresh", "alice"] {
+                #expect(bytes.range(of: Data(word.utf8)) == nil, "\(word) in \(file)")
+            }
+        }
+        #expect(try Exerciser.run(folder, "read").output == "signed in, \(fault.isInPlace ? 1 : 0)")
+        #expect(try Exerciser.run(folder, "update", "1").output == "updated 1")
+        #expect(try folder.names() == ["Account.lock", "Account.plist"])
+    }
+
+    @Test(arguments: ["fchmod:signal=KILL:when=1", "fsync:signal=KILL:when=1", "rename:signal=KILL:when=1"])
+    func `A process that dies while it signs out leaves somebody signed in, or nobody`(fault: String) throws {
+        try Exerciser.run(folder, "sign-in")
+        let outcome = try Exerciser.run(folder, "sign-out", injecting: fault)
+        #expect(outcome.status != 0 && outcome.output.isEmpty, "it was to die: \(outcome)")
+        #expect(try Exerciser.run(folder, "read").output == "signed in, 0")
+        let dying = try Exerciser.run(folder, "sign-out", injecting: "unlink:signal=KILL:when=1")
+        #expect(dying.status != 0, "it was to die: \(dying)")
+        #expect(try Exerciser.run(folder, "read").output == "signed in, 0")
+        #expect(try Exerciser.run(folder, "sign-out").output == "signed out")
+        #expect(try Exerciser.run(folder, "read").output == "signed out")
+    }
+
+    // MARK: The order of the calls
+
+    /// The calls of a run that are about the folder, in their order.
+    private func trace(of arguments: String...) throws -> [Substring] {
+        let trace = folder.path + "-trace"
+        defer { try? FileManager.default.removeItem(atPath: trace) }
+        let names =
+            "openat,fchmod,fallocate,write,pwrite64,ftruncate,fsync,fdatasync,rename,renameat,link,linkat,unlink"
+        let outcome = try Exerciser.run(
+            "/usr/bin/strace",
+            ["-f", "-qq", "-y", "-e", "trace=\(names),fcntl,close", "-o", trace, Exerciser.path, folder.path]
+                + arguments)
+        #expect(outcome.status == 0, "\(outcome.output)")
+        return try String(contentsOfFile: trace, encoding: .utf8).split(separator: "\n").filter {
+            $0.contains(folder.path)
+        }
+    }
+
+    /// Makes sure that there are such calls, one after the other.
+    private func expect(_ order: [[String]], in calls: [Substring], _ what: Comment) throws {
+        var rest = calls[...]
+        for parts in order {
+            let index = rest.firstIndex { call in parts.allSatisfy { call.contains($0) } }
+            rest = rest[try #require(index, "\(what): no \(parts) after \(calls.count - rest.count) calls")...]
+                .dropFirst()
+        }
+    }
+
+    @Test func `A key reaches the disk before it gets its name, and takes nobody's place`() throws {
+        let calls = try trace(of: "sign-in")
+        try expect(
+            [
+                ["openat(", "Account.key.", "O_EXCL", "O_NOFOLLOW", "O_CLOEXEC"], ["fchmod(", "Account.key.", "0600"],
+                ["write(", "Account.key."], ["fsync(", "Account.key."], ["link(", "Account.key.", "/Account.key\""],
+                ["fsync(", "/Library/Keys>"], ["unlink(", "Account.key."],
+            ], in: calls, "key")
+        #expect(!calls.contains { $0.contains("rename(") && $0.contains("Account.key") })
+    }
+
+    @Test func `A save is made under the lock, and in the right order`() throws {
+        try Exerciser.run(folder, "sign-in")
+        let calls = try trace(of: "update", "1")
+        try expect(
+            [
+                ["openat(", "Account.lock", "O_NOFOLLOW", "O_CLOEXEC"], ["fcntl(", "Account.lock>", "SETLK"],
+                ["openat(", "/Account.plist\"", "O_RDONLY", "O_NOFOLLOW"],
+                ["openat(", "/.Account.plist.", "O_EXCL", "O_NOFOLLOW", "O_CLOEXEC"],
+                ["fchmod(", "/.Account.plist.", "0600"], ["write(", "/.Account.plist."],
+                ["fsync(", "/.Account.plist."],
+                ["rename(", "/.Account.plist.", "/Account.plist\""], ["fsync(", "/Documents>"],
+                ["close(", "Account.lock>"],
+            ], in: calls, "save")
+        #expect(!calls.contains { $0.contains("unlink(") && $0.contains("Account.lock") })
+    }
+
+    @Test func `Room for the reply and the intent come before the request, and the room is used`() throws {
+        try Exerciser.run(folder, "sign-in")
+        let calls = try trace(of: "refresh", folder.path + "/none/ballast")
+        try expect(
+            [
+                ["fcntl(", "Account.lock>", "SETLK"], ["fallocate(", "/.Account.plist."],
+                ["rename(", "/Refresh.plist\""], ["fsync(", "/Documents>"], ["openat(", "/none/"],
+                ["write(", "/.Account.plist."], ["fsync(", "/.Account.plist."], ["rename(", "/Account.plist\""],
+                ["fsync(", "/Documents>"], ["unlink(", "/Refresh.plist"], ["close(", "Account.lock>"],
+            ], in: calls, "refresh")
+        #expect(calls.count { $0.contains("openat(") && $0.contains("/.Account.plist.") && $0.contains("O_EXCL") } == 1)
+    }
+
+    @Test func `A sign-out is recorded, and reaches the disk`() throws {
+        try Exerciser.run(folder, "sign-in")
+        try expect(
+            [
+                ["fcntl(", "Account.lock>", "SETLK"], ["fsync(", "/.SignOut.plist."], ["rename(", "/SignOut.plist\""],
+                ["fsync(", "/Documents>"], ["unlink(", "/Account.plist\""], ["fsync(", "/Documents>"],
+            ], in: trace(of: "sign-out"), "sign-out")
+    }
+
+    @Test func `Reading opens nothing for writing`() throws {
+        try Exerciser.run(folder, "sign-in")
+        let calls = try trace(of: "read").filter { $0.contains("openat(") }
+        #expect(calls.contains { $0.contains("/Account.plist\"") })
+        #expect(calls.allSatisfy { $0.contains("O_RDONLY") && !$0.contains("O_CREAT") }, "\(calls)")
+    }
+}
+#endif
