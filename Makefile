@@ -24,7 +24,9 @@ demo:
 test:
 	@Scripts/bootstrap.sh test
 	$(SWIFT) build $(BUILD_FLAGS) --build-tests
-	$(SWIFT) test --skip-build
+	$(SWIFT) test --skip-build --skip 'SystemTests|ReaderTests'
+# These wait for processes, which holds up tests that watch the clock; so they have a run of their own.
+	$(SWIFT) test --skip-build --filter 'SystemTests|ReaderTests'
 	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --build-tests
 	$(SWIFT) test --package-path Examples --skip-build
 

@@ -103,7 +103,7 @@ import Testing
         #expect(outcome.status == 0, "\(lines)")
         #expect(
             lines.map { $0.prefix { $0 != ":" } } == [
-                "signed in, 0", "inaccessible", "serviceUnavailable", "inaccessible",
+                "signed in, 0", "inaccessible", "inaccessible", "inaccessible",
             ])
         #expect(try folder.bytes() == before)
         #expect(try folder.names() == ["Account.lock", "Account.plist"])

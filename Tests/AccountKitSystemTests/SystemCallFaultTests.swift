@@ -57,7 +57,7 @@ import Testing
             #expect(outcome.output == "refreshed, true")
         }
         let full = try Exerciser.run(folder, "refresh", injecting: "fallocate:error=ENOSPC")
-        #expect(full.output.hasPrefix("serviceUnavailable:"), "\(full.output)")
+        #expect(full.output.hasPrefix("inaccessible:"), "\(full.output)")
         #expect(try folder.names() == ["Account.lock", "Account.plist"])
     }
 

@@ -3,12 +3,16 @@ import Testing
 /// TLS, and certificates that cannot be trusted.
 @Suite(.queued, .timeLimit(.minutes(5)))
 struct CertificateTests {
-    private func signIn(_ account: Tool, _ server: ExampleServer, trusting certificate: Certificate) async throws -> Outcome {
+    private func signIn(_ account: Tool, _ server: ExampleServer, trusting certificate: Certificate) async throws
+        -> Outcome
+    {
         let login = account.command(["login", "--issuer", server.issuer, "--username", "alice", "--password-stdin"])
         return try await login.run(trusting: certificate).run(input: ExampleServer.alicePassword + "\n")
     }
 
-    @Test func `A certificate that the system trusts is trusted, and one that it does not keeps the account`() async throws {
+    @Test func `A certificate that the system trusts is trusted, and one that it does not keeps the account`()
+        async throws
+    {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             let certificate = try await Certificate.make(in: container)
@@ -46,7 +50,7 @@ struct CertificateTests {
                 let outcome = try await signIn(account, server, trusting: certificate)
                 #expect(outcome.exitCode == 69, "\(outcome)")
                 #expect(outcome.errors.contains("untrustedTLS"), "\(outcome)")
-                #expect(try !container.exists(container.archive))
+                #expect(!container.exists(container.archive))
             }
         }
     }

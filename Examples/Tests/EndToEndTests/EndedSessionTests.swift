@@ -7,12 +7,13 @@ struct EndedSessionTests {
     private func expectCleared(_ user: SignedInUser, _ outcome: Outcome, word: String) async throws {
         #expect(outcome.exitCode == 77)
         #expect(outcome.output == "")
-        let sentence = /^(\S+) ended this session on (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) \((\w+)\)\. Sign in with `account login`\.\n$/
+        let sentence =
+            /^(\S+) ended this session on (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) \((\w+)\)\. Sign in with `account login`\.\n$/
         let said = try #require(outcome.errors.firstMatch(of: sentence), "\(outcome)").output
         #expect(said.1 == user.server.issuer)
         #expect(said.3 == word)
-        #expect(try !user.container.exists(user.container.archive))
-        #expect(try user.container.exists(user.container.signOutRecord))
+        #expect(!user.container.exists(user.container.archive))
+        #expect(user.container.exists(user.container.signOutRecord))
 
         // The next start knows it too, without the service.
         let next = try await user.account("whoami", "--offline")
@@ -45,7 +46,7 @@ struct EndedSessionTests {
             #expect(log["/oauth/revoke"] == 0)
 
             try await user.signIn()
-            #expect(try !user.container.exists(user.container.signOutRecord))
+            #expect(!user.container.exists(user.container.signOutRecord))
             #expect(try await user.account("whoami", "--verify").output == "alice\n")
         }
     }
@@ -57,7 +58,7 @@ struct EndedSessionTests {
             #expect(outcome.exitCode == 77)
             #expect(outcome.output == "")
             #expect(outcome.errors.contains("\(user.server.issuer) ended this session (invalid_grant)"))
-            #expect(try !user.container.exists(user.container.archive))
+            #expect(!user.container.exists(user.container.archive))
             #expect(try await user.account("whoami", "--json").document().reason == "sessionEnded")
         }
     }
@@ -69,7 +70,7 @@ struct EndedSessionTests {
             #expect(outcome.exitCode == 77)
             #expect(outcome.output == "")
             #expect(outcome.errors.contains("ended this session"))
-            #expect(try !user.container.exists(user.container.archive))
+            #expect(!user.container.exists(user.container.archive))
         }
     }
 

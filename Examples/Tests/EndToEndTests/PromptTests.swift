@@ -22,7 +22,7 @@ struct PromptTests {
                 #expect(outcome.output == "")
                 for name in names { #expect(outcome.errors.contains(name), "\(outcome)") }
                 #expect(try await server.log()["/oauth/token"] == 0)
-                #expect(try !container.exists(container.archive))
+                #expect(!container.exists(container.archive))
             }
         }
     }
@@ -54,7 +54,7 @@ struct PromptTests {
                 let login = try Tool.account(in: container).command(
                     ["login", "--issuer", server.issuer, "--username", "alice"])
                 // Each setting of the terminal takes a while, so that someone who types fast is faster.
-                let slow = login.run(by: "strace", "-o", "/dev/null", "-e", "inject=ioctl:delay_exit=100000")
+                let slow = login.run(by: "strace", "-f", "-o", "/dev/null", "-e", "inject=ioctl:delay_exit=100000")
                 let session = try await Terminal.run(
                     slow, .wait("Password for alice: "), .silentNow, .type(ExampleServer.alicePassword), .enter)
                 #expect(session.exitCode == 0, "\(session)")
@@ -80,7 +80,8 @@ struct PromptTests {
         try await SignedInUser.run { user in
             let before = try user.container.entry(user.container.archive)
             let session = try await Terminal.run(
-                user.account.command(["login", "--username", "bob"]), .wait("Password for bob: "), .silent, .type("hun"),
+                user.account.command(["login", "--username", "bob"]), .wait("Password for bob: "), .silent,
+                .type("hun"),
                 .controlC)
             #expect(session.exitCode == 130, "\(session)")
             #expect(session.echo)
@@ -113,7 +114,8 @@ struct PromptTests {
         }
     }
 
-    @Test func `A token is not asked for on a terminal, which would show it, but how to give it is said`() async throws {
+    @Test func `A token is not asked for on a terminal, which would show it, but how to give it is said`() async throws
+    {
         try await Container.run { container in
             let login = try Tool.account(in: container).command(
                 ["login", "--issuer", "https://auth.example.com", "--with-token"])

@@ -16,13 +16,15 @@ struct RedirectTests {
     static let rows =
         [301, 302, 303, 307, 308].map {
             Row(path: "/oauth/userinfo", status: $0, command: ["whoami", "--max-age", "0"])
-        } + [302, 307].flatMap { status in
+        }
+        + [302, 307].flatMap { status in
             [
                 Row(path: "/oauth/token", status: status, command: ["refresh"]),
                 Row(path: "/oauth/revoke", status: status, command: ["logout"]),
                 Row(path: "/.well-known/openid-configuration", status: status, command: ["whoami", "--max-age", "0"]),
                 Row(
-                    path: "/oauth/token", status: status, command: ["login", "--username", "alice", "--password-stdin"],
+                    path: "/oauth/token", status: status,
+                    command: ["login", "--username", "alice", "--password-stdin"],
                     input: ExampleServer.alicePassword + "\n"),
             ]
         }
@@ -46,7 +48,7 @@ struct RedirectTests {
                 case "logout":
                     // Signed out here whatever the service says.
                     #expect(outcome.exitCode == 0)
-                    #expect(try !user.container.exists(user.container.archive))
+                    #expect(!user.container.exists(user.container.archive))
                     return
                 default: #expect(outcome.exitCode == 69, "\(outcome)")
                 }

@@ -89,7 +89,8 @@ struct RefreshTests {
             let before = try await user.account.storedToken()
             try await user.server.setFaults(
                 Fault(
-                    path: "/oauth/userinfo", status: 401, headers: ["WWW-Authenticate": #"Bearer error="invalid_token""#])
+                    path: "/oauth/userinfo", status: 401,
+                    headers: ["WWW-Authenticate": #"Bearer error="invalid_token""#])
             )
             let outcome = try await user.account("whoami", "--max-age", "0", "--json")
             let report = try outcome.document()
@@ -207,7 +208,7 @@ struct FailedRefreshTests {
             #expect(refresh.errors.contains("you are still signed in"))
 
             #expect(try user.container.entry(user.container.archive) == archive)
-            #expect(try !user.container.exists(user.container.signOutRecord))
+            #expect(!user.container.exists(user.container.signOutRecord))
 
             // Once each, and the token was not spent: as soon as the trouble is over, it is exchanged.
             #expect(try await user.server.log()["refreshes"] == 4)

@@ -22,7 +22,7 @@ struct SignOutTests {
             #expect(outcome.exitCode == 0)
             #expect(outcome.output == "")
             #expect(outcome.errors == "Signed out alice.\n")
-            #expect(try !user.container.exists(user.container.archive))
+            #expect(!user.container.exists(user.container.archive))
             #expect(try await user.server.log()["/oauth/revoke"] == 1)
             #expect(try await !user.server.accepts(token))
 
@@ -44,7 +44,7 @@ struct SignOutTests {
             let report = try outcome.document(Report.self)
             #expect(report.state == "signedOut")
             #expect(report.sessions == [.init(session: "default", username: "alice", revocation: "notNeeded")])
-            #expect(try !user.container.exists(user.container.archive))
+            #expect(!user.container.exists(user.container.archive))
             #expect(try await user.server.log().requests == [])
             #expect(try await user.server.accepts(token))
         }
@@ -68,7 +68,7 @@ struct SignOutTests {
             #expect(
                 try outcome.document(Report.self).sessions
                     == [.init(session: "default", username: "alice", revocation: "undelivered")])
-            #expect(try !user.container.exists(user.container.archive))
+            #expect(!user.container.exists(user.container.archive))
             #expect(try await user.account("whoami", "--offline").exitCode == 77)
             #expect(try await user.server.accepts(token) == (trouble.path != "*"))
 
@@ -85,7 +85,7 @@ struct SignOutTests {
             #expect(outcome.exitCode == 0)
             #expect(outcome.output == "")
             #expect(outcome.errors.hasPrefix("Signed out alice. \(issuer) could not be told"))
-            #expect(try !container.exists(container.archive))
+            #expect(!container.exists(container.archive))
             #expect(try await account("whoami").exitCode == 77)
         }
     }

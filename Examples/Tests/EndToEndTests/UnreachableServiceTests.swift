@@ -34,7 +34,7 @@ struct UnreachableServiceTests {
             #expect(outcome.exitCode == 69)
             #expect(outcome.output == "")
             #expect(outcome.errors.contains("its host name is not known"))
-            #expect(try !container.exists(container.archive))
+            #expect(!container.exists(container.archive))
         }
     }
 

@@ -32,7 +32,7 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         if let current = await context.store.load().account, !replace {
             throw AccountError(
                 .invalidArgument,
-                "\(current.displayName) is signed in: sign out first, or add --replace, or choose another --session")
+                "\(current.shownName) is signed in: sign out first, or add --replace, or choose another --session")
         }
         var imported = try importer(file)
         if App.takesIssuer {
@@ -52,7 +52,7 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         if options.json {
             try JSONDocument.print(StateDocument(state, session: context.session))
         } else {
-            context.say("Took over \(account.displayName) from \(file).")
+            context.say("Took over \(account.shownName) from \(file).")
         }
     }
 

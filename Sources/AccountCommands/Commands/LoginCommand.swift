@@ -66,6 +66,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             case .token: try await signInWithToken(context, authority)
             }
         if App.takesIssuer { try await context.preferences.setService(service, of: context.session) }
+        if let place = context.store.movedArchive {
+            context.say("The archive that did not open was not lost: it is \(place) now.")
+        }
         await context.deliverRevocations()
 
         if options.json {
@@ -73,7 +76,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         } else {
             let place = account.issuer.map { " at \($0)" } ?? ""
             let session = context.session == .default ? "" : " (session \(context.session))"
-            context.say("Signed in as \(account.displayName)\(place)\(session).")
+            context.say("Signed in as \(account.shownName)\(place)\(session).")
         }
     }
 
@@ -115,7 +118,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     ) async throws -> Account {
         do {
             return try await signInWithBrowser(context, authority)
-        } catch let error as AccountError where error.code == .misconfigured && !web && authority is any DeviceAuthority {
+        } catch let error as AccountError where error.code == .misconfigured && !web && authority is any DeviceAuthority
+        {
             return try await signInOnDevice(context, authority)
         }
     }

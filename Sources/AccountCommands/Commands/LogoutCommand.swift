@@ -61,7 +61,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     private func text(_ session: SessionName, _ report: SignOutReport) -> String {
         let place = session == .default ? "" : " (session \(session))"
         guard let account = report.account else { return "Nobody was signed in\(place)." }
-        var text = "Signed out \(account.displayName)\(place)."
+        var text = "Signed out \(account.shownName)\(place)."
         if case .undelivered(let signal) = report.revocation {
             let reason = UnverifiedReason(signal)
             text +=

@@ -45,7 +45,7 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
         let name = session.rawValue.padding(to: 20) + " "
         return switch state {
         case .verified(let account), .unverified(let account, _):
-            name + account.displayName + (account.issuer.map { " at \($0)" } ?? "")
+            name + account.shownName + (account.issuer.map { " at \($0)" } ?? "")
         case .signedOut: name + "signed out"
         case .unreadable(let error): name + "unreadable (\(error.code))"
         }
@@ -78,7 +78,7 @@ struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
         if options.json {
             try JSONDocument.print(StateDocument(state, session: session))
         } else {
-            let user = state.account.map { ", signed in as \($0.displayName)" } ?? ", not signed in"
+            let user = state.account.map { ", signed in as \($0.shownName)" } ?? ", not signed in"
             context.say("The default session is now \(session)\(user).")
         }
     }

@@ -69,7 +69,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         }
         switch state {
         case .verified(let account), .unverified(let account, _):
-            rows.append(("Signed in", account.displayName))
+            rows.append(("Signed in", account.shownName))
             if let issuer = account.issuer { rows.append(("Service", issuer)) }
             if !account.credentials.scopes.isEmpty {
                 rows.append(("Scopes", account.credentials.scopes.joined(separator: " ")))

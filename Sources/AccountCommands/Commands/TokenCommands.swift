@@ -22,6 +22,12 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
 
     @OptionGroup var options: CommonOptions
 
+    func validate() throws {
+        guard minValidity >= 0, minValidity.isFinite else {
+            throw ValidationError("--min-validity takes a number of seconds, 0 or more")
+        }
+    }
+
     private struct Document: Encodable {
         var token: String
         var tokenType: String
@@ -71,7 +77,7 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
             try JSONDocument.print(StateDocument(.verified(refreshed), session: context.session))
         } else {
             let expiry = refreshed.credentials.expiresAt.map { ", good until \(StateText.date($0))" } ?? ""
-            context.say("New tokens for \(refreshed.displayName)\(expiry).")
+            context.say("New tokens for \(refreshed.shownName)\(expiry).")
         }
     }
 }

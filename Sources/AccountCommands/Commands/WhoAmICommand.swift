@@ -33,6 +33,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         if let token = context.environmentToken { return try await identify(token, context) }
         var state = await context.store.load()
+        let confirmedBefore = state.account?.verifiedAt
         if !offline, let account = state.account {
             let authority = try context.authority(of: account, timeout: .seconds(5))
             let policy = verify ? CheckPolicy.always : CheckPolicy(maximumAge: maxAge)
@@ -41,7 +42,10 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
             }
         }
         try present(StateDocument(state, session: context.session), state, context)
-        if !offline, case .verified = state { await context.deliverRevocations() }
+        // Only where the service has just answered: otherwise nothing must touch the network.
+        if case .verified(let account) = state, account.verifiedAt != confirmedBefore {
+            await context.deliverRevocations()
+        }
         let code = ExitStatus.code(of: state, verdictNeeded: verify)
         if code != .success { throw code }
     }
@@ -50,7 +54,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         if options.json {
             try JSONDocument.print(document)
         } else if let account = state.account {
-            Terminal.writeLine(account.displayName, to: .output)
+            Terminal.writeLine(account.shownName, to: .output)
         }
         // Asked not to check, it need not be said that nothing was checked.
         if offline, case .unverified = state { return }
@@ -64,7 +68,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(
                 .serviceUnavailable, "only the service knows whose the token in \(source) is: leave --offline away")
         }
-        let service = try await context.service(ServiceOptions())
+        let service = try await context.rememberedService()
         guard let authority = try context.authority(for: service, timeout: .seconds(5)) as? any TokenAuthority else {
             throw AccountError(
                 .misconfigured, "this service cannot tell whose the token in \(source) is: unset \(source)")
@@ -91,7 +95,9 @@ extension AccountError {
                 .signInRefused,
                 "the service does not take the token in \(source) (\(detail)): set another one, or unset \(source)")
         case .keep(let reason):
-            self.init(.serviceUnavailable, "the service did not say whose the token in \(source) is (\(reason))")
+            self.init(
+                reason.code == .misconfigured ? .misconfigured : .serviceUnavailable,
+                "the service did not say whose the token in \(source) is (\(reason))")
         default:
             self.init(.serviceUnavailable, "the service did not say whose the token in \(source) is")
         }

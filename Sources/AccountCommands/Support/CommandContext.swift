@@ -95,6 +95,18 @@ struct CommandContext<App: AccountApplication> {
             scopes: options.scopes.isEmpty && isSame ? remembered?.scopes ?? [] : options.scopes)
     }
 
+    /// The service that the session signed in to last: that of a token from the environment, too.
+    func rememberedService() async throws -> AccountService {
+        guard App.takesIssuer else { return AccountService() }
+        guard let service = try await preferences.service(of: session) else {
+            throw AccountError(
+                .invalidArgument,
+                "it is not known which service the token in \(Self.tokenVariable) is for: sign in once without it, with "
+                    + "`\(tool) login`")
+        }
+        return service
+    }
+
     /// Tells services of earlier sign-outs, now that the network is there.
     func deliverRevocations() async {
         await store.deliverRevocations { account in

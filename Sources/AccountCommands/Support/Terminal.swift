@@ -82,7 +82,6 @@ enum Terminal {
     ///
     /// The terminal hands over each key, Ctrl-C included, so that whatever is typed the echo is on again afterwards.
     static func promptForSecret(_ question: String) throws -> Secret {
-        write(Array(question.utf8), to: .error)
         var saved = termios()
         guard tcgetattr(Stream.input.rawValue, &saved) == 0 else {
             throw AccountError(.inaccessible, "the terminal cannot be used to ask for a password")
@@ -90,6 +89,8 @@ enum Terminal {
         var silent = saved
         silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
         tcsetattr(Stream.input.rawValue, TCSAFLUSH, &silent)
+        // Only now, so that nothing that is typed at once is shown.
+        write(Array(question.utf8), to: .error)
         defer {
             tcsetattr(Stream.input.rawValue, TCSAFLUSH, &saved)
             write([UInt8(ascii: "\n")], to: .error)

@@ -4,13 +4,29 @@ extension ReplyReading {
     /// The user of a reply of the user info endpoint (OpenID Connect Core, section 5.3.2).
     func identity(in reply: HTTPReply) throws(AuthoritySignal) -> Identity {
         let object = try object(in: reply)
-        guard let identity = Identity(claims: object) else {
+        guard var identity = Identity(claims: object) else {
             throw .unclear("\(endpoint.name) does not say whose the token is (no sub)")
         }
         guard !text.repeatsSecret(identity.id, notShorterThan: 8) else {
             throw .unclear("\(endpoint.name) sent the token back as the user")
         }
+        // The profile is shown and printed: a token that a service puts there is left out.
+        identity.profile.fields = identity.profile.fields.filter { !repeatsSecret($0.key) && !repeatsSecret($0.value) }
+        if let username = identity.username, repeatsSecret(username) { identity.username = nil }
         return identity
+    }
+}
+
+extension ReplyReading {
+    private func repeatsSecret(_ text: String) -> Bool { self.text.repeatsSecret(text, notShorterThan: 8) }
+
+    private func repeatsSecret(_ value: ProfileValue) -> Bool {
+        switch value {
+        case .string(let text): repeatsSecret(text)
+        case .array(let values): values.contains { repeatsSecret($0) }
+        case .dictionary(let members): members.contains { repeatsSecret($0.key) || repeatsSecret($0.value) }
+        case .integer, .real, .boolean, .date, .data: false
+        }
     }
 }
 

@@ -76,7 +76,10 @@ struct ArchiveDirectory: Sendable {
                 throw AccountError(.inaccessible, "\(path) is not a file: move it away and try again")
             }
             guard status.byteCount <= limit else {
-                throw AccountError(.damaged, "\(path) has \(status.byteCount) bytes, an archive at most \(limit)")
+                throw AccountError(
+                    .damaged,
+                    "\(path) has \(status.byteCount) bytes, an archive at most \(limit). Nobody was signed out; put a backup "
+                        + "back, or sign in again")
             }
             let bytes = try file.read(limit: limit, expected: status.byteCount)
             guard bytes.count <= limit else {

@@ -88,6 +88,10 @@ public final class AccountStore: Sendable {
     /// The account in memory, from any thread and without I/O; `nil` if nobody is signed in, or if nothing was read yet.
     public var account: Account? { driver.shared.account }
 
+    /// Where the last sign-in of this store moved an archive that did not open, so that it was not lost; `nil` if there was
+    /// none.
+    public var movedArchive: String? { driver.shared.movedArchive }
+
     /// The changes of the account from now on, in their order, to each who asks.
     public func events() -> some AsyncSequence<AccountEvent, Never> & Sendable {
         driver.shared.events()
@@ -207,8 +211,15 @@ public final class AccountStore: Sendable {
             throw error
         case .kept(let account, let reason):
             if !needed, !account.credentials.expires(within: 0, of: clock.now) { return account }
+            let code: AccountError.Code =
+                switch reason.code {
+                case .misconfigured: .misconfigured
+                case .busy: .busy
+                case .cannotSave: .inaccessible
+                default: .serviceUnavailable
+                }
             throw AccountError(
-                reason.code == .misconfigured ? .misconfigured : .serviceUnavailable,
+                code,
                 "the tokens could not be refreshed (\(reason)); you are still signed in")
         }
     }

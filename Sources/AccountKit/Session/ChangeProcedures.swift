@@ -153,7 +153,7 @@ struct UpdateProcedure: SessionProcedure {
 
 extension AccountError {
     /// Whether the archive was reached and does not open, rather than not reached.
-    fileprivate var isAboutContent: Bool {
+    var isAboutContent: Bool {
         [.noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion].contains(code)
     }
 }

@@ -47,8 +47,11 @@ struct SessionDriver: Sendable {
             case .setAside:
                 let place = try await archive.setAside(at: clock.now, in: transaction.held)
                 logger?.notice("an archive that could not be read was moved", metadata: ["to": "\(place)"])
+                shared.movedArchive = place
                 return .setAside(place: place)
-            case .putBack(let place): try await archive.putBack(from: place, in: transaction.held)
+            case .putBack(let place):
+                try await archive.putBack(from: place, in: transaction.held)
+                shared.movedArchive = nil
             case .recordIntent: try await archive.recordIntent(at: clock.now, in: transaction.held)
             case .forgetIntent: try await archive.forgetIntent(in: transaction.held)
             case .verify(let account):
@@ -121,6 +124,10 @@ struct SessionDriver: Sendable {
         do {
             let transaction = try await archive.storage.beginTransaction(patience: lockPatience)
             do {
+                // What cannot be reached now cannot be replaced later either.
+                if case .unreadable(let error) = await archive.load(in: transaction), !error.isAboutContent {
+                    throw error
+                }
                 try await archive.prepareSave(at: clock.now, in: transaction)
             } catch {
                 await transaction.end()

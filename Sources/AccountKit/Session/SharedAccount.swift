@@ -6,6 +6,8 @@ final class SharedAccount: Sendable {
         var account: Account?
         /// Whether the archive was read at all, so that nobody being there means that nobody is signed in.
         var isKnown = false
+        /// Where the last sign-in moved an archive that did not open.
+        var movedArchive: String?
         /// Counts what was published, so that a slow read does not undo what came after it began.
         var changeCount = 0
         var listeners: [Int: AsyncStream<AccountEvent>.Continuation] = [:]
@@ -15,6 +17,11 @@ final class SharedAccount: Sendable {
     private let state = Mutex(State())
 
     var account: Account? { state.withLock { $0.account } }
+
+    var movedArchive: String? {
+        get { state.withLock { $0.movedArchive } }
+        set { state.withLock { $0.movedArchive = newValue } }
+    }
 
     /// To be taken before a read begins, and given to ``publish(_:readSince:)`` with what was read.
     var changeCount: Int { state.withLock { $0.changeCount } }

@@ -12,8 +12,10 @@ enum BuiltProducts {
         return bundle?.deletingLastPathComponent() ?? Bundle.main.bundleURL
     }
 
-    /// A folder of the build for what takes long to make and can be made again.
-    static var cache: URL { folder.deletingLastPathComponent() }
+    /// A place in the build folder for what takes long to make and can be made again.
+    static func cache(_ name: String) -> String {
+        folder.deletingLastPathComponent().appending(component: name).path
+    }
 
     /// The path of a built executable.
     static func path(of executable: String) throws -> String {

@@ -17,7 +17,8 @@ struct Certificate: Sendable {
         let base = container.path(String(UInt64.random(in: 0 ... .max), radix: 36))
         let certificate = Certificate(path: base + ".pem", keyPath: base + ".key")
         let request = [
-            "openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=test",
+            "openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
+            "/CN=test",
             "-addext", "subjectAltName=" + subject, "-keyout", certificate.keyPath, "-out", base + ".csr",
         ]
         let signature = [

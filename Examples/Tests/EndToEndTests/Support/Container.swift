@@ -87,7 +87,8 @@ extension Container {
     /// What is at a path; `nil` if nothing is.
     func entry(_ path: String) throws -> Entry? { try Entry(path) }
 
-    func exists(_ path: String) throws -> Bool { try Entry(path) != nil }
+    /// Whether there is anything at a path, if only a link that leads nowhere.
+    func exists(_ path: String) -> Bool { (try? FileManager.default.attributesOfItem(atPath: path)) != nil }
 
     /// The archives that were moved out of the way.
     func setAside() throws -> [String] {

@@ -2,7 +2,8 @@ import Foundation
 
 extension Command {
     /// Where programs are looked for.
-    static let searchPath = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+    static let searchPath =
+        ProcessInfo.processInfo.environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 }
 
 /// What the tester may do.

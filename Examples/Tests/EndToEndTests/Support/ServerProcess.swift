@@ -5,7 +5,9 @@ enum ServerProcess {
     /// Starts a server, waits until it is ready, and ends it with SIGTERM after the test.
     ///
     /// - Parameter test: Gets the server's URL.
-    static func run<Result: Sendable>(_ command: Command, _ test: (String) async throws -> Result) async throws -> Result {
+    static func run<Result: Sendable>(_ command: Command, _ test: (String) async throws -> Result) async throws
+        -> Result
+    {
         let run = try await Subprocess.run(
             command.executable, arguments: Arguments(command.words), environment: command.subprocessEnvironment,
             input: .none, output: .sequence, error: .string(limit: 1 << 20)

@@ -59,7 +59,9 @@ struct SignedInUser: Sendable {
 
 extension ExampleServer {
     private struct TokenReply: Decodable {
-        let access_token: String
+        let accessToken: String
+
+        enum CodingKeys: String, CodingKey { case accessToken = "access_token" }
     }
 
     /// An access token of alice's or bob's, from a sign-in that has nothing to do with the command.
@@ -69,7 +71,7 @@ extension ExampleServer {
             "password=\(password.replacing(" ", with: "+"))",
         ]
         let reply = try await HTTP.postForm(issuer + "/oauth/token", form.joined(separator: "&"))
-        return try JSONDecoder().decode(TokenReply.self, from: Data(reply.text.utf8)).access_token
+        return try JSONDecoder().decode(TokenReply.self, from: Data(reply.text.utf8)).accessToken
     }
 
     /// Whether an access token is good.

@@ -1,0 +1,85 @@
+import Testing
+
+/// Signing in with a code that is entered on another device.
+@Suite(.queued, .timeLimit(.minutes(5)))
+struct DeviceTests {
+    /// Runs `login --device` where alice is signed in, while someone does something with the code on another device.
+    private func run(
+        _ decide: @escaping @Sendable (_ server: ExampleServer, _ code: String) async throws -> Void,
+        _ test: (_ user: SignedInUser, _ outcome: Outcome) async throws -> Void
+    ) async throws {
+        try await SignedInUser.run(serverOptions: ["--device-interval", "1"]) { user in
+            let login = user.account.command(["login", "--device"])
+            let outcome = try await login.run { line in
+                guard let code = line.firstMatch(of: /^ +([A-Z]{4}-[A-Z]{4})$/)?.output.1 else { return }
+                try await decide(user.server, String(code))
+            }
+            try await test(user, outcome)
+        }
+    }
+
+    @Test func `Someone who enters the code elsewhere is signed in here`() async throws {
+        try await run { server, code in
+            // Meanwhile the service has trouble of its own, which is no reason to give up a code that is good.
+            try await server.setFaults(Fault(path: "/oauth/token", status: 503, times: 1))
+            try await server.decide("approve", code, username: "bob", password: ExampleServer.bobPassword)
+        } _: { user, outcome in
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(outcome.output == "")
+            #expect(outcome.errors.contains("    \(user.server.issuer)/device\n"))
+            #expect(outcome.errors.hasSuffix("Signed in as bob at \(user.server.issuer).\n"))
+            let name = try await user.account("whoami", "--verify")
+            #expect(name.output == "bob\n")
+            #expect(try await user.account("refresh").exitCode == 0)
+        }
+    }
+
+    @Test func `Someone who refuses elsewhere signs nobody in, and nobody out`() async throws {
+        try await run { server, code in
+            try await server.decide("deny", code)
+        } _: { user, outcome in
+            #expect(outcome.exitCode == 77, "\(outcome)")
+            #expect(outcome.errors.contains("access_denied"))
+            let name = try await user.account("whoami", "--verify")
+            #expect(name.output == "alice\n")
+        }
+    }
+
+    @Test func `A code that has expired is told, and keeps who is signed in`() async throws {
+        try await run { server, _ in
+            let expired = #"{"error":"expired_token"}"#
+            try await server.setFaults(Fault(path: "/oauth/token", status: 400, body: expired, times: 1))
+        } _: { user, outcome in
+            #expect(outcome.exitCode == 77, "\(outcome)")
+            #expect(outcome.errors.contains("the code has expired"))
+            let name = try await user.account("whoami", "--verify")
+            #expect(name.output == "alice\n")
+        }
+    }
+
+    @Test func `Ctrl-C while the code is waited for keeps who is signed in`() async throws {
+        try await SignedInUser.run(serverOptions: ["--device-interval", "1"]) { user in
+            let before = try user.container.entry(user.container.archive)
+            let exitCode = try await Interrupted.run(user.account.command(["login", "--device"])) {
+                try await user.server.log()["/oauth/token"] == 1
+            }
+            #expect(exitCode == 130)
+            #expect(try user.container.entry(user.container.archive) == before)
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+        }
+    }
+}
+
+extension ExampleServer {
+    /// What the page for another device sends when its user has decided.
+    fileprivate func decide(
+        _ decision: String, _ code: String, username: String = "alice", password: String = alicePassword
+    ) async throws {
+        let form = [
+            "user_code=\(code)", "username=\(username)", "password=\(password.replacing(" ", with: "+"))",
+            "decision=\(decision)",
+        ]
+        let reply = try await HTTP.postForm(issuer + "/device", form.joined(separator: "&"))
+        guard reply.status == 200 else { throw Unexpected(reply.text) }
+    }
+}

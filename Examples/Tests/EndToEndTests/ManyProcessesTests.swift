@@ -1,0 +1,105 @@
+import Testing
+
+/// Processes that want the same at the same time.
+@Suite(.queued, .timeLimit(.minutes(5)))
+struct ManyProcessesTests {
+    @Test func `Thirty processes that find the token expired refresh it once, and all are signed in`() async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            try await withThrowingTaskGroup { group in
+                for _ in 1...30 {
+                    group.addTask { try await user.account("whoami", "--max-age", "0") }
+                }
+                for try await outcome in group {
+                    #expect(outcome.exitCode == 0, "\(outcome)")
+                    #expect(outcome.output == "alice\n")
+                    #expect(outcome.errors == "")
+                }
+            }
+            let log = try await user.server.log()
+            #expect(log["refreshes"] == 1)
+            #expect(log["rotations"] == 1)
+            #expect(log["reuseAlarms"] == 0)
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+        }
+    }
+
+    @Test func `Scripts that want a token for longer at once get the same new one`() async throws {
+        try await SignedInUser.run(serverOptions: ["--access-token-lifetime", "600"]) { user in
+            // All of them want more than any token of this server can give.
+            let tokens = try await withThrowingTaskGroup { group in
+                for _ in 1...10 {
+                    group.addTask { try await user.account("token", "--min-validity", "300") }
+                }
+                var tokens: Set<String> = []
+                for try await outcome in group {
+                    #expect(outcome.exitCode == 0, "\(outcome)")
+                    tokens.insert(outcome.output)
+                }
+                return tokens
+            }
+            #expect(tokens.count == 1)
+            #expect(try await user.server.log()["reuseAlarms"] == 0)
+        }
+    }
+
+    @Test func `Of two people who sign in at once one is signed in, and neither half`() async throws {
+        try await SignedInUser.run { user in
+            try await withThrowingTaskGroup { group in
+                for index in 1...6 {
+                    let (name, password) =
+                        index.isMultiple(of: 2)
+                        ? ("alice", ExampleServer.alicePassword) : ("bob", ExampleServer.bobPassword)
+                    group.addTask {
+                        try await user.account("login", "--username", name, "--password-stdin", input: password + "\n")
+                    }
+                }
+                for try await outcome in group { #expect(outcome.exitCode == 0, "\(outcome)") }
+            }
+            let report = try await user.account("whoami", "--verify", "--json").document()
+            #expect(report.state == "verified")
+            let isAlice = report.account?.username == "alice"
+            #expect(report.account?.id == (isAlice ? "u-5f0c2a9b7d314e86" : "u-c41e88d20b9f6a57"))
+            #expect(report.account?.profile?["email"] == .text(isAlice ? "alice@example.org" : "bob@example.org"))
+        }
+    }
+
+    @Test func `Signing out while others check ends with everyone signed out`() async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            try await withThrowingTaskGroup { group in
+                for _ in 1...8 {
+                    group.addTask { _ = try await user.account("whoami", "--max-age", "0") }
+                }
+                group.addTask {
+                    let outcome = try await user.account("logout")
+                    #expect(outcome.exitCode == 0, "\(outcome)")
+                }
+                try await group.waitForAll()
+            }
+            #expect(!user.container.exists(user.container.archive))
+            #expect(try await user.account("whoami").exitCode == 77)
+            #expect(try await user.server.log()["reuseAlarms"] == 0)
+        }
+    }
+
+    @Test func `Ctrl-C in the middle of a refresh leaves no half state`() async throws {
+        try await SignedInUser.run { user in
+            let before = try user.container.entry(user.container.archive)
+            try await user.server.setFaults(Fault(path: "/oauth/token", status: 503, delayMilliseconds: 60_000))
+            let process = try await Interrupted.run(user.account.command(["refresh"])) {
+                try await user.server.log()["refreshes"] == 1
+            }
+            #expect(process == 130)
+            #expect(try user.container.entry(user.container.archive) == before)
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+            #expect(try await user.account("status", "--json").document().unfinishedRefreshAt != nil)
+
+            // The lock went with the process, and the next refresh tidies up.
+            try await user.server.clearFaults()
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await user.account("status", "--json").document().unfinishedRefreshAt == nil)
+            #expect(try await user.account("doctor").exitCode == 0)
+        }
+    }
+}

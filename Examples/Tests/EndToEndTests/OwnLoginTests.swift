@@ -1,0 +1,93 @@
+import Testing
+
+/// `embed-login`: the same commands inside a tool whose service speaks no OAuth.
+@Suite(.queued, .timeLimit(.minutes(5)))
+struct OwnLoginTests {
+    /// Runs a test with alice signed in to the notes service.
+    private func run<Result: Sendable>(
+        _ test: (_ notes: Tool, _ container: Container, _ server: ExampleServer) async throws -> Result
+    ) async throws -> Result {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                var environment = container.environment
+                environment["ACCOUNT_HOME"] = nil
+                environment["NOTES_HOME"] = container.home
+                environment["NOTES_SERVER"] = server.issuer
+                let notes = Tool(path: try BuiltProducts.path(of: "embed-login"), environment: environment)
+                let login = try await notes(
+                    "account", "login", "--username", "alice", "--password-stdin",
+                    input: ExampleServer.alicePassword + "\n")
+                try #require(login.exitCode == 0, "\(login)")
+                #expect(login.errors == "Signed in as alice.\n")
+                try await server.clearLog()
+                return try await test(notes, container, server)
+            }
+        }
+    }
+
+    @Test func `It greets who is signed in, with what the service says of the user`() async throws {
+        try await run { notes, _, server in
+            let greeting = try await notes()
+            #expect(greeting.exitCode == 0)
+            #expect(greeting.output == "Hello alice, you have 1250 points.\n")
+            let name = try await notes("account", "whoami", "--verify")
+            #expect(name.output == "alice\n")
+            #expect(try await server.log()["/userinfo"] == 2)
+        }
+    }
+
+    @Test func `It greets offline too`() async throws {
+        try await run { notes, container, server in
+            let nowhere = notes.with("NOTES_SERVER", "http://127.0.0.1:1")
+            let greeting = try await nowhere()
+            #expect(greeting.exitCode == 0)
+            #expect(greeting.output.hasPrefix("Hello alice. (offline"))
+            try await server.setFaults(Fault(path: "/userinfo", status: 500))
+            let trouble = try await notes()
+            #expect(trouble.exitCode == 0)
+            #expect(trouble.output.hasPrefix("Hello alice. (unclearReply"))
+            #expect(container.exists(container.archive))
+        }
+    }
+
+    @Test func `The service's own word for an ended session ends it`() async throws {
+        try await run { notes, container, server in
+            try await server.endSessions()
+            let greeting = try await notes()
+            #expect(greeting.exitCode == 0)
+            #expect(greeting.output == "Hello stranger. Sign in with `notes account login`.\n")
+            #expect(!container.exists(container.archive))
+            let name = try await notes("account", "whoami")
+            #expect(name.exitCode == 77)
+            #expect(name.errors.contains("(session_revoked). Sign in with `embed-login account login`."))
+        }
+    }
+
+    @Test func `A wrong password keeps who is signed in`() async throws {
+        try await run { notes, container, _ in
+            let before = try container.entry(container.archive)
+            let login = try await notes("account", "login", "--username", "bob", "--password-stdin", input: "wrong\n")
+            #expect(login.exitCode == 77)
+            #expect(login.errors.contains("wrong password"))
+            #expect(try container.entry(container.archive) == before)
+            #expect(try await notes("account", "whoami").output == "alice\n")
+        }
+    }
+
+    @Test func `It knows its service, and none of the variables of other tools`() async throws {
+        try await run { notes, container, _ in
+            let issuer = try await notes("account", "login", "--issuer", "https://auth.example.com")
+            #expect(issuer.exitCode == 64)
+            let other = notes.with("ACCOUNT_HOME", container.path("other")).with("ACCOUNT_TOKEN", "t")
+                .with("ACCOUNT_SESSION", "work")
+            #expect(try await other("account", "whoami", "--offline").output == "alice\n")
+            #expect(!container.exists(container.path("other")))
+
+            // The archive of one app does not open in another.
+            let account = try Tool.account(in: container)
+            let stolen = try await account("whoami", "--offline", "--json")
+            #expect(stolen.exitCode == 65)
+            #expect(try stolen.document().reason == "wrongKeyOrDamaged")
+        }
+    }
+}
