@@ -24,9 +24,14 @@ struct Command: Sendable {
     ///
     /// - Parameter input: What is on its standard input; without one there is nothing.
     func run(input: String = "") async throws -> Outcome {
+        // Not `.string`: where a program ends before it has read all, swift-subprocess 1.0.2 ends too.
         let result = try await Subprocess.run(
-            executable, arguments: Arguments(words), environment: subprocessEnvironment, input: .string(input),
-            output: .string(limit: 1 << 20), error: .string(limit: 1 << 20))
+            executable, arguments: Arguments(words), environment: subprocessEnvironment, input: .inputWriter,
+            output: .string(limit: 1 << 20), error: .string(limit: 1 << 20)
+        ) { execution in
+            // A program need not read what it has no use for.
+            _ = try? await execution.standardInputWriter.write(input)
+        }
         return Outcome(
             command: words.joined(separator: " "), status: result.terminationStatus, output: result.standardOutput,
             errors: result.standardError)
