@@ -20,7 +20,8 @@ struct Preferences {
     private let folder: String
 
     init(container: AppContainer) {
-        folder = container.preferences.path(percentEncoded: false)
+        let path = container.preferences.path(percentEncoded: false)
+        folder = path.hasSuffix("/") ? String(path.dropLast()) : path
     }
 
     func defaultSession() async throws -> SessionName {
