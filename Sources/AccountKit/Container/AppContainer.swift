@@ -54,6 +54,7 @@ public struct AppContainer: Hashable, Sendable {
         guard root.hasPrefix("/") else {
             throw AccountError(.invalidArgument, "\"\(root)\" is not an absolute path: begin it with a slash")
         }
+        let root = root.droppingTrailingSlash
         self.identifier = identifier
         self.root = root
         documents = URL(filePath: root + "/Documents", directoryHint: .isDirectory)
