@@ -19,13 +19,4 @@ struct ManualClockTests {
         clock.now = .distantFuture
         #expect(clock.now == .distantFuture)
     }
-
-    // What an app's own test of an expired token looks like.
-    @Test func `An expired token is refreshed silently`() async throws {
-        let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
-        let authority = ScriptedAuthority(clock: clock)
-        #expect(try await store.accessToken(with: authority) == Secret("access-2"))
-        #expect(authority.requests == [.refresh])
-    }
 }

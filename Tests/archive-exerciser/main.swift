@@ -72,8 +72,10 @@ do {
         case .unreadable(let error): print("unreadable \(error.code)")
         }
     case "refresh":
-        let account = try await AccountStore(container: container).refresh(with: Service(ballast: argument))
-        print("refreshed, \(account.credentials.accessToken == Secret("canary-access-8e4b"))")
+        try await AccountStore(container: container).refresh(with: Service(ballast: argument))
+        // What the next process will find.
+        let stored = await AccountStore(container: container).load().account
+        print("refreshed, \(stored?.credentials.accessToken == Secret("canary-access-8e4b"))")
     case "make-key":
         _ = try await KeyFile(path: arguments[1]).makeKey()
         print("made")

@@ -180,18 +180,20 @@ struct CheckProcedureTests {
         #expect(run.outcome == .signedOut(signOut))
     }
 
-    @Test func `401 for a token that was replaced meanwhile adopts the stored one`() throws {
+    @Test(arguments: [AuthoritySignal.bearerChallenge(error: "invalid_token"), .rejected("closed")])
+    func `A definite answer about a token that was replaced meanwhile adopts the stored one`(
+        signal: AuthoritySignal
+    ) throws {
+        let other = Fixture.withoutRefreshToken.with(token: "other-access", refreshToken: nil)
         for (content, text) in [
-            (
-                AccountArchive.Content.present(Fixture.replaced, Fixture.other),
-                "unverified other-access: replacedMeanwhile"
-            ),
+            (AccountArchive.Content.present(other, Fixture.other), "unverified other-access: replacedMeanwhile"),
+            (.present(Fixture.replaced, Fixture.other), "unverified other-access: replacedMeanwhile"),
             (.present(Fixture.bob, Fixture.other), "unverified bob-access: replacedMeanwhile"),
             (.absent(SignOut(.signedOutByUser)), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.noKey, "")), "unreadable: noKey"),
         ] {
             var run = try begin(with: Fixture.withoutRefreshToken)
-            try run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
+            try run.expect("verify", then: .refused(signal))
             try run.expect("lock", then: .done)
             try run.expect("load", then: .content(content))
             #expect(run.outcome?.text == text)
