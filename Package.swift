@@ -102,6 +102,7 @@ let package = Package(
             dependencies: [
                 "AccountHTTP",
                 "AccountKit",
+                "AccountTesting",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "InMemoryLogging", package: "swift-log"),
                 .product(name: "Logging", package: "swift-log"),

@@ -6,7 +6,7 @@ import Foundation
 
 /// A reply as plain values, so that what it means can be decided, and tested, without a network.
 struct HTTPReply: Sendable {
-    /// Longer bodies are not read to their end. The longest honest replies are user infos of some kilobytes.
+    /// Longer bodies of an authority are not read to their end. The longest honest ones are user infos of some kilobytes.
     static let bodyLimit = 1 << 20
 
     struct Header: Sendable, Hashable {
@@ -18,7 +18,7 @@ struct HTTPReply: Sendable {
     var headers: [Header]
     var body: [UInt8]
 
-    /// `false` if the body is longer than ``bodyLimit``; `body` is empty then.
+    /// `false` if the body is longer than the request allows; `body` is empty then.
     var isBodyWhole = true
 
     /// When the reply began to come, by the local clock.

@@ -18,8 +18,23 @@ struct HTTPRequest: Sendable {
     /// What the request is allowed to do with: sent in the header, never in the address (RFC 6750, section 5.3).
     var bearer: Secret?
 
-    /// The body. A request with one is a POST, without one a GET.
+    /// What is sent as a form. A request with one is a POST.
     var form: FormBody?
+
+    /// The method, where it is not to be concluded from the form.
+    var method: String?
+
+    /// Further header fields.
+    var headers: [HTTPReply.Header] = []
+
+    /// A body that is no form.
+    var body: [UInt8]?
+
+    /// How long the reply may be, in bytes.
+    var bodyLimit = HTTPReply.bodyLimit
+
+    /// The method.
+    var methodName: String { method ?? (form == nil ? "GET" : "POST") }
 
     /// What the request gives away, and no error may repeat.
     var secrets: [Secret] { (bearer.map { [$0] } ?? []) + (form?.secrets ?? []) }
@@ -67,7 +82,7 @@ struct HTTPTransport: Sendable {
     func send(
         _ request: HTTPRequest, timeout: Duration, clock: any WallClock, logger: Logger?
     ) async throws(AuthoritySignal) -> HTTPReply {
-        let line = "\(request.form == nil ? "GET" : "POST") \(request.url.authority)\(request.url.path)"
+        let line = "\(request.methodName) \(request.url.authority)\(request.url.path)"
         do {
             let reply = try await exchange(request, timeout: timeout, clock: clock)
             logger?.debug("\(line) \(reply.status)")
@@ -114,7 +129,7 @@ struct HTTPTransport: Sendable {
         do {
             let response = try await client.execute(clientRequest(request), deadline: .distantFuture)
             phase = .inBody
-            return .reply(try await reply(response, receivedAt: clock.now))
+            return .reply(try await reply(response, limit: request.bodyLimit, receivedAt: clock.now))
         } catch {
             return .failure(TransportFailure.signal(for: error, from: request.url.host, phase))
         }
@@ -122,26 +137,32 @@ struct HTTPTransport: Sendable {
 
     private func clientRequest(_ request: HTTPRequest) -> HTTPClientRequest {
         var result = HTTPClientRequest(url: request.url.description)
-        result.headers.add(name: "User-Agent", value: Self.userAgent)
-        result.headers.add(name: "Accept", value: "application/json")
+        result.method = HTTPMethod(rawValue: request.methodName)
+        for header in request.headers { result.headers.add(name: header.name, value: header.value) }
+        for (name, value) in [("User-Agent", Self.userAgent), ("Accept", "application/json")]
+        where !result.headers.contains(name: name) {
+            result.headers.add(name: name, value: value)
+        }
+        if let body = request.body { result.body = .bytes(body) }
         if let bearer = request.bearer {
             result.headers.add(name: "Authorization", value: "Bearer \(bearer.reveal())")
         }
         if let form = request.form {
-            result.method = .POST
             result.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
             result.body = .bytes(form.bytes)
         }
         return result
     }
 
-    private func reply(_ response: HTTPClientResponse, receivedAt: Date) async throws -> HTTPReply {
+    private func reply(
+        _ response: HTTPClientResponse, limit: Int, receivedAt: Date
+    ) async throws -> HTTPReply {
         var reply = HTTPReply(
             status: Int(response.status.code),
             headers: response.headers.map { .init(name: $0.name, value: $0.value) },
             body: [], receivedAt: receivedAt)
         for try await part in response.body {
-            guard reply.body.count + part.readableBytes <= HTTPReply.bodyLimit else {
+            guard reply.body.count + part.readableBytes <= limit else {
                 // Leaving the loop closes the connection.
                 reply.body = []
                 reply.isBodyWhole = false

@@ -1,6 +1,6 @@
 extension AccountError {
     /// Nobody is signed in, and why.
-    init(notSignedIn signOut: SignOut) {
+    package init(notSignedIn signOut: SignOut) {
         let message =
             switch signOut.reason {
             case .neverSignedIn: "nobody is signed in: sign in first"

@@ -25,7 +25,7 @@ public final class AccountStore: Sendable {
     var clock: any WallClock { driver.clock }
 
     /// Keeps those who ask for a token again and again from asking the service as often.
-    private let backoff = Mutex(RefreshBackoff())
+    let backoff = Mutex(RefreshBackoff())
 
     private static let sharedStore = Mutex<AccountStore?>(nil)
 
@@ -140,88 +140,6 @@ public final class AccountStore: Sendable {
     /// - Returns: `nil` if there is none, which is the usual case.
     public func unfinishedRefresh() async throws -> Date? {
         try await driver.archive.unfinishedRefresh()
-    }
-
-    // MARK: Tokens
-
-    /// An access token that is good for a while, refreshed first if need be.
-    ///
-    /// - Parameters:
-    ///   - minimumValidity: For how many seconds the token should still be good. A token of unknown expiry always is.
-    ///   - authority: The service.
-    /// - Returns: The token. If it could not be refreshed and has not expired yet, the one that there is. After a failure
-    ///   the service is left alone for a while, which grows from 2 s to 5 min.
-    /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if nobody is signed in (any more), or
-    ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the token has expired and could not be refreshed now.
-    public func accessToken(
-        minimumValidity: TimeInterval = 60, with authority: any AccountAuthority
-    ) async throws(AccountError) -> Secret {
-        let account = try await loadedAccount()
-        guard account.credentials.expires(within: minimumValidity, of: clock.now),
-            account.credentials.refreshToken != nil
-        else { return account.credentials.accessToken }
-        if let wait = backoff.withLock({ $0.wait(for: account.credentials, at: clock.now) }) {
-            if !account.credentials.expires(within: 0, of: clock.now) { return account.credentials.accessToken }
-            throw AccountError(
-                .serviceUnavailable,
-                "the token has expired and could not be refreshed a moment ago; the next try is in \(Int(wait) + 1) s, and "
-                    + "you are still signed in")
-        }
-        return try await refreshedAccount(account, with: authority, needed: false).credentials.accessToken
-    }
-
-    /// Refreshes the tokens now, whether they look expired or not.
-    ///
-    /// - Throws: As ``accessToken(minimumValidity:with:)``, and ``AccountError/Code-swift.struct/misconfigured`` if there
-    ///   is no refresh token.
-    @discardableResult
-    public func refresh(with authority: any AccountAuthority) async throws(AccountError) -> Account {
-        let account = try await loadedAccount()
-        guard account.credentials.refreshToken != nil else {
-            throw AccountError(
-                .misconfigured, "the service gave no refresh token, so there is nothing to refresh with: sign in again")
-        }
-        return try await refreshedAccount(account, with: authority, needed: true)
-    }
-
-    private func loadedAccount() async throws(AccountError) -> Account {
-        switch await load() {
-        case .verified(let account), .unverified(let account, _): return account
-        case .signedOut(let signOut): throw AccountError(notSignedIn: signOut)
-        case .unreadable(let error): throw error
-        }
-    }
-
-    private func refreshedAccount(
-        _ account: Account, with authority: any AccountAuthority, needed: Bool
-    ) async throws(AccountError) -> Account {
-        let outcome = await driver.refresh(account, authority)
-        switch outcome {
-        case .kept(_, let reason) where reason.code == .cancelled: break
-        case .kept(_, let reason):
-            let jitter = Double.random(in: 0.5...1)
-            backoff.withLock { $0.fail(for: account.credentials, reason, at: clock.now, jitter: jitter) }
-        default: backoff.withLock { $0.succeed() }
-        }
-        switch outcome {
-        case .renewed(let account), .adopted(let account), .unsaved(let account, _): return account
-        case .signedOut(let signOut): throw AccountError(notSignedIn: signOut)
-        case .unreadable(let error):
-            if !needed, !account.credentials.expires(within: 0, of: clock.now) { return account }
-            throw error
-        case .kept(let account, let reason):
-            if !needed, !account.credentials.expires(within: 0, of: clock.now) { return account }
-            let code: AccountError.Code =
-                switch reason.code {
-                case .misconfigured: .misconfigured
-                case .busy: .busy
-                case .cannotSave: .inaccessible
-                default: .serviceUnavailable
-                }
-            throw AccountError(
-                code,
-                "the tokens could not be refreshed (\(reason)); you are still signed in")
-        }
     }
 
     // MARK: Changing

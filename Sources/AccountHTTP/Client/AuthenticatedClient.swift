@@ -1,0 +1,161 @@
+public import AccountKit
+public import Logging
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Requests to a service's API in the name of whoever is signed in.
+///
+/// ```swift
+/// let client = try AuthenticatedClient(origin: "https://api.example.com", store: store, authority: authority)
+/// let reply = try await client.send(.get("/gists?page=2"))
+/// ```
+///
+/// Each request carries the access token, which is refreshed before it expires. A reply that says that the token is not
+/// valid any more (401 with `error="invalid_token"`, RFC 6750, section 3.1) makes the client get a new one and send the
+/// request once more; any number of requests at a time share one refresh. The token goes to this one origin only, and no
+/// redirect is followed.
+///
+/// An API does not end a session: where there is no refresh token, the authority is asked, and its word counts.
+public struct AuthenticatedClient: Sendable {
+    /// Where the requests go, and the token with them: scheme, host and port.
+    public var origin: String { originURL.description }
+
+    /// How long one request may take, from the look-up of the host to the last byte of the reply.
+    public let timeout: Duration
+
+    /// For how many seconds a token must still be good to be sent.
+    public let minimumValidity: TimeInterval
+
+    /// How long a reply may be, in bytes.
+    public let maximumResponseLength: Int
+
+    private let originURL: ServiceURL
+    private let store: AccountStore
+    private let authority: any AccountAuthority
+    private let logger: Logger?
+    private let transport: HTTPTransport
+
+    /// Prepares to talk to an API.
+    ///
+    /// - Parameters:
+    ///   - origin: `https`, host, and port if there is one; `http` on the loopback interface only.
+    ///   - store: Whose account it is.
+    ///   - authority: The service that issues the tokens.
+    ///   - minimumValidity: For how many seconds a token must still be good to be sent.
+    ///   - timeout: How long one request may take. A call may need three: request, refresh, and the request once more.
+    ///   - maximumResponseLength: How long a reply may be, in bytes.
+    ///   - logger: Gets a line a request at debug level: method, host, path and status, and nothing else.
+    /// - Throws: `invalidArgument`, if the origin is not one that a token may be sent to, or has a path.
+    public init(
+        origin: String, store: AccountStore, authority: any AccountAuthority, minimumValidity: TimeInterval = 60,
+        timeout: Duration = .seconds(30), maximumResponseLength: Int = 16 << 20, logger: Logger? = nil
+    ) throws(AccountError) {
+        try self.init(
+            origin: origin, store: store, authority: authority, minimumValidity: minimumValidity, timeout: timeout,
+            maximumResponseLength: maximumResponseLength, logger: logger, transport: .shared)
+    }
+
+    init(
+        origin: String, store: AccountStore, authority: any AccountAuthority, minimumValidity: TimeInterval,
+        timeout: Duration, maximumResponseLength: Int, logger: Logger?, transport: HTTPTransport
+    ) throws(AccountError) {
+        let url: ServiceURL
+        do {
+            url = try ServiceURL(origin)
+        } catch {
+            throw AccountError(.invalidArgument, "the origin of the API \(error.text)")
+        }
+        guard url.path.isEmpty || url.path == "/", url.query == nil else {
+            throw AccountError(
+                .invalidArgument, "the origin of the API must end with its host or port: put the path into the requests")
+        }
+        originURL = ServiceURL(at: url, path: "")
+        self.store = store
+        self.authority = authority
+        self.minimumValidity = minimumValidity
+        self.timeout = timeout
+        self.maximumResponseLength = maximumResponseLength
+        self.logger = logger
+        self.transport = transport
+    }
+
+    /// Sends a request, and once more with a new token if the first was refused.
+    ///
+    /// - Returns: The reply, whatever its status: also 401, where a new token was no help.
+    /// - Throws: An `AccountError`: `notSignedIn` if nobody is signed in (any more), `serviceUnavailable` if no reply
+    ///   came or the token could not be refreshed, `cancelled`, and `invalidArgument` without a request if the address is
+    ///   of another origin, or a header field is not well-formed.
+    public func send(_ request: APIRequest) async throws(AccountError) -> APIResponse {
+        let target = try url(of: request)
+        try request.check()
+        let token = try await store.accessToken(minimumValidity: minimumValidity, with: authority)
+        let response = try await exchange(request, target, token)
+        guard response.refusesToken else { return response }
+        if let token = try await store.accessToken(insteadOf: token, with: authority) {
+            return try await exchange(request, target, token)
+        }
+        // No new token is to be had. Whether the session has ended is for the authority to say.
+        if store.account?.credentials.refreshToken == nil,
+            case .signedOut(let signOut) = await store.checkSession(with: authority)
+        {
+            throw AccountError(notSignedIn: signOut)
+        }
+        return response
+    }
+
+    /// The address of a request, which is on this origin whatever the request says.
+    private func url(of request: APIRequest) throws(AccountError) -> ServiceURL {
+        let isPath = request.address.hasPrefix("/") && !request.address.hasPrefix("//")
+        let url: ServiceURL
+        do {
+            url = try ServiceURL(isPath ? origin + request.address : request.address)
+        } catch {
+            throw AccountError(
+                .invalidArgument, "the address of the request \(error.text), or must begin with / for one of \(origin)")
+        }
+        guard ServiceURL(at: url, path: "") == originURL else {
+            throw AccountError(
+                .invalidArgument, "the address of the request is not on \(origin), and nobody else is sent its token")
+        }
+        return url
+    }
+
+    private func exchange(
+        _ request: APIRequest, _ target: ServiceURL, _ token: Secret
+    ) async throws(AccountError) -> APIResponse {
+        let call = HTTPRequest(
+            url: target, bearer: token, method: request.method.rawValue,
+            headers: request.headers.map { HTTPReply.Header(name: $0, value: $1) },
+            body: request.body.map { [UInt8]($0) }, bodyLimit: maximumResponseLength)
+        let reply: HTTPReply
+        do {
+            reply = try await transport.send(call, timeout: timeout, clock: SystemWallClock(), logger: logger)
+        } catch {
+            throw AccountError(request: error, to: origin)
+        }
+        guard reply.isBodyWhole else {
+            throw AccountError(.serviceUnavailable, "the reply of \(origin) is longer than \(maximumResponseLength) bytes")
+        }
+        return APIResponse(reply)
+    }
+}
+
+extension AccountError {
+    /// Why no reply came.
+    fileprivate init(request signal: AuthoritySignal, to origin: String) {
+        guard signal != .noReply(.cancelled) else {
+            self.init(.cancelled, "the request to \(origin) was cancelled")
+            return
+        }
+        let reason =
+            switch Ruling(on: signal, to: .verify, .init(holdsRefreshToken: true)) {
+            case .keep(let reason): "\(reason)"
+            default: "no clear answer"
+            }
+        self.init(.serviceUnavailable, "\(origin) did not answer (\(reason)); you are still signed in")
+    }
+}

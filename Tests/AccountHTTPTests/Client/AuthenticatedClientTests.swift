@@ -1,0 +1,274 @@
+import AccountKit
+import AccountTesting
+import FoundationEssentials
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("A client for an API")
+struct AuthenticatedClientTests {
+    private static let refusal = LoopbackServer.Action.reply(
+        401, ["WWW-Authenticate": #"Bearer realm="api", error="invalid_token""#])
+
+    /// A client of `server` for alice, whose token was issued an hour ago.
+    private func client(
+        _ server: LoopbackServer, _ authority: ScriptedAuthority, signedIn account: Account? = old,
+        maximumResponseLength: Int = 1 << 20
+    ) async throws -> (client: AuthenticatedClient, store: AccountStore) {
+        let store = try await AccountStore.testing(signedIn: account)
+        let client = try AuthenticatedClient(
+            origin: server.address, store: store, authority: authority, timeout: .seconds(20),
+            maximumResponseLength: maximumResponseLength)
+        return (client, store)
+    }
+
+    private static let now = ManualClock().now
+    private static let old = Account.testing(at: now.addingTimeInterval(-3600), expiringIn: 7200)
+
+    /// A service that takes some tokens and refuses all others.
+    private func taking(_ tokens: String...) -> @Sendable (LoopbackServer.Request, String) -> LoopbackServer.Action {
+        { request, _ in
+            tokens.contains { request.headers["authorization"] == "Bearer \($0)" } ? .json(#"{"ok":true}"#) : Self.refusal
+        }
+    }
+
+    // MARK: The token
+
+    @Test("A request carries the token, its own fields and its body")
+    func request() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(#"{"name":"x"}"#, status: 201)
+        } _: { server in
+            let (client, _) = try await client(server, ScriptedAuthority())
+            var request = try APIRequest.json(.put, "/gists?page=2", ["a": 1])
+            request.headers["X-Trace"] = "7"
+            let response = try await client.send(request)
+            #expect(response.status == 201)
+            #expect(response.isSuccess)
+            #expect(response.headerValues("content-type") == ["application/json"])
+            #expect(try response.decoded(as: [String: String].self) == ["name": "x"])
+
+            let sent = try #require(server.requests.first)
+            #expect(sent.method == "PUT")
+            #expect(sent.target == "/gists?page=2")
+            #expect(sent.body == #"{"a":1}"#)
+            #expect(sent.headers["authorization"] == "Bearer access-1")
+            #expect(sent.headers["x-trace"] == "7")
+            #expect(sent.headers["content-type"] == "application/json")
+            #expect(sent.headers["user-agent"]?.hasPrefix("AccountKit/") == true)
+        }
+    }
+
+    @Test("A token that is about to expire is refreshed before it is sent")
+    func early() async throws {
+        try await LoopbackServer.run(answer: taking("access-2")) { server in
+            let authority = ScriptedAuthority()
+            let account = Account.testing(at: Self.now, expiringIn: 30)
+            let (client, _) = try await client(server, authority, signedIn: account)
+            #expect(try await client.send(.get("/")).status == 200)
+            #expect(authority.requests == [.refresh])
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("A refused token is refreshed once, and the request is sent once more, body and all")
+    func refused() async throws {
+        try await LoopbackServer.run(answer: taking("access-2")) { server in
+            let authority = ScriptedAuthority()
+            let (client, store) = try await client(server, authority)
+            #expect(try await client.send(.json(.post, "/x", "hello")).status == 200)
+            #expect(authority.requests == [.refresh])
+            #expect(server.requests.map(\.body) == [#""hello""#, #""hello""#])
+            #expect(store.account?.credentials.accessToken == Secret("access-2"))
+        }
+    }
+
+    @Test("An API that refuses new tokens too is not asked a third time, and does not use up refresh tokens")
+    func refusedAgain() async throws {
+        try await LoopbackServer.run(answer: taking()) { server in
+            let authority = ScriptedAuthority()
+            let (client, store) = try await client(server, authority)
+            #expect(try await client.send(.get("/")).status == 401)
+            #expect(server.requests.count == 2)
+            for _ in 1...3 { #expect(try await client.send(.get("/")).status == 401) }
+            #expect(authority.requests == [.refresh])
+            #expect(store.account != nil)
+        }
+    }
+
+    @Test("A hundred requests with a refused token share one refresh")
+    func together() async throws {
+        try await LoopbackServer.run(answer: taking("access-2")) { server in
+            let authority = ScriptedAuthority()
+            let (client, _) = try await client(server, authority)
+            try await withThrowingTaskGroup { group in
+                for number in 1...100 { group.addTask { try await client.send(.get("/\(number)")).status } }
+                for try await status in group { #expect(status == 200) }
+            }
+            #expect(authority.requests == [.refresh])
+        }
+    }
+
+    @Test("A token that another process has replaced is adopted, without a request to the authority")
+    func replaced() async throws {
+        let storage = InMemoryArchiveStorage()
+        let other = try await AccountStore.testing(signedIn: Self.old, storage: storage)
+        try await LoopbackServer.run { [self] request, address in
+            taking("elsewhere")(request, address)
+        } _: { server in
+            let authority = ScriptedAuthority()
+            let store = try await AccountStore.testing(signedIn: nil, storage: storage)
+            let client = try AuthenticatedClient(origin: server.address, store: store, authority: authority)
+            try await other.update { $0.credentials.accessToken = Secret("elsewhere") }
+            #expect(try await client.send(.get("/")).status == 200)
+            #expect(authority.requests.isEmpty)
+        }
+    }
+
+    // MARK: What ends a session, and what does not
+
+    @Test(
+        "Other refusals are handed to the app, and cost no refresh",
+        arguments: [
+            LoopbackServer.Action.reply(401), .reply(401, ["WWW-Authenticate": "Basic realm=x"]),
+            .reply(401, ["WWW-Authenticate": "Bearer realm=x"]),
+            .reply(401, ["WWW-Authenticate": #"Bearer error="invalid_token", Bearer error="invalid_request""#]),
+            .reply(403, ["WWW-Authenticate": #"Bearer error="insufficient_scope""#]), .reply(500), .reply(404),
+            .reply(302, ["Location": "https://elsewhere.example/"]),
+        ])
+    func otherRefusals(_ action: LoopbackServer.Action) async throws {
+        try await LoopbackServer.run { _, _ in
+            action
+        } _: { server in
+            let authority = ScriptedAuthority()
+            let (client, store) = try await client(server, authority)
+            #expect(try await client.send(.get("/")).status != 200)
+            #expect(server.requests.count == 1)
+            #expect(authority.requests.isEmpty)
+            #expect(store.account != nil)
+        }
+    }
+
+    @Test("Without a refresh token the authority says whether the session has ended", arguments: [true, false])
+    func withoutRefreshToken(_ hasEnded: Bool) async throws {
+        try await LoopbackServer.run(answer: taking()) { server in
+            let authority = ScriptedAuthority(
+                verify: [hasEnded ? .refuse(.bearerChallenge(error: "invalid_token")) : .accept])
+            let account = Account.testing(at: Self.now, hasRefreshToken: false)
+            let (client, store) = try await client(server, authority, signedIn: account)
+            if hasEnded {
+                await #expect(throws: AccountError(.notSignedIn, "")) { try await client.send(.get("/")) }
+            } else {
+                #expect(try await client.send(.get("/")).status == 401)
+            }
+            #expect((store.account == nil) == hasEnded)
+            #expect(authority.requests == [.verify])
+        }
+    }
+
+    @Test("A refresh that fails after a refusal says why, and keeps the account")
+    func refreshFails() async throws {
+        try await LoopbackServer.run(answer: taking()) { server in
+            let authority = ScriptedAuthority(refresh: [.refuse(.noReply(.refused))])
+            let (client, store) = try await client(server, authority)
+            for _ in 1...3 {
+                await #expect(throws: AccountError(.serviceUnavailable, "")) { try await client.send(.get("/")) }
+            }
+            // The service is left alone after the first failure.
+            #expect(authority.requests == [.refresh])
+            #expect(store.account == Self.old)
+        }
+    }
+
+    @Test("A refresh that ends the session is told")
+    func sessionEnded() async throws {
+        try await LoopbackServer.run(answer: taking()) { server in
+            let authority = ScriptedAuthority(refresh: [.refuse(.oauthError(.invalidGrant))])
+            let (client, store) = try await client(server, authority)
+            await #expect(throws: AccountError(.notSignedIn, "")) { try await client.send(.get("/")) }
+            #expect(store.account == nil)
+        }
+    }
+
+    @Test("Nobody signed in is an error before any request")
+    func nobody() async throws {
+        try await LoopbackServer.run(answer: taking()) { server in
+            let (client, _) = try await client(server, ScriptedAuthority(), signedIn: nil)
+            await #expect(throws: AccountError(.notSignedIn, "")) { try await client.send(.get("/")) }
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test("No reply is an error that keeps the account")
+    func offline() async throws {
+        try await LoopbackServer.run { _, _ in
+            .reset
+        } _: { server in
+            let (client, store) = try await client(server, ScriptedAuthority())
+            await #expect(throws: AccountError(.serviceUnavailable, "")) { try await client.send(.get("/")) }
+            #expect(store.account == Self.old)
+        }
+    }
+
+    @Test("A reply that is too long is not read to its end")
+    func tooLong() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(String(repeating: "x", count: 1001))
+        } _: { server in
+            let (client, _) = try await client(server, ScriptedAuthority(), maximumResponseLength: 1000)
+            await #expect(throws: AccountError(.serviceUnavailable, "")) { try await client.send(.get("/")) }
+        }
+    }
+
+    // MARK: Where the token goes
+
+    @Test(
+        "The token goes to no other origin",
+        arguments: [
+            "https://elsewhere.example/", "//elsewhere.example/", "http://127.0.0.1:1/", "https://127.0.0.1/",
+            "@elsewhere.example/", ":8080/", "\\\\elsewhere.example", "/\\elsewhere.example", "", "gists",
+            "http://localhost/", "http://user@127.0.0.1/", "/a b", "/a\r\nX: y", "/#fragment",
+        ])
+    func otherOrigin(_ address: String) async throws {
+        try await LoopbackServer.run(answer: taking("access-1")) { server in
+            let (client, _) = try await client(server, ScriptedAuthority())
+            await #expect(throws: AccountError(.invalidArgument, "")) { try await client.send(.get(address)) }
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test("A whole address on the origin is fine")
+    func wholeAddress() async throws {
+        try await LoopbackServer.run(answer: taking("access-1")) { server in
+            let (client, _) = try await client(server, ScriptedAuthority())
+            #expect(try await client.send(.get(server.address + "/next?after=7")).status == 200)
+            #expect(server.targets == ["/next?after=7"])
+        }
+    }
+
+    @Test(
+        "Header fields that are not the caller's to set, or not well-formed, are refused",
+        arguments: [
+            ("Authorization", "Bearer x"), ("host", "x"), ("Content-Length", "1"), ("X: y\r\nZ", "x"),
+            ("X", "a\r\nY: b"), ("", "x"),
+        ])
+    func badHeader(name: String, value: String) async throws {
+        try await LoopbackServer.run(answer: taking("access-1")) { server in
+            let (client, _) = try await client(server, ScriptedAuthority())
+            await #expect(throws: AccountError(.invalidArgument, "")) {
+                try await client.send(APIRequest(.get, "/", headers: [name: value]))
+            }
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test(
+        "An origin that no token may be sent to is refused",
+        arguments: ["http://api.example.com", "api.example.com", "https://api.example.com/v1", "https://a.example?x"])
+    func badOrigin(_ origin: String) async throws {
+        let store = try await AccountStore.testing(signedIn: nil)
+        #expect(throws: AccountError(.invalidArgument, "")) {
+            try AuthenticatedClient(origin: origin, store: store, authority: ScriptedAuthority())
+        }
+    }
+}
