@@ -55,6 +55,9 @@ extension AccountApplication {
 
 /// A service that one can sign in to, as the user names it.
 public struct AccountService: Sendable, Hashable, Codable {
+    /// The name of a service that the app knows, such as `github`; which these are is the app's affair.
+    public var name: String?
+
     /// The issuer's address (RFC 8414, section 2).
     public var issuer: String?
 
@@ -65,16 +68,21 @@ public struct AccountService: Sendable, Hashable, Codable {
     public var scopes: [String]
 
     /// Puts a service together.
-    public init(issuer: String? = nil, clientID: String? = nil, scopes: [String] = []) {
+    public init(name: String? = nil, issuer: String? = nil, clientID: String? = nil, scopes: [String] = []) {
+        self.name = name
         self.issuer = issuer
         self.clientID = clientID
         self.scopes = scopes
     }
 
     /// The service that an account belongs to.
-    init(of account: Account) {
+    ///
+    /// - Parameters:
+    ///   - account: The account. It says where the service is.
+    ///   - remembered: The service that was signed in to last. If that is there too, it says which one it is.
+    init(of account: Account, remembered: AccountService?) {
         self.init(
-            issuer: account.issuer, clientID: account.credentials.clientID, scopes: account.credentials.scopes)
+            name: remembered?.issuer == account.issuer ? remembered?.name : nil, issuer: account.issuer, clientID: account.credentials.clientID, scopes: account.credentials.scopes)
     }
 }
 

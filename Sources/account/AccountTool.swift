@@ -22,19 +22,35 @@ enum StandAlone: AccountApplication {
     /// What this tool calls itself at a service, unless `--client-id` says otherwise.
     private static let defaultClientID = "account-cli"
 
+    /// What a service such as Google calls the secret of a program, although every copy of the program has it.
+    private static let secretVariable = "ACCOUNT_CLIENT_SECRET"
+
     static func authority(
         for service: AccountService, timeout: Duration, logger: Logger?
     ) throws(AccountError) -> any AccountAuthority {
-        guard let issuer = service.issuer else {
+        let known = try service.name.map { name throws(AccountError) in try knownService(named: name) }
+        guard let issuer = service.issuer ?? known?.issuer else {
             throw AccountError(
                 .misconfigured, "it is not known which service this account belongs to: sign in again with --issuer")
         }
-        let clientID = service.clientID ?? defaultClientID
-        if service.scopes.isEmpty {
-            return try OAuthAuthority(issuer: issuer, clientID: clientID, timeout: timeout, logger: logger)
-        }
+        let authority = try OAuthAuthority(
+            issuer: issuer, clientID: service.clientID, clientSecret: Environment.value(secretVariable).map { Secret($0) },
+            scopes: service.scopes.isEmpty ? nil : service.scopes, service: known, timeout: timeout, logger: logger)
+        // The known services want their programs registered.
+        guard service.clientID == nil, authority.service == nil else { return authority }
         return try OAuthAuthority(
-            issuer: issuer, clientID: clientID, scopes: service.scopes, timeout: timeout, logger: logger)
+            issuer: issuer, clientID: defaultClientID, scopes: authority.scopes, timeout: timeout, logger: logger)
+    }
+
+    private static func knownService(named name: String) throws(AccountError) -> KnownService {
+        guard let service = KnownService.named(name) else {
+            let names = KnownService.all.map(\.name).joined(separator: ", ")
+            throw AccountError(
+                .invalidArgument,
+                "no service is known by that name, only these: \(names). For any other, leave --service away and give its "
+                    + "address with --issuer")
+        }
+        return service
     }
 
     static var importer: (@Sendable (String) throws(AccountError) -> ImportedLogin)? {

@@ -65,7 +65,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             case .password: try await signInWithPassword(context, authority)
             case .token: try await signInWithToken(context, authority)
             }
-        if App.takesIssuer { try await context.preferences.setService(service, of: context.session) }
+        if App.takesIssuer {
+            var service = service
+            service.issuer = account.issuer ?? service.issuer
+            try await context.preferences.setService(service, of: context.session)
+        }
         if let place = context.store.movedArchive {
             context.say("The archive that did not open was not lost: it is \(place) now.")
         }

@@ -53,7 +53,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         var authority: (any AccountAuthority)?
         if !local, let account = await store.load().account {
             // An address that makes no authority must not keep anyone signed in.
-            authority = try? context.authority(of: account, timeout: .seconds(5))
+            authority = try? await context.authority(of: account, in: store.session, timeout: .seconds(5))
         }
         return try await store.signOut(with: authority)
     }

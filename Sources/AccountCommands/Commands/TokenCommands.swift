@@ -42,7 +42,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
                 token, type: "Bearer", expiresAt: nil, source: CommandContext<App>.tokenVariable, context)
         }
         guard let account = await context.store.load().account else { return try await fail(context) }
-        let authority = try context.authority(of: account)
+        let authority = try await context.authority(of: account)
         let token = try await context.store.accessToken(minimumValidity: minValidity, with: authority)
         let credentials = context.store.account?.credentials
         try print(
@@ -71,7 +71,7 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "refresh the stored tokens")
         guard let account = await context.store.load().account else { return try await fail(context) }
-        let refreshed = try await context.store.refresh(with: try context.authority(of: account))
+        let refreshed = try await context.store.refresh(with: context.authority(of: account))
         await context.deliverRevocations()
         if options.json {
             try JSONDocument.print(StateDocument(.verified(refreshed), session: context.session))

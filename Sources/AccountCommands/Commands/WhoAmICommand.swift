@@ -35,7 +35,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         var state = await context.store.load()
         let confirmedBefore = state.account?.verifiedAt
         if !offline, let account = state.account {
-            let authority = try context.authority(of: account, timeout: .seconds(5))
+            let authority = try await context.authority(of: account, timeout: .seconds(5))
             let policy = verify ? CheckPolicy.always : CheckPolicy(maximumAge: maxAge)
             state = await Waiting.shown(for: account.issuer ?? "the service", upTo: .seconds(5)) {
                 await context.store.checkSession(with: authority, policy: policy)

@@ -67,8 +67,16 @@ struct CommandContext<App: AccountApplication> {
     // MARK: The service
 
     /// The authority of a signed-in account: the one that its tokens come from, whatever the settings say.
-    func authority(of account: Account, timeout: Duration = .seconds(10)) throws -> any AccountAuthority {
-        try authority(for: AccountService(of: account), timeout: timeout)
+    ///
+    /// - Parameters:
+    ///   - account: The account.
+    ///   - other: The session that it is signed in to, if that is not the commands'.
+    ///   - timeout: How long one request may take.
+    func authority(
+        of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
+    ) async throws -> any AccountAuthority {
+        let remembered = App.takesIssuer ? try await preferences.service(of: other ?? session) : nil
+        return try authority(for: AccountService(of: account, remembered: remembered), timeout: timeout)
     }
 
     /// The authority of a service.
@@ -79,19 +87,24 @@ struct CommandContext<App: AccountApplication> {
     /// The service to sign in to: the options', else the one that the session signed in to last.
     func service(_ options: ServiceOptions) async throws -> AccountService {
         guard App.takesIssuer else {
-            if options.issuer != nil || options.clientID != nil {
-                throw AccountError(.invalidArgument, "this tool knows its service: leave --issuer and --client-id away")
+            if options.name != nil || options.issuer != nil || options.clientID != nil {
+                throw AccountError(
+                    .invalidArgument, "this tool knows its service: leave --service, --issuer and --client-id away")
             }
             return AccountService(scopes: options.scopes)
         }
         let remembered = try await preferences.service(of: session)
-        guard let issuer = options.issuer ?? remembered?.issuer else {
+        guard options.name != nil || options.issuer != nil || remembered != nil else {
             throw AccountError(
-                .invalidArgument, "say where to sign in: add --issuer https://auth.example.com (and --client-id)")
+                .invalidArgument,
+                "say where to sign in: add --issuer https://auth.example.com (and --client-id), or --service github")
         }
-        let isSame = issuer == remembered?.issuer
+        let isSame =
+            (options.issuer == nil || options.issuer == remembered?.issuer)
+            && (options.name == nil || options.name == remembered?.name)
         return AccountService(
-            issuer: issuer, clientID: options.clientID ?? (isSame ? remembered?.clientID : nil),
+            name: options.name ?? (isSame ? remembered?.name : nil),
+            issuer: options.issuer ?? (isSame ? remembered?.issuer : nil), clientID: options.clientID ?? (isSame ? remembered?.clientID : nil),
             scopes: options.scopes.isEmpty && isSame ? remembered?.scopes ?? [] : options.scopes)
     }
 
@@ -109,9 +122,10 @@ struct CommandContext<App: AccountApplication> {
 
     /// Tells services of earlier sign-outs, now that the network is there.
     func deliverRevocations() async {
+        let remembered = App.takesIssuer ? try? await preferences.service(of: session) : nil
         await store.deliverRevocations { account in
             // One whose service cannot be made out stays in the queue until it is too old.
-            try? authority(of: account, timeout: .seconds(5))
+            try? authority(for: AccountService(of: account, remembered: remembered), timeout: .seconds(5))
         }
     }
 

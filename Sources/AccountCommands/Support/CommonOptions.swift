@@ -14,6 +14,13 @@ struct CommonOptions: ParsableArguments {
 
 /// The options that name a service.
 struct ServiceOptions: ParsableArguments {
+    @Option(
+        name: .customLong("service"),
+        help: ArgumentHelp(
+            "A service that is known by name, such as github; with --issuer, a copy of it on a host of its own.",
+            valueName: "name"))
+    var name: String?
+
     @Option(help: "The address of the service, such as https://auth.example.com. Remembered for the session.")
     var issuer: String?
 

@@ -18,14 +18,17 @@ struct AuthorizationRequest: Sendable {
 
     let proofKey: ProofKey
 
+    /// Further parameters, which the service wants.
+    var parameters: [ServiceDialect.Parameter] = []
+
     /// A request with a new nonce and key, whose answer comes to a port of the loopback interface.
-    init(clientID: String, scopes: [String], port: Int, state: String) {
+    init(clientID: String, scopes: [String], port: Int, state: String, dialect: ServiceDialect = .standard) {
         self.init(
             clientID: clientID, scopes: scopes,
-            // An address, not `localhost`: RFC 8252, section 8.3.
-            redirectURI: "http://127.0.0.1:\(port)\(LoopbackRequest.callbackPath)",
+            redirectURI: "http://\(dialect.redirectHost):\(port)\(LoopbackRequest.callbackPath)",
             state: state, nonce: scopes.contains("openid") ? Base64URL.random() : nil,
             proofKey: .random())
+        parameters = dialect.authorizationParameters
     }
 
     /// A request with given values.
@@ -52,6 +55,7 @@ struct AuthorizationRequest: Sendable {
         if let nonce { form.append("nonce", nonce) }
         form.append("code_challenge", proofKey.challenge)
         form.append("code_challenge_method", "S256")
+        for parameter in parameters { form.append(parameter.name, parameter.value) }
         let separator =
             switch endpoint.query {
             case nil: "?"

@@ -72,7 +72,7 @@ struct AuthorizationResponse: Sendable, Equatable {
         from issuer: Issuer, namingIssuer namesIssuer: Bool, hiding secrets: [Secret]
     ) throws(AuthoritySignal) -> Secret {
         switch self.issuer {
-        case let other? where !issuer.isSame(as: other):
+        case let other? where !issuer.isNamed(by: other):
             throw .unclear("the browser came back from another service than \(issuer.identifier)")
         case nil where namesIssuer:
             throw .unclear("the browser came back without word of which service sent it (no iss)")

@@ -15,6 +15,7 @@ extension OAuthAuthority: BrowserAuthority {
 
     /// The same, with another time for the browser to fetch the result page.
     func beginBrowserSignIn(deliveryTime: Duration) async throws -> OAuthBrowserSignIn {
+        let clientID = try registeredClient()
         let metadata = try await knownMetadata.value()
         guard let endpoint = metadata.endpoints.authorizationURL else {
             throw AuthoritySignal.misconfigured("\(issuer) offers no sign-in with a browser")
@@ -22,7 +23,8 @@ extension OAuthAuthority: BrowserAuthority {
         let state = Base64URL.random()
         let desk = CallbackDesk(expecting: state)
         let listener = try await LoopbackListener.open(for: desk)
-        let request = AuthorizationRequest(clientID: clientID, scopes: scopes, port: listener.port, state: state)
+        let request = AuthorizationRequest(
+            clientID: clientID, scopes: scopes, port: listener.port, state: state, dialect: dialect)
         return OAuthBrowserSignIn(
             self, request, address: request.address(at: endpoint), namesIssuer: metadata.namesIssuer, desk: desk,
             listener: listener, deliveryTime: deliveryTime)

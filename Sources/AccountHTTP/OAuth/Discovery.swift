@@ -17,6 +17,9 @@ struct ServiceMetadata: Sendable {
 struct Discovery: Sendable {
     let issuer: Issuer
 
+    /// The service, if it is known.
+    var service: KnownService?
+
     /// Where the document may be, in the order of asking. The next one is asked only if the one before is not there (404).
     ///
     /// OpenID Connect's comes first: nearly every service that has one at all has that one, also those that have both.
@@ -62,7 +65,7 @@ struct Discovery: Sendable {
             deviceAuthorization: try url("device_authorization_endpoint", in: document),
             authorization: try url("authorization_endpoint", in: document))
         return ServiceMetadata(
-            endpoints: endpoints,
+            endpoints: service?.endpoints(at: issuer, found: endpoints) ?? endpoints,
             namesIssuer: document["authorization_response_iss_parameter_supported"] == .boolean(true),
             unread: unread)
     }
@@ -78,7 +81,7 @@ struct Discovery: Sendable {
         guard let documentIssuer = try string("issuer", in: document) else {
             throw .misconfigured("the discovery document of \(issuer.identifier) names no issuer")
         }
-        guard issuer.isSame(as: documentIssuer) else {
+        guard issuer.isNamed(by: documentIssuer) else {
             throw .misconfigured(
                 """
                 the discovery document of \(issuer.identifier) is for another issuer\

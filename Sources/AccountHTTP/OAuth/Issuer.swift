@@ -8,8 +8,26 @@ struct Issuer: Sendable, Hashable {
     /// The address, without a slash at the end.
     let url: ServiceURL
 
+    /// Which other texts of the service name it.
+    var form = Form.exact
+
+    /// How a service writes its identifier.
+    enum Form: Sendable, Hashable {
+        /// As it is.
+        case exact
+        /// With its scheme or without.
+        case schemeOptional
+        /// With the tenant of the user in the place of the path's first part; a document has a placeholder there.
+        case perTenant
+    }
+
     /// The identifier as it is kept in an account.
     var identifier: String { url.description }
+
+    init(_ url: ServiceURL, form: Form) {
+        self.url = url
+        self.form = form
+    }
 
     /// Reads what a developer or a user typed.
     init(_ text: String) throws(AccountError) {
@@ -28,6 +46,27 @@ struct Issuer: Sendable, Hashable {
     /// Whether an identifier from elsewhere names the same service.
     func isSame(as other: String) -> Bool {
         other == identifier || other == identifier + "/"
+    }
+
+    /// Whether a text of the service, in a document, an answer or an ID token, names it.
+    ///
+    /// - Parameters:
+    ///   - text: What stands in the place of an issuer.
+    ///   - tenant: Whose tenant the rest of the text is about; `nil` if it is about no one's.
+    func isNamed(by text: String, tenant: String? = nil) -> Bool {
+        if isSame(as: text) { return true }
+        switch form {
+        case .exact: return false
+        case .schemeOptional: return isSame(as: "\(url.scheme)://\(text)")
+        case .perTenant:
+            let start = "\(url.scheme)://\(url.authority)/"
+            let end = url.path.dropFirst().drop { $0 != "/" }
+            guard text.hasPrefix(start), text.hasSuffix(end), text.utf8.count > start.utf8.count + end.utf8.count else {
+                return false
+            }
+            let named = text.dropFirst(start.count).dropLast(end.count)
+            return !named.contains("/") && (tenant.map { $0 == named } ?? true)
+        }
     }
 
     /// What is wrong, and what to write instead. An address with a password in it is not repeated.

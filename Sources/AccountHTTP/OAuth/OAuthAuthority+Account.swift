@@ -26,7 +26,7 @@ extension OAuthAuthority: AccountAuthority {
         var form = FormBody()
         form.append("grant_type", "refresh_token")
         form.append("refresh_token", refreshToken)
-        return try await requestCredentials(form, for: account.credentials.clientID ?? clientID)
+        return try await requestCredentials(form, for: try registeredClient(account.credentials.clientID))
     }
 
     /// Takes the refresh token back, or the access token if there is none (RFC 7009).
@@ -45,8 +45,7 @@ extension OAuthAuthority: AccountAuthority {
             form.append("token", account.credentials.accessToken)
             form.append("token_type_hint", "access_token")
         }
-        form.append("client_id", account.credentials.clientID ?? clientID)
-        let request = HTTPRequest(url: url, form: form)
-        try ReplyReading(.revocation, sent: request.secrets).acknowledgement(in: try await send(request))
+        let request = HTTPRequest(url: url, form: identified(form, as: account.credentials.clientID ?? clientID))
+        try ReplyReading(.revocation, sent: request.secrets, dialect: dialect).acknowledgement(in: try await send(request))
     }
 }

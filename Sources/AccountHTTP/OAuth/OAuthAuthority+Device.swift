@@ -9,10 +9,9 @@ extension OAuthAuthority: DeviceAuthority {
             throw .misconfigured("\(issuer) offers no sign-in on another device")
         }
         var form = FormBody()
-        form.append("client_id", clientID)
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
-        let request = HTTPRequest(url: url, form: form)
-        return try ReplyReading(.deviceAuthorization, sent: request.secrets)
+        let request = HTTPRequest(url: url, form: identified(form, as: try registeredClient()))
+        return try ReplyReading(.deviceAuthorization, sent: request.secrets, dialect: dialect)
             .deviceAuthorization(in: try await send(request))
     }
 
@@ -24,6 +23,6 @@ extension OAuthAuthority: DeviceAuthority {
         var form = FormBody()
         form.append("grant_type", "urn:ietf:params:oauth:grant-type:device_code")
         form.append("device_code", authorization.deviceCode)
-        return try await account(with: try await requestCredentials(form, for: clientID), signedInAs: nil)
+        return try await account(with: try await requestCredentials(form, for: try registeredClient()), signedInAs: nil)
     }
 }

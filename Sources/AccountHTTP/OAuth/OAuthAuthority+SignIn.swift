@@ -16,7 +16,7 @@ extension OAuthAuthority: PasswordAuthority {
         form.append("username", username)
         form.append("password", password)
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
-        return try await account(with: try await requestCredentials(form, for: clientID), signedInAs: username)
+        return try await account(with: try await requestCredentials(form, for: try registeredClient()), signedInAs: username)
     }
 }
 
@@ -53,8 +53,10 @@ extension OAuthAuthority {
     package func account(
         with credentials: Credentials, signedInAs username: String?
     ) async throws(AuthoritySignal) -> Account {
-        let claimed = credentials.idToken.flatMap {
-            Identity(idToken: $0, issuer: issuerIdentifier, clientID: credentials.clientID ?? clientID)
+        let claimed = credentials.idToken.flatMap { token in
+            (credentials.clientID ?? clientID).flatMap {
+                Identity(idToken: token, issuer: issuerIdentifier, clientID: $0)
+            }
         }
         guard try await endpoints().userInfoURL != nil else {
             guard let identity = claimed ?? username.map({ Identity(id: $0, username: $0) }) else {

@@ -17,8 +17,15 @@ public struct OAuthAuthority: Sendable {
     /// The service, as it stands in its accounts: scheme and host in lower case, and no slash at the end.
     public var issuer: String { issuerIdentifier.identifier }
 
-    /// The app, as it is registered with the service (RFC 6749, section 2.2). It is public: no secret goes with it.
-    public let clientID: String
+    /// The service's entry, if it is one of those that are known by name.
+    public let service: KnownService?
+
+    /// The app, as it is registered with the service (RFC 6749, section 2.2); `nil` if it is not.
+    public let clientID: String?
+
+    /// What some services want from a program beside its identifier, although it can be no secret there (RFC 8252,
+    /// section 8.5).
+    let clientSecret: Secret?
 
     /// What a sign-in asks for (RFC 6749, section 3.3).
     public let scopes: [String]
@@ -40,29 +47,36 @@ public struct OAuthAuthority: Sendable {
     /// - Parameters:
     ///   - issuer: The issuer identifier: an `https` address without query and fragment, or `http` on the loopback
     ///     interface. A slash at its end makes no difference.
-    ///   - clientID: The app, as it is registered with the service.
-    ///   - scopes: What a sign-in asks for; none lets the service decide.
+    ///   - clientID: The app, as it is registered with the service. Without one there is no signing in but with a token that
+    ///     the user got elsewhere.
+    ///   - clientSecret: What some services, such as Google, want from a program beside its identifier.
+    ///   - scopes: What a sign-in asks for; none lets the service decide, and `nil` asks for what the known service has,
+    ///     or for `openid`, `profile` and `email`.
+    ///   - service: Which service it is, for a copy of a known one that runs elsewhere; with `nil` the issuer says it.
     ///   - endpoints: The endpoints of a service without a discovery document; with `nil` they are looked up.
     ///   - timeout: How long one request may take. A call may need up to three: discovery, tokens, user info.
     ///   - clock: Tells the date.
     ///   - logger: Gets a line a request at debug level: method, host, path and status, and nothing else.
     /// - Throws: `invalidArgument`, and what to write instead.
     public init(
-        issuer: String, clientID: String, scopes: [String] = ["openid", "profile", "email"],
-        endpoints: OAuthEndpoints? = nil, timeout: Duration = .seconds(10), clock: any WallClock = SystemWallClock(),
-        logger: Logger? = nil
+        issuer: String, clientID: String?, clientSecret: Secret? = nil, scopes: [String]? = nil,
+        service: KnownService? = nil, endpoints: OAuthEndpoints? = nil, timeout: Duration = .seconds(10),
+        clock: any WallClock = SystemWallClock(), logger: Logger? = nil
     ) throws(AccountError) {
         try self.init(
-            issuer: issuer, clientID: clientID, scopes: scopes, endpoints: endpoints, timeout: timeout, clock: clock,
-            logger: logger, transport: .shared)
+            issuer: issuer, clientID: clientID, clientSecret: clientSecret, scopes: scopes, service: service,
+            endpoints: endpoints, timeout: timeout, clock: clock, logger: logger, transport: .shared)
     }
 
     init(
-        issuer: String, clientID: String, scopes: [String], endpoints: OAuthEndpoints?, timeout: Duration,
-        clock: any WallClock, logger: Logger?, transport: HTTPTransport
+        issuer: String, clientID: String?, clientSecret: Secret? = nil, scopes: [String]?, service: KnownService? = nil,
+        endpoints: OAuthEndpoints?, timeout: Duration, clock: any WallClock, logger: Logger?, transport: HTTPTransport
     ) throws(AccountError) {
-        let issuer = try Issuer(issuer)
-        guard !clientID.isEmpty, clientID.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else {
+        let named = try Issuer(issuer)
+        let service = service ?? KnownService.at(named)
+        let issuer = Issuer(named.url, form: service?.dialect.issuerForm ?? .exact)
+        let scopes = scopes ?? service?.scopes ?? ["openid", "profile", "email"]
+        if let clientID, clientID.isEmpty || !clientID.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) {
             throw AccountError(.invalidArgument, "the client id must not be empty, and consists of printable ASCII")
         }
         for scope in scopes where !Self.isScope(scope) {
@@ -72,7 +86,9 @@ public struct OAuthAuthority: Sendable {
             throw AccountError(.invalidArgument, "the timeout must be longer than nothing")
         }
         issuerIdentifier = issuer
+        self.service = service
         self.clientID = clientID
+        self.clientSecret = clientSecret
         self.scopes = scopes
         self.timeout = timeout
         self.clock = clock
@@ -82,10 +98,12 @@ public struct OAuthAuthority: Sendable {
             try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
         }
         let metadata =
-            if let endpoints {
+            if let endpoints = endpoints ?? (service?.hasDiscovery == false ? service?.endpoints(at: issuer) : nil) {
                 FetchedOnce(ServiceMetadata(endpoints: endpoints))
             } else {
-                FetchedOnce.catching { () async throws(AuthoritySignal) in try await Self.discover(issuer, send: send) }
+                FetchedOnce.catching { () async throws(AuthoritySignal) in
+                    try await Self.discover(Discovery(issuer: issuer, service: service), send: send)
+                }
             }
         knownMetadata = metadata
         furtherRevocation = FetchedOnce.catching { () async throws(AuthoritySignal) in
@@ -104,9 +122,8 @@ public struct OAuthAuthority: Sendable {
     }
 
     private static func discover(
-        _ issuer: Issuer, send: (HTTPRequest) async throws(AuthoritySignal) -> HTTPReply
+        _ discovery: Discovery, send: (HTTPRequest) async throws(AuthoritySignal) -> HTTPReply
     ) async throws(AuthoritySignal) -> ServiceMetadata {
-        let discovery = Discovery(issuer: issuer)
         let addresses = discovery.addresses
         for (number, address) in addresses.enumerated() {
             let reply = try await send(HTTPRequest(url: address))
@@ -121,6 +138,29 @@ public struct OAuthAuthority: Sendable {
 // MARK: What every way to sign in needs
 
 extension OAuthAuthority {
+    /// How the service's messages differ from the standards'.
+    var dialect: ServiceDialect { service?.dialect ?? .standard }
+
+    /// The app, for what only a registered one can do.
+    ///
+    /// - Parameter owner: Whom the tokens were issued to, if that is known.
+    func registeredClient(_ owner: String? = nil) throws(AuthoritySignal) -> String {
+        if let clientID = owner ?? clientID { return clientID }
+        let place = service.map { " at \($0.registrationPage)" } ?? ""
+        throw .misconfigured(
+            "\(issuer) knows programs by a client identifier, and this one has none: register it\(place), and give the "
+                + "identifier that you get there")
+    }
+
+    /// A form, with who sends it (RFC 6749, section 2.3.1). The secret is this client's only.
+    func identified(_ form: FormBody, as clientID: String?) -> FormBody {
+        guard let clientID else { return form }
+        var form = form
+        form.append("client_id", clientID)
+        if let clientSecret, clientID == self.clientID { form.append("client_secret", clientSecret) }
+        return form
+    }
+
     /// The endpoints: as they were given, or as the service's discovery document has them.
     package func endpoints() async throws(AuthoritySignal) -> OAuthEndpoints {
         try await knownMetadata.value().endpoints
@@ -155,11 +195,9 @@ extension OAuthAuthority {
     func requestTokens(
         _ form: FormBody, for clientID: String
     ) async throws(AuthoritySignal) -> (credentials: Credentials, reply: HTTPReply) {
-        var form = form
-        form.append("client_id", clientID)
-        let request = HTTPRequest(url: try await endpoints().tokenURL, form: form)
+        let request = HTTPRequest(url: try await endpoints().tokenURL, form: identified(form, as: clientID))
         let reply = try await send(request)
-        return (try ReplyReading(.token, sent: request.secrets).credentials(in: reply, for: clientID), reply)
+        return (try ReplyReading(.token, sent: request.secrets, dialect: dialect).credentials(in: reply, for: clientID), reply)
     }
 
     /// Asks whose a token is.
@@ -174,7 +212,7 @@ extension OAuthAuthority {
         }
         let request = HTTPRequest(url: url, bearer: token)
         let reply = try await send(request)
-        return (try ReplyReading(.userInfo, sent: request.secrets).identity(in: reply), reply)
+        return (try ReplyReading(.userInfo, sent: request.secrets, dialect: dialect).identity(in: reply), reply)
     }
 
     func send(_ request: HTTPRequest) async throws(AuthoritySignal) -> HTTPReply {

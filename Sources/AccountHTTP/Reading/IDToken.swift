@@ -21,7 +21,7 @@ struct IDToken: Sendable {
 
     /// Whether a service says that it issued the token.
     func isIssued(by issuer: Issuer) -> Bool {
-        claims["iss"]?.string.map { issuer.isSame(as: $0) } ?? false
+        claims["iss"]?.string.map { issuer.isNamed(by: $0, tenant: claims["tid"]?.string ?? "") } ?? false
     }
 
     /// Whether a client is among those that the token is for.

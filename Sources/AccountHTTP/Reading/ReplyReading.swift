@@ -37,6 +37,9 @@ struct ReplyReading: Sendable {
 
     let endpoint: Endpoint
 
+    /// How the service's messages differ from the standards'.
+    let dialect: ServiceDialect
+
     /// How text of the reply is shown.
     let text: ServerText
 
@@ -45,8 +48,10 @@ struct ReplyReading: Sendable {
     /// - Parameters:
     ///   - endpoint: Who replied.
     ///   - secrets: What was sent. No signal repeats it, whatever the reply says.
-    init(_ endpoint: Endpoint, sent secrets: [Secret] = []) {
+    ///   - dialect: How the service's messages differ from the standards'.
+    init(_ endpoint: Endpoint, sent secrets: [Secret] = [], dialect: ServiceDialect = .standard) {
         self.endpoint = endpoint
+        self.dialect = dialect
         text = ServerText(secrets: secrets)
     }
 
@@ -63,8 +68,12 @@ struct ReplyReading: Sendable {
         guard let object = JSONValue.object(from: reply.body) else {
             throw .unclear("the reply of \(endpoint.name) is not a JSON object")
         }
-        // GitHub, for one, sends its token errors with status 200.
-        if endpoint == .token, object["access_token"]?.string == nil, let error = oauthError(in: object) { throw error }
+        // GitHub, for one, sends its errors with status 200.
+        if endpoint.repliesOAuthErrors, object["access_token"]?.string == nil, object["device_code"]?.string == nil,
+            let error = oauthError(in: object)
+        {
+            throw error
+        }
         return object
     }
 
@@ -86,8 +95,8 @@ struct ReplyReading: Sendable {
         case _ where !reply.isBodyWhole:
             throw .unclear("the reply of \(endpoint.name) is longer than \(HTTPReply.bodyLimit >> 20) MiB")
         case 200, 201, 204: return
-        // RFC 6749 has 400 and 401; some large services send the same JSON with 403.
-        case _ where endpoint.repliesOAuthErrors && [400, 401, 403].contains(reply.status):
+        // RFC 6749 has 400 and 401; some large services send the same JSON with others.
+        case _ where endpoint.repliesOAuthErrors && dialect.errorStatuses.contains(reply.status):
             if !reply.isMarkup, !isCompressed(reply), let error = JSONValue.object(from: reply.body).flatMap(oauthError)
             {
                 throw error
@@ -115,7 +124,7 @@ struct ReplyReading: Sendable {
     func oauthError(in object: JSONObject) -> AuthoritySignal? {
         guard let code = object["error"]?.string, isErrorCode(code) else { return nil }
         return .oauthError(
-            OAuthErrorCode(rawValue: code), description: text.shown(object["error_description"]?.string))
+            dialect.errorCodes[code] ?? OAuthErrorCode(rawValue: code), description: text.shown(object["error_description"]?.string))
     }
 
     private func challenge(in reply: HTTPReply) -> AuthoritySignal {

@@ -60,7 +60,7 @@ extension ReplyReading {
     /// A list in one string (RFC 6749, section 3.3), or a list as such, as some services have it.
     private func scopes(_ value: JSONValue?) -> [String] {
         switch value {
-        case .string(let text)?: text.split(separator: " ").map(String.init)
+        case .string(let text)?: text.split { $0 == " " || $0 == dialect.scopeSeparator }.map(String.init)
         case .array(let values)?: values.compactMap(\.string)
         default: []
         }

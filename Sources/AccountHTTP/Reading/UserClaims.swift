@@ -4,8 +4,8 @@ extension ReplyReading {
     /// The user of a reply of the user info endpoint (OpenID Connect Core, section 5.3.2).
     func identity(in reply: HTTPReply) throws(AuthoritySignal) -> Identity {
         let object = try object(in: reply)
-        guard var identity = Identity(claims: object) else {
-            throw .unclear("\(endpoint.name) does not say whose the token is (no sub)")
+        guard var identity = Identity(claims: object, dialect: dialect) else {
+            throw .unclear("\(endpoint.name) does not say whose the token is (no \(dialect.subjectClaim))")
         }
         guard !text.repeatsSecret(identity.id, notShorterThan: 8) else {
             throw .unclear("\(endpoint.name) sent the token back as the user")
@@ -33,19 +33,20 @@ extension ReplyReading {
 extension Identity {
     /// The user that claims describe; `nil` if they do not say who it is.
     ///
-    /// All claims but `sub` and those in `others` become fields of the profile under their own names. A `sub` may be a
-    /// whole number, as services have it that number their users.
-    init?(claims: JSONObject, leavingOut others: Set<String> = []) {
+    /// All claims but `sub` and those in `others` become fields of the profile under their own names, unless the dialect
+    /// says which do. A `sub` may be a whole number, as services have it that number their users.
+    init?(claims: JSONObject, leavingOut others: Set<String> = [], dialect: ServiceDialect = .standard) {
         let subject: String
-        switch claims["sub"] {
+        switch claims[dialect.subjectClaim] {
         case .string(let text)? where !text.isEmpty: subject = text
         case .integer(let number)?: subject = String(number)
         default: return nil
         }
         self.init(
             id: subject,
-            username: ["preferred_username", "username"].lazy.compactMap { claims[$0]?.string }.first { !$0.isEmpty })
-        for (name, value) in claims where name != "sub" && !others.contains(name) {
+            username: dialect.usernameClaims.lazy.compactMap { claims[$0]?.string }.first { !$0.isEmpty })
+        for (claim, value) in claims where claim != dialect.subjectClaim && !others.contains(claim) {
+            guard let name = dialect.profileClaims.map({ $0[claim] }) ?? claim else { continue }
             profile[name] = Self.isFlag(name) ? Self.flag(value) : value.profileValue
         }
     }

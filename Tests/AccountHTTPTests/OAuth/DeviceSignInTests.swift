@@ -33,7 +33,7 @@ struct DeviceSignInTests {
             #expect(!String(reflecting: authorization).contains(canary))
             #expect(
                 server.requests.map { "\($0.method) \($0.target) \($0.body)" } == [
-                    "POST /device client_id=tool&scope=openid+email"
+                    "POST /device scope=openid+email&client_id=tool"
                 ])
         }
     }

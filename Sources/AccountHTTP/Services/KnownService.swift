@@ -1,0 +1,64 @@
+import AccountKit
+
+/// A service that is known by name: where it is, and where it departs from OAuth 2.0 and OpenID Connect.
+///
+/// A service that keeps to the standards and has a discovery document needs no entry. The entries are data: a new one is
+/// a new value in ``all``. An authority finds the entry by its issuer; one for a copy that runs elsewhere, such as GitHub
+/// Enterprise Server, is told which it is.
+public struct KnownService: Sendable, Hashable {
+    /// What it is called on a command line, such as `github`.
+    public let name: String
+
+    /// The issuer, unless another is given.
+    public let issuer: String
+
+    /// Where an app is registered, to get the client identifier that the service knows it by.
+    public let registrationPage: String
+
+    /// What a sign-in asks for, unless told otherwise (RFC 6749, section 3.3).
+    public let scopes: [String]
+
+    /// Whether there is a discovery document. If there is, the endpoints here are for what it leaves out.
+    var hasDiscovery = true
+
+    /// The endpoints at ``issuer``. An address that begins with a slash is on the issuer's host.
+    var endpoints = Endpoints()
+
+    /// The endpoints of a copy that runs elsewhere, where they differ.
+    var endpointsElsewhere: Endpoints?
+
+    /// How its messages differ from the standards'.
+    var dialect = ServiceDialect.standard
+
+    /// Addresses of a service; `nil` where it has none, or where the discovery document says it.
+    struct Endpoints: Sendable, Hashable {
+        var token: String?
+        var userInfo: String?
+        var deviceAuthorization: String?
+    }
+
+    /// The entry of a name; `nil` if there is none.
+    public static func named(_ name: String) -> KnownService? { all.first { $0.name == name.lowercased() } }
+
+    /// The entry of the service at an issuer's host.
+    static func at(_ issuer: Issuer) -> KnownService? { all.first { $0.isHome(of: issuer) } }
+
+    private func isHome(of issuer: Issuer) -> Bool {
+        guard let home = try? Issuer(self.issuer) else { return false }
+        return ServiceURL(at: home.url, path: "") == ServiceURL(at: issuer.url, path: "")
+    }
+
+    /// The endpoints at an issuer: what is known, and `found` for the rest.
+    func endpoints(at issuer: Issuer, found: OAuthEndpoints? = nil) -> OAuthEndpoints? {
+        let known = isHome(of: issuer) ? endpoints : endpointsElsewhere ?? endpoints
+        func url(_ text: String?) -> ServiceURL? {
+            guard let text else { return nil }
+            return text.hasPrefix("/") ? ServiceURL(at: issuer.url, path: text) : try? ServiceURL(text)
+        }
+        guard let token = found?.tokenURL ?? url(known.token) else { return nil }
+        return OAuthEndpoints(
+            token: token, userInfo: found?.userInfoURL ?? url(known.userInfo), revocation: found?.revocationURL,
+            deviceAuthorization: found?.deviceAuthorizationURL ?? url(known.deviceAuthorization),
+            authorization: found?.authorizationURL)
+    }
+}

@@ -1,0 +1,79 @@
+import AccountKit
+
+extension KnownService {
+    /// The services that are known by name.
+    public static let all = [github, gitlab, google, microsoft]
+
+    /// GitHub, and GitHub Enterprise Server.
+    ///
+    /// It is OAuth without OpenID Connect: no discovery, no ID token, users with a number, a refresh token for GitHub Apps
+    /// only. Errors of the token endpoint come with status 200. A program without a secret can neither exchange the code of
+    /// a browser nor take a token back, so there is the device flow and nothing else.
+    ///
+    /// Sources: docs.github.com, "Authorizing OAuth apps", "Refreshing user access tokens", "Troubleshooting OAuth app
+    /// access token request errors", "Get the authenticated user".
+    public static let github = KnownService(
+        name: "github", issuer: "https://github.com", registrationPage: "https://github.com/settings/developers",
+        scopes: ["read:user", "user:email"], hasDiscovery: false,
+        endpoints: Endpoints(
+            token: "/login/oauth/access_token", userInfo: "https://api.github.com/user",
+            deviceAuthorization: "/login/device/code"),
+        endpointsElsewhere: Endpoints(
+            token: "/login/oauth/access_token", userInfo: "/api/v3/user", deviceAuthorization: "/login/device/code"),
+        dialect: ServiceDialect(
+            subjectClaim: "id", usernameClaims: ["login"],
+            profileClaims: [
+                "name": "name", "email": "email", "avatar_url": "picture", "html_url": "profile", "company": "company",
+                "location": "location",
+            ],
+            scopeSeparator: ",",
+            errorCodes: [
+                "bad_refresh_token": .invalidGrant, "bad_verification_code": .invalidGrant,
+                "incorrect_device_code": .invalidGrant, "incorrect_client_credentials": .invalidClient,
+                "device_flow_disabled": .unauthorizedClient,
+            ]))
+
+    /// GitLab, and GitLab on a host of one's own.
+    ///
+    /// Its discovery document does not always name the device endpoint.
+    ///
+    /// Source: docs.gitlab.com, "OAuth 2.0 identity provider API".
+    public static let gitlab = KnownService(
+        name: "gitlab", issuer: "https://gitlab.com",
+        registrationPage: "https://gitlab.com/-/user_settings/applications", scopes: ["openid", "profile", "email"],
+        endpoints: Endpoints(deviceAuthorization: "/oauth/authorize_device"))
+
+    /// Google.
+    ///
+    /// A refresh token comes only to those who ask for it in the address of the page, and again only if the user is asked
+    /// again. ID tokens may name the issuer without its scheme. The polls of the device flow are answered with 428. Programs
+    /// have a client secret, which is none.
+    ///
+    /// Sources: developers.google.com, "OAuth 2.0 for mobile and desktop apps", "OAuth 2.0 for TV and limited-input
+    /// device applications", "OpenID Connect".
+    public static let google = KnownService(
+        name: "google", issuer: "https://accounts.google.com",
+        registrationPage: "https://console.cloud.google.com/auth/clients", scopes: ["openid", "profile", "email"],
+        dialect: ServiceDialect(
+            issuerForm: .schemeOptional, errorStatuses: [400, 401, 403, 428],
+            authorizationParameters: [
+                ServiceDialect.Parameter(name: "access_type", value: "offline"),
+                ServiceDialect.Parameter(name: "prompt", value: "consent"),
+            ]))
+
+    /// Microsoft Entra ID, and personal Microsoft accounts.
+    ///
+    /// The issuer of documents and ID tokens has the user's tenant where the configured one has `common`, `organizations` or
+    /// `consumers`. A refresh token comes with the scope `offline_access` only. Registered programs are sent back to
+    /// `localhost`. Tokens cannot be taken back.
+    ///
+    /// Sources: learn.microsoft.com, "OpenID Connect on the Microsoft identity platform", "OAuth 2.0 device authorization
+    /// grant", "Redirect URI restrictions and limitations".
+    public static let microsoft = KnownService(
+        name: "microsoft", issuer: "https://login.microsoftonline.com/common/v2.0",
+        registrationPage: "https://entra.microsoft.com", scopes: ["openid", "profile", "email", "offline_access"],
+        dialect: ServiceDialect(
+            issuerForm: .perTenant,
+            errorCodes: ["authorization_declined": .accessDenied, "bad_verification_code": .invalidGrant],
+            redirectHost: "localhost"))
+}

@@ -1,0 +1,39 @@
+import AccountKit
+
+/// How the messages of a service differ from those of OAuth 2.0 and OpenID Connect.
+struct ServiceDialect: Sendable, Hashable {
+    /// No difference.
+    static let standard = ServiceDialect()
+
+    /// Which other texts name the issuer, in documents and ID tokens.
+    var issuerForm = Issuer.Form.exact
+
+    /// The claim with the user's identifier.
+    var subjectClaim = "sub"
+
+    /// The claims with the name that the user is known by; the first that is there counts.
+    var usernameClaims = ["preferred_username", "username"]
+
+    /// The claims that become fields of the profile, and the fields' names; `nil` takes all under their own.
+    var profileClaims: [String: String]?
+
+    /// What stands between two scopes.
+    var scopeSeparator: Character = " "
+
+    /// Error codes of its own, and the standard's for the same thing.
+    var errorCodes: [String: OAuthErrorCode] = [:]
+
+    /// Status codes with which OAuth errors come.
+    var errorStatuses: Set<Int> = [400, 401, 403]
+
+    /// The host of the address that the browser is sent back to: an address, not a name (RFC 8252, section 8.3).
+    var redirectHost = "127.0.0.1"
+
+    /// Further parameters of the page to open.
+    var authorizationParameters: [Parameter] = []
+
+    struct Parameter: Sendable, Hashable {
+        var name: String
+        var value: String
+    }
+}

@@ -1,0 +1,349 @@
+import AccountKit
+import FoundationEssentials
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("Known services")
+struct KnownServiceTests {
+    /// An authority for a service that answers as the known one does.
+    private func authority(
+        _ service: KnownService, _ issuer: String, clientID: String? = "tool", secret: Secret? = nil
+    ) throws -> OAuthAuthority {
+        try OAuthAuthority(
+            issuer: issuer, clientID: clientID, clientSecret: secret, service: service, timeout: .seconds(20),
+            clock: FixedClock())
+    }
+
+    private static let device = DeviceAuthorization(
+        deviceCode: Secret("device-code"), userCode: "X", verificationURL: "https://example.com", lifetime: .seconds(60))
+
+    // MARK: Which service
+
+    @Test("Names are unlike each other, and each entry finds itself")
+    func entries() throws {
+        #expect(Set(KnownService.all.map(\.name)).count == KnownService.all.count)
+        for service in KnownService.all {
+            #expect(KnownService.named(service.name.uppercased()) == service)
+            let authority = try OAuthAuthority(issuer: service.issuer, clientID: "tool")
+            #expect(authority.service == service)
+            #expect(authority.issuer == service.issuer)
+            #expect(authority.scopes == service.scopes)
+            #expect(service.registrationPage.hasPrefix("https://"))
+        }
+        #expect(KnownService.named("nobody") == nil)
+    }
+
+    @Test(
+        "The host says which service it is",
+        arguments: [
+            ("https://github.com/", "github"), ("https://login.microsoftonline.com/contoso.example/v2.0", "microsoft"),
+            ("https://gitlab.com", "gitlab"), ("https://accounts.google.com", "google"),
+        ])
+    func byHost(issuer: String, name: String) throws {
+        #expect(try OAuthAuthority(issuer: issuer, clientID: "tool").service?.name == name)
+    }
+
+    @Test(
+        "Another host is another service",
+        arguments: ["https://github.com.example", "https://gitlab.example", "https://github.com:8443", "http://localhost"])
+    func otherHost(_ issuer: String) throws {
+        let authority = try OAuthAuthority(issuer: issuer, clientID: "tool")
+        #expect(authority.service == nil)
+        #expect(authority.scopes == ["openid", "profile", "email"])
+    }
+
+    @Test("What was asked for beats what the service has")
+    func scopes() throws {
+        #expect(try OAuthAuthority(issuer: "https://github.com", clientID: "tool", scopes: ["repo"]).scopes == ["repo"])
+        #expect(try OAuthAuthority(issuer: "https://github.com", clientID: "tool", scopes: []).scopes == [])
+    }
+
+    @Test("A program that is not registered is told where to register, before any request")
+    func registration() async throws {
+        try await LoopbackServer.run { server in
+            let authority = try authority(.github, server.address, clientID: nil)
+            let thrown = await asyncSignal { try await authority.beginDeviceSignIn() }
+            guard case .misconfigured(let text)? = thrown else { throw try #require(thrown) }
+            #expect(text.contains("https://github.com/settings/developers"))
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    // MARK: GitHub
+
+    @Test("GitHub has its API on a host of its own, and its Enterprise Server has it on the same")
+    func gitHubEndpoints() async throws {
+        let own = try await OAuthAuthority(issuer: "https://github.com", clientID: "tool").endpoints()
+        #expect(own.token == "https://github.com/login/oauth/access_token")
+        #expect(own.deviceAuthorization == "https://github.com/login/device/code")
+        #expect(own.userInfo == "https://api.github.com/user")
+        #expect(own.revocation == nil)
+        #expect(own.authorization == nil)
+        let elsewhere = try await authority(.github, "https://git.example").endpoints()
+        #expect(elsewhere.token == "https://git.example/login/oauth/access_token")
+        #expect(elsewhere.userInfo == "https://git.example/api/v3/user")
+    }
+
+    @Test("GitHub's users have a number and a login, and of their many fields the telling ones are kept")
+    func gitHubUser() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(
+                """
+                {"login":"octo","id":583231,"node_id":"MDQ","avatar_url":"https://git.example/a.png","name":"Octo Cat",\
+                "html_url":"https://git.example/octo","email":null,"followers_url":"https://git.example/f","company":"C"}
+                """)
+        } _: { server in
+            let account = try await authority(.github, server.address, clientID: nil).signIn(token: Secret(canary))
+            #expect(account.id == "583231")
+            #expect(account.username == "octo")
+            #expect(account.profile.name == "Octo Cat")
+            #expect(account.profile.picture == "https://git.example/a.png")
+            #expect(Set(account.profile.fields.keys) == ["name", "picture", "profile", "company"])
+            #expect(account.issuer == server.address)
+            #expect(server.targets == ["/api/v3/user"])
+        }
+    }
+
+    @Test("GitHub's errors come with status 200, some under names of its own")
+    func gitHubErrors() async throws {
+        let expected: [(String, OAuthErrorCode)] = [
+            ("authorization_pending", .authorizationPending), ("slow_down", .slowDown), ("expired_token", .expiredToken),
+            ("access_denied", .accessDenied), ("incorrect_device_code", .invalidGrant),
+            ("incorrect_client_credentials", .invalidClient), ("device_flow_disabled", .unauthorizedClient),
+            ("bad_verification_code", .invalidGrant),
+        ]
+        for (sent, code) in expected {
+            try await LoopbackServer.run { _, _ in
+                .json(#"{"error":"\#(sent)","error_description":"d","error_uri":"https://docs.example"}"#)
+            } _: { server in
+                let authority = try authority(.github, server.address)
+                #expect(kind(await asyncSignal { try await authority.pollDeviceSignIn(Self.device) }) == .oauthError(code))
+                #expect(kind(await asyncSignal { try await authority.beginDeviceSignIn() }) == .oauthError(code))
+            }
+        }
+    }
+
+    @Test("A refresh token that GitHub does not take any more ends the session, as invalid_grant does")
+    func gitHubRefresh() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(#"{"error":"bad_refresh_token","error_description":"d"}"#)
+        } _: { server in
+            let authority = try authority(.github, server.address)
+            let thrown = await asyncSignal {
+                try await authority.refresh(account(at: server.address, refreshToken: "ghr"))
+            }
+            let ruling = Ruling(on: try #require(thrown), to: .refresh, .init(holdsRefreshToken: true))
+            #expect(ruling == .clear("invalid_grant"))
+        }
+        // Of another service the same word means nothing definite.
+        try await LoopbackServer.run { _, _ in
+            .json(#"{"error":"bad_refresh_token"}"#, status: 400)
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            let thrown = await asyncSignal {
+                try await authority.refresh(account(at: server.address, refreshToken: "ghr"))
+            }
+            let ruling = Ruling(on: try #require(thrown), to: .refresh, .init(holdsRefreshToken: true))
+            guard case .keep = ruling else {
+                Issue.record("\(ruling)")
+                return
+            }
+        }
+    }
+
+    @Test("GitHub's 401 has no challenge, so it ends nothing")
+    func gitHubRefusal() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(#"{"message":"Bad credentials","status":"401"}"#, status: 401)
+        } _: { server in
+            let authority = try authority(.github, server.address)
+            let thrown = await asyncSignal { try await authority.verify(account(at: server.address, id: "1")) }
+            #expect(thrown == .unauthorized)
+        }
+    }
+
+    @Test("GitHub separates scopes by commas, and tokens without an expiry have none")
+    func gitHubToken() async throws {
+        try await LoopbackServer.run { request, _ in
+            request.target == "/api/v3/user"
+                ? .json(#"{"login":"octo","id":1}"#)
+                : .json(#"{"access_token":"gho_x","scope":"read:user,user:email","token_type":"bearer"}"#)
+        } _: { server in
+            let account = try await authority(.github, server.address).pollDeviceSignIn(Self.device)
+            #expect(account.credentials.scopes == ["read:user", "user:email"])
+            #expect(account.credentials.expiresAt == nil)
+            #expect(account.credentials.refreshToken == nil)
+        }
+    }
+
+    @Test("Signing out of GitHub asks nobody: a program without a secret cannot take a token back")
+    func gitHubRevocation() async throws {
+        try await LoopbackServer.run { server in
+            try await authority(.github, server.address).revoke(account(at: server.address))
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    // MARK: GitLab
+
+    @Test("GitLab's device endpoint is known where its document leaves it out", arguments: [true, false])
+    func gitLabDevice(_ isNamed: Bool) async throws {
+        try await LoopbackServer.run { _, address in
+            let named = isNamed ? #","device_authorization_endpoint":"\#(address)/named""# : ""
+            return .json(#"{"issuer":"\#(address)","token_endpoint":"\#(address)/oauth/token"\#(named)}"#)
+        } _: { server in
+            let endpoints = try await authority(.gitlab, server.address).endpoints()
+            #expect(endpoints.deviceAuthorization == server.address + (isNamed ? "/named" : "/oauth/authorize_device"))
+            #expect(endpoints.token == server.address + "/oauth/token")
+        }
+    }
+
+    // MARK: Google
+
+    @Test("Google's polls are answered with 428, and the code's address has its older name")
+    func googleDevice() async throws {
+        try await LoopbackServer.run { request, address in
+            switch request.target {
+            case "/device":
+                .json(
+                    """
+                    {"device_code":"d","user_code":"GQVQ-JKEC","verification_url":"https://www.google.com/device",\
+                    "expires_in":1800,"interval":5}
+                    """)
+            case "/token": .json(#"{"error":"authorization_pending"}"#, status: 428)
+            default:
+                .json(
+                    """
+                    {"issuer":"\(address)","token_endpoint":"\(address)/token",\
+                    "device_authorization_endpoint":"\(address)/device"}
+                    """)
+            }
+        } _: { server in
+            let authority = try authority(.google, server.address, secret: Secret("not a secret"))
+            let authorization = try await authority.beginDeviceSignIn()
+            #expect(authorization.verificationURL == "https://www.google.com/device")
+            let thrown = await asyncSignal { try await authority.pollDeviceSignIn(authorization) }
+            #expect(thrown == .oauthError(.authorizationPending))
+            let bodies = server.requests.filter { $0.method == "POST" }.map(\.body)
+            #expect(bodies.count == 2)
+            #expect(bodies.allSatisfy { $0.contains("client_id=tool&client_secret=not+a+secret") })
+        }
+    }
+
+    @Test("428 is a reason to go on for Google, and nothing clear from anyone else")
+    func otherStatus() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(#"{"error":"authorization_pending"}"#, status: 428)
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            #expect(kind(await asyncSignal { try await authority.pollDeviceSignIn(Self.device) }) == .unclear("…"))
+        }
+    }
+
+    @Test("The client secret is this client's, and no other's")
+    func secretOfOther() async throws {
+        try await LoopbackServer.run { _, address in
+            .json(#"{"issuer":"\#(address)","token_endpoint":"\#(address)/token"}"#)
+        } _: { server in
+            let authority = try authority(.google, server.address, clientID: "other", secret: Secret("theirs"))
+            _ = await asyncSignal { try await authority.refresh(account(at: server.address, refreshToken: "r")) }
+            #expect(server.requests.last?.body.contains("client_id=tool") == true)
+            #expect(server.requests.last?.body.contains("theirs") == false)
+        }
+    }
+
+    @Test("Google is asked for a refresh token in the address of the page")
+    func googleBrowser() async throws {
+        try await LoopbackServer.run { _, address in
+            .json(
+                """
+                {"issuer":"\(address)","token_endpoint":"\(address)/token","authorization_endpoint":"\(address)/auth"}
+                """)
+        } _: { server in
+            let address = try await authority(.google, server.address).beginBrowserSignIn().address
+            #expect(address.contains("&access_type=offline&prompt=consent"))
+            let other = try await OAuthAuthority.test(server.address).beginBrowserSignIn().address
+            #expect(!other.contains("access_type"))
+        }
+    }
+
+    // MARK: Microsoft
+
+    @Test("Microsoft's program is sent back to localhost")
+    func microsoftBrowser() async throws {
+        try await LoopbackServer.run { _, address in
+            .json(
+                """
+                {"issuer":"\(address)/{tenantid}/v2.0","token_endpoint":"\(address)/token",\
+                "authorization_endpoint":"\(address)/authorize"}
+                """)
+        } _: { server in
+            let authority = try authority(.microsoft, server.address + "/common/v2.0")
+            let address = try await authority.beginBrowserSignIn().address
+            #expect(address.contains("&redirect_uri=http%3A%2F%2Flocalhost%3A"))
+            #expect(address.contains("offline_access"))
+        }
+    }
+
+    @Test("That the user declined has a name of its own at Microsoft")
+    func microsoftDeclined() async throws {
+        try await LoopbackServer.run { _, address in
+            .json(#"{"error":"authorization_declined","error_codes":[70018]}"#, status: 400)
+        } _: { server in
+            let authority = try OAuthAuthority(
+                issuer: server.address, clientID: "tool", service: .microsoft, endpoints: .all(at: server.address))
+            let thrown = await asyncSignal { try await authority.pollDeviceSignIn(Self.device) }
+            #expect(kind(thrown) == .oauthError(.accessDenied))
+        }
+    }
+}
+
+@Suite("How a service names itself")
+struct IssuerFormTests {
+    private static let tenant = "9122040d-6c67-4c5b-b112-36a304b66dad"
+
+    private func issuer(_ text: String, _ form: Issuer.Form) throws -> Issuer {
+        Issuer(try Issuer(text).url, form: form)
+    }
+
+    @Test(
+        "Exactly, unless its entry says otherwise",
+        arguments: [
+            ("https://accounts.example", true), ("https://accounts.example/", true), ("accounts.example", false),
+            ("http://accounts.example", false), ("https://accounts.example/x", false), ("", false),
+        ])
+    func exact(text: String, isNamed: Bool) throws {
+        #expect(try issuer("https://accounts.example", .exact).isNamed(by: text) == isNamed)
+    }
+
+    @Test(
+        "Without its scheme",
+        arguments: [
+            ("https://accounts.example", true), ("accounts.example", true), ("accounts.example.evil", false),
+            ("http://accounts.example", false), ("evil/accounts.example", false), ("", false),
+        ])
+    func schemeOptional(text: String, isNamed: Bool) throws {
+        #expect(try issuer("https://accounts.example", .schemeOptional).isNamed(by: text) == isNamed)
+    }
+
+    @Test(
+        "With the user's tenant, which the token must be of",
+        arguments: [
+            ("https://login.example/\(tenant)/v2.0", tenant, true), ("https://login.example/\(tenant)/v2.0", "other", false),
+            ("https://login.example/\(tenant)/v2.0", "", false), ("https://login.example/{tenantid}/v2.0", nil, true),
+            ("https://login.example/{tenantid}/v2.0", tenant, false), ("https://login.example/a/b/v2.0", nil, false),
+            ("https://login.example//v2.0", nil, false), ("https://login.example/v2.0", nil, false),
+            ("https://login.example/\(tenant)/v1.0", tenant, false), ("https://evil.example/\(tenant)/v2.0", tenant, false),
+            ("https://login.example.evil/\(tenant)/v2.0", tenant, false), ("https://login.example/common/v2.0", "x", true),
+        ])
+    func perTenant(text: String, tenant: String?, isNamed: Bool) throws {
+        #expect(try issuer("https://login.example/common/v2.0", .perTenant).isNamed(by: text, tenant: tenant) == isNamed)
+    }
+
+    @Test("Only an account's own issuer is sent its token, however the service names itself")
+    func account() throws {
+        let issuer = try issuer("https://login.example/common/v2.0", .perTenant)
+        #expect(!issuer.isSame(as: "https://login.example/\(Self.tenant)/v2.0"))
+    }
+}
