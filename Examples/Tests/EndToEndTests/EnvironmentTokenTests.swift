@@ -37,7 +37,7 @@ struct EnvironmentTokenTests {
             #expect(document.source == "ACCOUNT_TOKEN")
 
             let status = try await account("status")
-            #expect(status.output.contains("from ACCOUNT_TOKEN, used instead of the archive"))
+            #expect(status.output.contains("ACCOUNT_TOKEN=set (used instead of the archive)"))
             #expect(!status.output.contains(token))
             #expect(try await account("status", "--json").document().source == "ACCOUNT_TOKEN")
         }

@@ -29,6 +29,7 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
 
         var isWell: Bool
         var findings: [Part]
+        var environment: [String: String]
     }
 
     func run(in context: CommandContext<App>) async throws {
@@ -40,13 +41,22 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
             findings.append(
                 ContainerInspection.Finding(problem: "session \(session): \(error)", advice: "", repair: nil))
         }
+        let environment = await context.environment(of: await context.store.load().account)
+        for setting in environment {
+            guard let problem = setting.problem else { continue }
+            findings.append(ContainerInspection.Finding(problem: problem, advice: "", repair: nil))
+        }
         let isWell = findings.allSatisfy(\.isFixed)
         if options.json {
             try JSONDocument.print(
                 Document(
                     isWell: isWell,
-                    findings: findings.map { .init(problem: $0.problem, advice: $0.advice, isFixed: $0.isFixed) }))
+                    findings: findings.map { .init(problem: $0.problem, advice: $0.advice, isFixed: $0.isFixed) },
+                    environment: Dictionary(uniqueKeysWithValues: environment.map { ($0.variable, $0.value) })))
         } else {
+            for setting in environment where setting.problem == nil {
+                Terminal.writeLine("note: \(setting.summary)", to: .output)
+            }
             for finding in findings {
                 let mark = finding.isFixed ? "fixed" : "problem"
                 Terminal.writeLine("\(mark): \(finding.problem)\(finding.isFixed ? "" : finding.advice)", to: .output)

@@ -21,13 +21,14 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         var archive: String
         var unfinishedRefreshAt: Date?
         var pendingRevocations: [Revocation]
+        var environment: [String: String]
 
         struct Revocation: Encodable {
             var issuer: String?
             var date: Date
         }
 
-        enum CodingKeys: CodingKey { case archive, unfinishedRefreshAt, pendingRevocations }
+        enum CodingKeys: CodingKey { case archive, unfinishedRefreshAt, pendingRevocations, environment }
 
         func encode(to encoder: any Encoder) throws {
             try status.encode(to: encoder)
@@ -35,6 +36,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             try container.encode(archive, forKey: .archive)
             try container.encodeIfPresent(unfinishedRefreshAt, forKey: .unfinishedRefreshAt)
             if !pendingRevocations.isEmpty { try container.encode(pendingRevocations, forKey: .pendingRevocations) }
+            if !environment.isEmpty { try container.encode(environment, forKey: .environment) }
         }
     }
 
@@ -46,13 +48,15 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         var document = StateDocument(state, session: context.session)
         if context.environmentToken != nil { document.source = CommandContext<App>.tokenVariable }
         let archive = context.container.archivePath(of: context.session)
+        let environment = await context.environment(of: state.account)
         if options.json {
             try JSONDocument.print(
                 Document(
                     status: document, archive: archive, unfinishedRefreshAt: unfinished,
-                    pendingRevocations: revocations.map { .init(issuer: $0.issuer, date: $0.date) }))
+                    pendingRevocations: revocations.map { .init(issuer: $0.issuer, date: $0.date) },
+                    environment: Dictionary(uniqueKeysWithValues: environment.map { ($0.variable, $0.value) })))
         } else {
-            for (label, value) in rows(state, unfinished, revocations, context) {
+            for (label, value) in rows(state, unfinished, revocations, context) + environment.map(Self.row) {
                 Terminal.writeLine(label.padding(to: 12) + value, to: .output)
             }
         }
@@ -60,13 +64,14 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         if code != .success { throw code }
     }
 
+    private static func row(of setting: NetworkSetting) -> (String, String) {
+        ("Environment", setting.summary)
+    }
+
     private func rows(
         _ state: SessionState, _ unfinished: Date?, _ revocations: [PendingRevocation], _ context: CommandContext<App>
     ) -> [(String, String)] {
         var rows = [("Session", context.session.rawValue)]
-        if context.environmentToken != nil {
-            rows.append(("Token", "from \(CommandContext<App>.tokenVariable), used instead of the archive"))
-        }
         switch state {
         case .verified(let account), .unverified(let account, _):
             rows.append(("Signed in", account.shownName))

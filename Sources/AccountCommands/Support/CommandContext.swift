@@ -129,6 +129,22 @@ struct CommandContext<App: AccountApplication> {
         }
     }
 
+    // MARK: The environment
+
+    /// The environment variables that are set and count, those on the way to an account's service among them.
+    func environment(of account: Account?) async -> [NetworkSetting] {
+        let own = [("HOME", "the folder for everything"), ("SESSION", "which sign-in")].compactMap { suffix, effect in
+            let variable = "\(App.environmentPrefix)_\(suffix)"
+            return Environment.value(variable).map { NetworkSetting(variable: variable, value: $0, effect: effect) }
+        }
+        let token = environmentToken.map { _ in
+            NetworkSetting(variable: Self.tokenVariable, value: "set", effect: "used instead of the archive")
+        }
+        var network: [NetworkSetting] = []
+        if let account, let authority = try? await authority(of: account) { network = authority.networkSettings }
+        return own + (token.map { [$0] } ?? []) + network
+    }
+
     // MARK: Output
 
     /// Says something to a person, on standard error.
@@ -170,4 +186,9 @@ extension [String] {
         let name = first.map { String($0.split(separator: "/").last ?? "account") } ?? "account"
         return dropFirst().first == "account" ? name + " account" : name
     }
+}
+
+extension NetworkSetting {
+    /// The setting, in a line.
+    var summary: String { "\(variable)=\(value) (\(problem ?? effect))" }
 }

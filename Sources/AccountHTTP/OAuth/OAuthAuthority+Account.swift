@@ -29,6 +29,9 @@ extension OAuthAuthority: AccountAuthority {
         return try await requestCredentials(form, for: try registeredClient(account.credentials.clientID))
     }
 
+    /// `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`, as far as they are set.
+    public var networkSettings: [NetworkSetting] { transport.environment.settings(for: issuerIdentifier.url) }
+
     /// Takes the refresh token back, or the access token if there is none (RFC 7009).
     ///
     /// Returns without a request to a service that has no revocation endpoint: the tokens live on there till they expire.

@@ -42,19 +42,40 @@ struct HTTPRequest: Sendable {
 
 /// Sends requests: over verified TLS or on the loopback interface, following nothing, waiting for nothing for ever.
 struct HTTPTransport: Sendable {
+    /// The way to a service, as the environment has it.
+    let environment: NetworkEnvironment
+
     private let client: HTTPClient
 
-    init(client: HTTPClient) { self.client = client }
+    /// The same client by way of the proxy, if there is one.
+    private let proxyClient: HTTPClient?
+
+    init(client: HTTPClient, environment: NetworkEnvironment = .none, proxyClient: HTTPClient? = nil) {
+        self.client = client
+        self.environment = environment
+        self.proxyClient = proxyClient
+    }
 
     /// The transport of the process.
     ///
     /// Never shut down, on purpose: it is for the life of the process, costs nothing until its first request, drops idle
     /// connections by itself, and leaves its threads to NIO's own shared group, which is not shut down either.
-    static let shared = HTTPTransport(client: HTTPClient(configuration: configuration))
+    static let shared = HTTPTransport(environment: .current)
+
+    /// The transport for an environment.
+    init(environment: NetworkEnvironment) {
+        let proxy = environment.proxy.flatMap { try? ProxyAddress($0.value) }
+        self.init(
+            client: HTTPClient(configuration: Self.configuration(environment)), environment: environment,
+            proxyClient: proxy.map { HTTPClient(configuration: Self.configuration(environment, by: $0)) })
+    }
 
     /// How all requests are sent.
-    static var configuration: HTTPClient.Configuration {
+    static func configuration(
+        _ environment: NetworkEnvironment = .none, by proxy: ProxyAddress? = nil
+    ) -> HTTPClient.Configuration {
         var tls = TLSConfiguration.makeClientConfiguration()
+        if let file = environment.certificateFile { tls.trustRoots = .file(file.value) }
         tls.certificateVerification = .fullVerification
         tls.minimumTLSVersion = .tlsv12
         var configuration = HTTPClient.Configuration(
@@ -64,6 +85,7 @@ struct HTTPTransport: Sendable {
             timeout: .init(connect: .seconds(10), read: .seconds(30), write: .seconds(30)),
             // A short idle time: a reused connection that the service has just closed looks like a failure.
             connectionPool: .init(idleTimeout: .seconds(15)),
+            proxy: proxy?.setting,
             // Replies are small, and a compressed one may be far larger than it looks.
             decompression: .disabled)
         configuration.httpVersion = .http1Only
@@ -127,11 +149,21 @@ struct HTTPTransport: Sendable {
     private func exchange(_ request: HTTPRequest, clock: any WallClock) async -> Outcome {
         var phase = TransportFailure.Phase.beforeHead
         do {
+            let client = try client(for: request.url)
             let response = try await client.execute(clientRequest(request), deadline: .distantFuture)
             phase = .inBody
             return .reply(try await reply(response, limit: request.bodyLimit, receivedAt: clock.now))
         } catch {
             return .failure(TransportFailure.signal(for: error, from: request.url.host, phase))
+        }
+    }
+
+    private func client(for url: ServiceURL) throws(AuthoritySignal) -> HTTPClient {
+        if url.scheme == "https", let problem = environment.certificateProblem() { throw .untrustedTLS(problem) }
+        switch environment.route(to: url) {
+        case .direct: return client
+        case .impossible(let problem): throw .misconfigured(problem)
+        case .proxy: return proxyClient ?? client
         }
     }
 
@@ -175,4 +207,19 @@ struct HTTPTransport: Sendable {
 
     /// What the requests say they come from.
     static let userAgent = "AccountKit/0.1.0"
+}
+
+extension ProxyAddress {
+    /// The proxy, for the client.
+    fileprivate var setting: HTTPClient.Configuration.Proxy {
+        switch kind {
+        case .socks: .socksServer(host: host, port: port)
+        case .http:
+            .server(
+                host: host, port: port,
+                authorization: credentials.map {
+                    .basic(credentials: Data($0.reveal().utf8).base64EncodedString())
+                })
+        }
+    }
 }

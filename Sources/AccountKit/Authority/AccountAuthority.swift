@@ -23,6 +23,9 @@ public protocol AccountAuthority: Sendable {
     ///
     /// - Throws: An ``AuthoritySignal``.
     func revoke(_ account: Account) async throws
+
+    /// What of the machine's settings there is on the way to the service, such as a proxy. Nothing is sent to find out.
+    var networkSettings: [NetworkSetting] { get }
 }
 
 extension AccountAuthority {
@@ -33,6 +36,9 @@ extension AccountAuthority {
 
     /// For a service that cannot be told of a sign-out: the tokens are forgotten here, and live on there till they expire.
     public func revoke(_ account: Account) async throws {}
+
+    /// For a service that does not say.
+    public var networkSettings: [NetworkSetting] { [] }
 }
 
 /// A user, as the service knows them.

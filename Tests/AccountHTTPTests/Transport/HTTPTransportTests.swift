@@ -247,7 +247,7 @@ struct HTTPTransportTests {
     private func withTransport<Result>(
         trusting certificate: TestCertificate, _ body: (HTTPTransport) async throws -> Result
     ) async throws -> Result {
-        var configuration = HTTPTransport.configuration
+        var configuration = HTTPTransport.configuration()
         configuration.tlsConfiguration?.trustRoots = .certificates([certificate.certificate])
         return try await withTransport(configuration, body)
     }
@@ -319,7 +319,7 @@ struct HTTPTransportTests {
         try await LoopbackServer.run { _, _ in
             .reply(407, ["Proxy-Authenticate": "Basic realm=proxy"])
         } _: { server in
-            var configuration = HTTPTransport.configuration
+            var configuration = HTTPTransport.configuration()
             configuration.proxy = .server(host: "127.0.0.1", port: server.port)
             try await withTransport(configuration) { transport in
                 for address in ["https://id.example/userinfo", "http://127.0.0.1:9/userinfo"] {

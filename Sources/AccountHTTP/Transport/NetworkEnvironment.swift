@@ -1,0 +1,221 @@
+import AccountKit
+
+/// What the environment says about the way to a service: which proxy, and which certificates.
+///
+/// There is no standard for these variables; this is what curl(1) and Go's `net/http` agree on. A lower-case name beats
+/// the upper-case one. A connection that stays on this machine never goes by way of a proxy.
+struct NetworkEnvironment: Sendable, Equatable {
+    /// Whether and how a host is reached by way of a proxy.
+    enum Route: Sendable, Equatable {
+        case direct
+        case proxy(ProxyAddress)
+        /// There is a proxy, and its address is none: why.
+        case impossible(String)
+    }
+
+    /// A variable that is set.
+    struct Variable: Sendable, Equatable {
+        var name: String
+        var value: String
+    }
+
+    /// `HTTPS_PROXY`.
+    let proxy: Variable?
+
+    /// `NO_PROXY`.
+    let exceptions: Variable?
+
+    /// `SSL_CERT_FILE`, as OpenSSL knows it: a file of certificates to trust in place of the system's.
+    let certificateFile: Variable?
+
+    /// The environment of the process.
+    static let current = NetworkEnvironment { Environment.value($0) }
+
+    /// Nothing is set.
+    static let none = NetworkEnvironment { _ in nil }
+
+    /// Takes the variables from somewhere.
+    init(_ value: (String) -> String?) {
+        func variable(_ names: String...) -> Variable? {
+            for name in names {
+                if let value = value(name) { return Variable(name: name, value: value) }
+            }
+            return nil
+        }
+        proxy = variable("https_proxy", "HTTPS_PROXY")
+        exceptions = variable("no_proxy", "NO_PROXY")
+        certificateFile = variable("SSL_CERT_FILE")
+    }
+
+    /// How an address is reached.
+    func route(to url: ServiceURL) -> Route {
+        guard let proxy, url.scheme == "https", !url.isLoopback, !isException(url) else { return .direct }
+        do {
+            return .proxy(try ProxyAddress(proxy.value))
+        } catch {
+            return .impossible("\(proxy.name) \(error.text)")
+        }
+    }
+
+    /// Whether `NO_PROXY` names the host of an address.
+    func isException(_ url: ServiceURL) -> Bool {
+        guard let exceptions else { return false }
+        return exceptions.value.split { $0 == "," || $0 == " " }.contains { ProxyException($0).matches(url) }
+    }
+
+    /// Why the certificates cannot be used; `nil` if they can, or if none are named.
+    func certificateProblem() -> String? {
+        guard let certificateFile else { return nil }
+        do {
+            guard try SystemCall.targetStatus(certificateFile.value) != nil else {
+                return "SSL_CERT_FILE names \(certificateFile.value), which is not there"
+            }
+            return nil
+        } catch {
+            return "SSL_CERT_FILE names \(certificateFile.value), which cannot be read"
+        }
+    }
+
+    /// What of it there is to show to someone who wonders why a service cannot be reached.
+    func settings(for url: ServiceURL) -> [NetworkSetting] {
+        var settings: [NetworkSetting] = []
+        if let proxy {
+            let address = try? ProxyAddress(proxy.value)
+            let (effect, problem): (String, String?) =
+                switch route(to: url) {
+                case .proxy: ("the way to \(url.authority)", nil)
+                case .impossible(let problem): ("no way to \(url.authority)", problem)
+                case .direct where isException(url): ("not used: \(exceptions?.name ?? "") names \(url.authority)", nil)
+                case .direct: ("not used: \(url.authority) is on this machine", nil)
+                }
+            settings.append(
+                NetworkSetting(
+                    variable: proxy.name, value: address?.description ?? "not an address", effect: effect,
+                    problem: problem))
+        }
+        if let exceptions {
+            settings.append(
+                NetworkSetting(
+                    variable: exceptions.name, value: exceptions.value, effect: "hosts that need no proxy", problem: nil))
+        }
+        if let certificateFile {
+            settings.append(
+                NetworkSetting(
+                    variable: certificateFile.name, value: certificateFile.value,
+                    effect: "the certificates that are trusted, in place of the system's",
+                    problem: certificateProblem()))
+        }
+        return settings
+    }
+}
+
+/// The address of a proxy, as `HTTPS_PROXY` has it: `http://host:port`, with a user name and password if it wants one, or
+/// `socks5://host:port`.
+struct ProxyAddress: Sendable, Equatable {
+    enum Kind: Sendable, Hashable { case http, socks }
+
+    /// What is wrong with an address, as the end of a sentence that begins with the variable.
+    enum Flaw: Error {
+        case scheme(String)
+        case malformed
+
+        var text: String {
+            switch self {
+            case .scheme(let scheme): "has the scheme \(scheme): only http:// and socks5:// proxies can be used"
+            case .malformed: "is no address of a proxy: write http://host:port"
+            }
+        }
+    }
+
+    let kind: Kind
+    let host: String
+    let port: Int
+
+    /// What the proxy wants to know, in the form of RFC 7617: user name and password with a colon between.
+    let credentials: Secret?
+
+    init(_ text: String) throws(Flaw) {
+        let scheme = text.utf8.firstRange(of: "://".utf8).map { text[..<$0.lowerBound].lowercased() }
+        switch scheme {
+        case nil, "http"?: kind = .http
+        case "socks5"?, "socks5h"?: kind = .socks
+        case let scheme?: throw .scheme(scheme)
+        }
+        var rest = text[...]
+        if let separator = text.utf8.firstRange(of: "://".utf8) { rest = rest[separator.upperBound...] }
+        if rest.hasSuffix("/") { rest = rest.dropLast() }
+        if let at = rest.lastIndex(of: "@") {
+            guard let user = Self.decoded(rest[..<at]) else { throw .malformed }
+            credentials = Secret(user.contains(":") ? user : user + ":")
+            rest = rest[rest.index(after: at)...]
+        } else {
+            credentials = nil
+        }
+        // The rules for hosts are those of any other address. The port that goes without saying differs.
+        guard !rest.isEmpty, let url = try? ServiceURL("https://\(rest)"), url.path.isEmpty, url.query == nil else {
+            throw .malformed
+        }
+        host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
+        port = url.port ?? (rest.hasSuffix(":443") ? 443 : kind == .http ? 80 : 1080)
+    }
+
+    /// Percent-encoding (RFC 3986, section 2.1) undone.
+    private static func decoded(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard rest.count >= 2, let value = UInt8(Substring(rest.prefix(2)), radix: 16) else { return nil }
+            bytes.append(value)
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}
+
+extension ProxyAddress: CustomStringConvertible {
+    /// The address without the user name and the password.
+    var description: String {
+        let host = host.contains(":") ? "[\(host)]" : host
+        return "\(kind == .http ? "http" : "socks5")://\(credentials == nil ? "" : "…@")\(host):\(port)"
+    }
+}
+
+/// One entry of `NO_PROXY`: a host with all below it, an address, a block of addresses (RFC 4632, section 3.1), or `*`.
+private struct ProxyException {
+    private let host: Substring
+    private let port: Int?
+
+    init(_ text: Substring) {
+        let entry = text.lowercased()[...]
+        // A colon in an address of IPv6 without brackets is not before a port.
+        if let colon = entry.lastIndex(of: ":"), !entry.hasSuffix("]"),
+            entry.hasPrefix("[") || entry.firstIndex(of: ":") == colon, let port = Int(entry[entry.index(after: colon)...])
+        {
+            (host, self.port) = (entry[..<colon], port)
+        } else {
+            (host, port) = (entry, nil)
+        }
+    }
+
+    func matches(_ url: ServiceURL) -> Bool {
+        if host == "*" { return true }
+        if let port, port != url.port ?? 443 { return false }
+        let name = Self.withoutBrackets(url.host)
+        if let address = IPAddress(name) {
+            let block = host.split(separator: "/", maxSplits: 1)
+            guard let base = block.first.flatMap({ IPAddress(Self.withoutBrackets($0)) }) else { return false }
+            guard block.count == 2 else { return base == address }
+            return Int(block[1]).map { address.begins(as: base, bits: $0) } ?? false
+        }
+        let domain = host.hasPrefix(".") ? host.dropFirst() : host.hasPrefix("*.") ? host.dropFirst(2) : host
+        return !domain.isEmpty && (name == domain || name.hasSuffix("." + domain))
+    }
+
+    private static func withoutBrackets(_ host: some StringProtocol) -> String {
+        host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : String(host)
+    }
+}

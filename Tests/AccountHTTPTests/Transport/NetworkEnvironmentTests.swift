@@ -1,0 +1,134 @@
+import AccountKit
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("Proxies and certificates of the environment")
+struct NetworkEnvironmentTests {
+    private func environment(_ variables: [String: String]) -> NetworkEnvironment {
+        NetworkEnvironment { variables[$0] }
+    }
+
+    private func route(_ url: String, _ variables: [String: String]) throws -> NetworkEnvironment.Route {
+        environment(variables).route(to: try ServiceURL(url))
+    }
+
+    private func isDirect(_ url: String, _ exceptions: String) throws -> Bool {
+        try route(url, ["HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": exceptions]) == .direct
+    }
+
+    @Test("Without a proxy the way is direct, with one it is the proxy's, but on this machine")
+    func routes() throws {
+        let proxy = NetworkEnvironment.Route.proxy(try ProxyAddress("http://proxy:3128"))
+        #expect(try route("https://auth.example", [:]) == .direct)
+        #expect(try route("https://auth.example", ["HTTPS_PROXY": "http://proxy:3128"]) == proxy)
+        #expect(try route("https://auth.example", ["https_proxy": "proxy:3128", "HTTPS_PROXY": "http://other"]) == proxy)
+        for local in ["https://localhost:8443", "https://127.0.0.1", "https://[::1]", "http://127.0.0.1:80"] {
+            #expect(try route(local, ["HTTPS_PROXY": "http://proxy:3128"]) == .direct)
+        }
+    }
+
+    @Test(
+        "What NO_PROXY names is reached directly",
+        arguments: [
+            "*", "auth.example", ".auth.example", "AUTH.EXAMPLE", "example", ".example", "*.example", "a, auth.example ,b",
+            "auth.example:443", "x auth.example",
+        ])
+    func exceptions(_ exceptions: String) throws {
+        #expect(try isDirect("https://auth.example", exceptions))
+    }
+
+    @Test(
+        "What it does not name is not",
+        arguments: ["", "uth.example", "auth.example.org", "auth", "auth.example:8443", "10.0.0.1", ",", ".", "*x", "::1"])
+    func noExceptions(_ exceptions: String) throws {
+        #expect(try !isDirect("https://auth.example", exceptions))
+    }
+
+    @Test(
+        "Addresses, and blocks of them",
+        arguments: [
+            ("10.1.2.3", true), ("10.0.0.0/8", true), ("10.1.2.0/24", true), ("10.1.2.3/32", true), ("0.0.0.0/0", true),
+            ("10.1.2.2", false), ("10.1.3.0/24", false), ("10.1.2.0/33", false), ("10.1.2.0/-1", false), ("10.1.2.0/x", false),
+            ("2.3", false), ("10.1.2.3:443", true), ("10.1.2.3:80", false), ("::/0", false),
+        ])
+    func addresses(exceptions: String, isException: Bool) throws {
+        #expect(try isDirect("https://10.1.2.3", exceptions) == isException)
+    }
+
+    @Test(
+        "Addresses of IPv6",
+        arguments: [
+            ("2001:db8::1", true), ("[2001:db8::1]", true), ("[2001:db8::1]:443", true), ("[2001:db8::1]:80", false),
+            ("2001:db8::/32", true), ("2001:db9::/32", false), ("2001:db8::2", false), ("0.0.0.0/0", false),
+        ])
+    func longAddresses(exceptions: String, isException: Bool) throws {
+        #expect(try isDirect("https://[2001:db8::1]", exceptions) == isException)
+    }
+
+    @Test(
+        "The forms of a proxy's address",
+        arguments: [
+            ("http://proxy:3128", "http://proxy:3128"), ("proxy:3128", "http://proxy:3128"), ("http://proxy/", "http://proxy:80"),
+            ("http://proxy:443", "http://proxy:443"), ("socks5://10.0.0.1", "socks5://10.0.0.1:1080"),
+            ("SOCKS5H://proxy:9050", "socks5://proxy:9050"), ("http://[::1]:3128", "http://[::1]:3128"),
+            ("http://jane:s%40cret@proxy:3128", "http://…@proxy:3128"),
+        ])
+    func proxies(text: String, shown: String) throws {
+        #expect(try ProxyAddress(text).description == shown)
+    }
+
+    @Test("A user name and a password are taken from the address, and never shown")
+    func credentials() throws {
+        let proxy = try ProxyAddress("http://jane:s%40cret%3A@proxy:3128")
+        #expect(proxy.credentials == Secret("jane:s@cret:"))
+        #expect(try ProxyAddress("http://jane@proxy:3128").credentials == Secret("jane:"))
+        let settings = environment(["HTTPS_PROXY": "http://jane:s%40cret@proxy:3128"])
+            .settings(for: try ServiceURL("https://auth.example"))
+        #expect(!"\(settings)".contains("cret"))
+        #expect(!"\(settings)".contains("jane"))
+    }
+
+    @Test(
+        "What is no proxy keeps the account, and is named",
+        arguments: ["https://proxy:3128", "ftp://proxy", "http://", "http://proxy:port", "http://proxy/path", "a b", "http://%zz@p"])
+    func badProxy(_ text: String) async throws {
+        let transport = HTTPTransport(environment: environment(["HTTPS_PROXY": text]))
+        let authority = try OAuthAuthority.test("https://auth.example", transport: transport)
+        let thrown = await asyncSignal { try await authority.verify(account(at: "https://auth.example")) }
+        guard case .misconfigured(let problem)? = thrown else { throw try #require(thrown) }
+        #expect(problem.hasPrefix("HTTPS_PROXY "))
+        #expect(authority.networkSettings.map(\.problem) == [problem])
+        // On this machine it makes no difference.
+        try await LoopbackServer.run { _, _ in
+            .json(#"{"sub":"248289761001"}"#)
+        } _: { server in
+            let local = try OAuthAuthority.test(
+                server.address, endpoints: .all(at: server.address), transport: transport)
+            #expect(try await local.verify(account(at: server.address)).id == "248289761001")
+        }
+    }
+
+    @Test("What is set is shown, with what it does")
+    func settings() throws {
+        let environment = environment([
+            "HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "intra.example", "SSL_CERT_FILE": "/nowhere/ca.pem",
+        ])
+        let settings = environment.settings(for: try ServiceURL("https://auth.example"))
+        #expect(settings.map(\.variable) == ["HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE"])
+        #expect(settings.map(\.value) == ["http://proxy:3128", "intra.example", "/nowhere/ca.pem"])
+        #expect(settings[0].effect == "the way to auth.example")
+        #expect(settings[2].problem == "SSL_CERT_FILE names /nowhere/ca.pem, which is not there")
+        let excepted = environment.settings(for: try ServiceURL("https://x.intra.example"))
+        #expect(excepted[0].effect == "not used: NO_PROXY names x.intra.example")
+        #expect(self.environment([:]).settings(for: try ServiceURL("https://auth.example")).isEmpty)
+    }
+
+    @Test("Certificates that are not there are said, and nothing is trusted instead")
+    func missingCertificates() async throws {
+        let transport = HTTPTransport(environment: environment(["SSL_CERT_FILE": "/nowhere/ca.pem"]))
+        let authority = try OAuthAuthority.test("https://localhost:1", transport: transport)
+        let thrown = await asyncSignal { try await authority.verify(account(at: "https://localhost:1")) }
+        #expect(thrown == .untrustedTLS("SSL_CERT_FILE names /nowhere/ca.pem, which is not there"))
+    }
+}
