@@ -19,7 +19,6 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     private struct Document: Encodable {
         var status: StateDocument
         var archive: String
-        var unfinishedRefreshAt: Date?
         var pendingRevocations: [Revocation]
         var environment: [String: String]
 
@@ -28,13 +27,12 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             var date: Date
         }
 
-        enum CodingKeys: CodingKey { case archive, unfinishedRefreshAt, pendingRevocations, environment }
+        enum CodingKeys: CodingKey { case archive, pendingRevocations, environment }
 
         func encode(to encoder: any Encoder) throws {
             try status.encode(to: encoder)
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(archive, forKey: .archive)
-            try container.encodeIfPresent(unfinishedRefreshAt, forKey: .unfinishedRefreshAt)
             if !pendingRevocations.isEmpty { try container.encode(pendingRevocations, forKey: .pendingRevocations) }
             if !environment.isEmpty { try container.encode(environment, forKey: .environment) }
         }
@@ -46,13 +44,14 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         // If these cannot be read, the state says why.
         let revocations = (try? await context.store.pendingRevocations()) ?? []
         var document = StateDocument(state, session: context.session)
+        if let unfinished { document.unfinishedRefreshAt = unfinished }
         if context.environmentToken != nil { document.source = CommandContext<App>.tokenVariable }
         let archive = context.container.archivePath(of: context.session)
         let environment = await context.environment(of: state.account)
         if options.json {
             try JSONDocument.print(
                 Document(
-                    status: document, archive: archive, unfinishedRefreshAt: unfinished,
+                    status: document, archive: archive,
                     pendingRevocations: revocations.map { .init(issuer: $0.issuer, date: $0.date) },
                     environment: Dictionary(uniqueKeysWithValues: environment.map { ($0.variable, $0.value) })))
         } else {

@@ -26,6 +26,7 @@ struct StateDocument: Encodable {
     var expiresAt: Date?
     var endedAt: Date?
     var endedBy: String?
+    var unfinishedRefreshAt: Date?
 
     init(_ state: SessionState, session: SessionName) {
         self.session = session.rawValue
@@ -45,6 +46,7 @@ struct StateDocument: Encodable {
             message = signOut.detail
             endedAt = signOut.date
             endedBy = signOut.issuer
+            unfinishedRefreshAt = signOut.unfinishedRefresh
         case .unreadable(let error):
             self.state = "unreadable"
             reason = error.code.rawValue

@@ -54,7 +54,13 @@ enum StateText {
         case .sessionEnded:
             let service = signOut.issuer ?? "The service"
             let detail = signOut.detail.map { " (\($0))" } ?? ""
-            return "\(service) ended this session\(signOut.date.map { " on \(date($0))" } ?? "")\(detail). \(again)"
+            var text = "\(service) ended this session\(signOut.date.map { " on \(date($0))" } ?? "")\(detail)."
+            if let unfinished = signOut.unfinishedRefresh {
+                text +=
+                    " A refresh begun on \(date(unfinished)) was cut off before its reply was stored, so the service may have "
+                    + "seen one token used twice."
+            }
+            return "\(text) \(again)"
         }
     }
 

@@ -113,10 +113,13 @@ final class AccountArchive: Sendable {
     // MARK: The refresh intent
 
     /// Records that the refresh token is about to be spent, so that a crash before the reply is stored can be told.
-    func recordIntent(at date: Date, in transaction: any ArchiveTransaction) async throws {
-        let previous = try await transaction.read(.refreshIntent)?.revision
+    ///
+    /// - Returns: When the last one was recorded, if that was not forgotten since.
+    func recordIntent(at date: Date, in transaction: any ArchiveTransaction) async throws -> Date? {
+        let previous = try await transaction.read(.refreshIntent)
         let bytes = try RefreshIntent(date: date).encode()
-        _ = try await transaction.replace(.refreshIntent, with: bytes, ifRevision: previous)
+        _ = try await transaction.replace(.refreshIntent, with: bytes, ifRevision: previous?.revision)
+        return previous.flatMap { RefreshIntent.decode($0.bytes)?.date }
     }
 
     /// Forgets it: the reply is stored, or there was none to store.

@@ -11,6 +11,7 @@ enum SignOutRecord {
         var date: Date?
         var issuer: String?
         var detail: String?
+        var unfinishedRefresh: Date?
     }
 
     static func encode(_ signOut: SignOut) throws(AccountError) -> [UInt8] {
@@ -21,7 +22,7 @@ enum SignOutRecord {
                 try encoder.encode(
                     Record(
                         reason: signOut.reason.rawValue, date: signOut.date, issuer: signOut.issuer,
-                        detail: signOut.detail)))
+                        detail: signOut.detail, unfinishedRefresh: signOut.unfinishedRefresh)))
         } catch {
             throw AccountError(.inaccessible, "the sign-out cannot be recorded", cause: error)
         }
@@ -32,7 +33,9 @@ enum SignOutRecord {
         guard let bytes, let record = try? PropertyListDecoder().decode(Record.self, from: Data(bytes)),
             let reason = SignOut.Reason(rawValue: record.reason)
         else { return .neverSignedIn }
-        return SignOut(reason, date: record.date, issuer: record.issuer, detail: record.detail)
+        return SignOut(
+            reason, date: record.date, issuer: record.issuer, detail: record.detail,
+            unfinishedRefresh: record.unfinishedRefresh)
     }
 }
 

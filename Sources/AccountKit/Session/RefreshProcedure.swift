@@ -28,6 +28,9 @@ struct RefreshProcedure: SessionProcedure {
     private let now: Date
     private var phase = Phase.locking
 
+    /// When a refresh of these tokens was begun before, whose reply was never stored.
+    private var unfinishedRefresh: Date?
+
     /// - Parameters:
     ///   - account: Whose tokens are to be replaced; if the archive holds others, those are the result.
     ///   - now: The date.
@@ -66,7 +69,8 @@ struct RefreshProcedure: SessionProcedure {
             return finish(.kept(stored, .cannotSave(error)))
         case (.preparing(let stored, let revision), .done):
             return go(to: .recording(stored, revision), .recordIntent)
-        case (.recording(let stored, let revision), .done):
+        case (.recording(let stored, let revision), .intentRecorded(let unfinished)):
+            unfinishedRefresh = unfinished
             return go(to: .requesting(stored, revision), .requestTokens(stored))
 
         case (.requesting(let stored, let revision), .renewed(let credentials)):
@@ -104,10 +108,11 @@ struct RefreshProcedure: SessionProcedure {
         // Read under the lock, so the token that was sent is the stored one; clearing compares the revision once more.
         switch Ruling(on: signal, to: .refresh, .init(holdsRefreshToken: true)) {
         case .clear(let detail):
-            let signOut = SignOut(.sessionEnded, date: now, issuer: stored.issuer, detail: detail)
+            let signOut = SignOut(
+                .sessionEnded, date: now, issuer: stored.issuer, detail: detail, unfinishedRefresh: unfinishedRefresh)
             return go(to: .clearing(stored, signOut), .clear(signOut, ifRevision: revision))
         case .keep(let reason):
-            // Without a reply nobody knows whether the token was spent, and the record of it stays.
+            // Without a clear reply nobody knows whether the token was spent, and the record of it stays.
             if signal.mayHaveBeenCarriedOut { return finish(.kept(stored, reason)) }
             return go(to: .forgetting(.kept(stored, reason)), .forgetIntent)
         case .refreshOnce, .adoptStored, .attemptFailed, .pollAgain, .startOver, .revokeLater:
@@ -139,10 +144,12 @@ struct RefreshProcedure: SessionProcedure {
 }
 
 extension AuthoritySignal {
-    /// Whether the request may have reached the service although no whole reply came back.
+    /// Whether the service may have done what it was asked, although no reply came that says so.
     fileprivate var mayHaveBeenCarriedOut: Bool {
         switch self {
         case .noReply(.reset), .noReply(.timeout), .noReply(.cancelled), .noReply(.truncated), .noReply(.garbled): true
+        // A gateway that lost the reply, a service that failed on the way, or a reply without the tokens.
+        case .unavailable(500, _), .unavailable(502, _), .unavailable(504, _), .unclear: true
         default: false
         }
     }

@@ -52,7 +52,9 @@ struct SessionDriver: Sendable {
             case .putBack(let place):
                 try await archive.putBack(from: place, in: transaction.held)
                 shared.movedArchive = nil
-            case .recordIntent: try await archive.recordIntent(at: clock.now, in: transaction.held)
+            case .recordIntent:
+                return .intentRecorded(
+                    unfinished: try await archive.recordIntent(at: clock.now, in: transaction.held))
             case .forgetIntent: try await archive.forgetIntent(in: transaction.held)
             case .verify(let account):
                 do {

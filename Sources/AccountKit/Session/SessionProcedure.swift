@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// One thing that is done in the life of a session, as a state machine without I/O: it says what is to be done next, is
 /// told what came of it, and in the end says how things stand.
 ///
@@ -30,7 +36,7 @@ enum SessionStep<Outcome: Sendable>: Sendable {
     /// Undo that (`done`, `failed`).
     case putBack(from: String)
 
-    /// Record that a refresh token is about to be spent (`done`, `failed`).
+    /// Record that a refresh token is about to be spent (`intentRecorded`, `failed`).
     case recordIntent
 
     /// Forget that record (`done`, `failed`).
@@ -75,6 +81,9 @@ enum SessionEvent: Sendable {
     case refreshEnded(RefreshOutcome)
     case saved(Account)
     case setAside(place: String)
+
+    /// The date is that of the record before it, if that was never forgotten.
+    case intentRecorded(unfinished: Date?)
 }
 
 /// How a refresh ended.

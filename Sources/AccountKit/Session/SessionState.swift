@@ -51,8 +51,16 @@ public struct SignOut: Sendable, Hashable {
     /// The service's own code for it, such as `invalid_grant`.
     public var detail: String?
 
+    /// When a refresh of the last tokens was begun whose reply was never stored, because a process died or the reply was
+    /// lost; `nil` if there was none. A service that accepts each refresh token once only may have ended the session for it.
+    public var unfinishedRefresh: Date?
+
     /// Puts a sign-out together.
-    public init(_ reason: Reason, date: Date? = nil, issuer: String? = nil, detail: String? = nil) {
+    public init(
+        _ reason: Reason, date: Date? = nil, issuer: String? = nil, detail: String? = nil,
+        unfinishedRefresh: Date? = nil
+    ) {
+        self.unfinishedRefresh = unfinishedRefresh
         self.reason = reason
         self.date = date
         self.issuer = issuer

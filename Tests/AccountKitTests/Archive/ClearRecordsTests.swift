@@ -13,7 +13,7 @@ struct ClearRecordsTests {
     {
         let signOut = SignOut(
             reason, date: Date(timeIntervalSince1970: 1_893_499_200), issuer: "https://auth.example.com",
-            detail: "invalid_grant")
+            detail: "invalid_grant", unfinishedRefresh: Date(timeIntervalSince1970: 1_893_499_100))
         #expect(SignOutRecord.decode(try SignOutRecord.encode(signOut)) == signOut)
         #expect(SignOutRecord.decode(try SignOutRecord.encode(SignOut(reason))) == SignOut(reason))
     }

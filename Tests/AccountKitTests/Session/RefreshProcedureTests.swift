@@ -16,12 +16,12 @@ struct RefreshProcedureTests {
     private static let ended = SignOut(.signedOutByUser, date: Fixture.now)
 
     /// A refresh of Alice's tokens that has come to the step that asks the service.
-    private func asking(_ account: Account = Fixture.alice) throws -> Run {
+    private func asking(_ account: Account = Fixture.alice, unfinished: Date? = nil) throws -> Run {
         var run = Run(RefreshProcedure(of: account, now: Fixture.now))
         try run.expect("lock", then: .done)
         try run.expect("load", then: .content(.present(account, Fixture.old)))
         try run.expect("prepare save", then: .done)
-        try run.expect("record intent", then: .done)
+        try run.expect("record intent", then: .intentRecorded(unfinished: unfinished))
         try #require(run.step.name == "request tokens")
         return run
     }
@@ -67,6 +67,7 @@ struct RefreshProcedureTests {
                 switch run.step.name {
                 case failing: run.answer(.failed(error))
                 case "load": run.answer(.content(.present(Fixture.alice, Fixture.old)))
+                case "record intent": run.answer(.intentRecorded(unfinished: nil))
                 default: run.answer(.done)
                 }
             }
@@ -120,6 +121,34 @@ struct RefreshProcedureTests {
         run.answer(.done)
         try run.expect("forget intent", then: .done)
         #expect(run.outcome?.text == "signed out: sessionEnded")
+    }
+
+    @Test func `A session that ends after a refresh whose reply was never stored says so`() throws {
+        let earlier = Fixture.now.addingTimeInterval(-60)
+        var run = try asking(unfinished: earlier)
+        run.answer(.refused(.oauthError(.invalidGrant)))
+        guard case .clear(let signOut, _) = run.step else {
+            Issue.record("\(run.steps)")
+            return
+        }
+        #expect(signOut.unfinishedRefresh == earlier)
+    }
+
+    @Test(
+        arguments: [
+            (AuthoritySignal.noReply(.reset), true), (.noReply(.timeout), true), (.noReply(.truncated), true),
+            (.noReply(.garbled), true), (.noReply(.cancelled), true), (.unavailable(status: 500, retryAfter: nil), true),
+            (.unavailable(status: 502, retryAfter: nil), true), (.unavailable(status: 504, retryAfter: nil), true),
+            (.unclear("200 without an access token"), true), (.noReply(.refused), false), (.noReply(.unknownHost), false),
+            (.unavailable(status: 503, retryAfter: nil), false), (.unavailable(status: 429, retryAfter: nil), false),
+            (.oauthError(.invalidClient), false), (.oauthError(.temporarilyUnavailable), false),
+            (.untrustedTLS("certificate"), false), (.intercepted("a web page"), false),
+        ])
+    func `The intent stays as long as the token may have been spent`(signal: AuthoritySignal, stays: Bool) throws {
+        var run = try asking()
+        run.answer(.refused(signal))
+        while run.outcome == nil { run.answer(.done) }
+        #expect(run.steps.contains("forget intent") != stays)
     }
 
     @Test(arguments: Fixture.signals.filter { $0 != .oauthError(.invalidGrant) && $0 != .rejected("closed") })
@@ -251,6 +280,7 @@ struct RefreshProcedureTests {
             case .requestTokens: [.renewed(Fixture.newTokens)] + Fixture.signals.map { .refused($0) }
             case .save(let account, _): failures + [.saved(account)]
             case .keepUnsaved: [.done]
+            case .recordIntent: failures + [.intentRecorded(unfinished: nil)]
             default: failures + [.done]
             }
         } visit: { run, events in
