@@ -4,11 +4,9 @@ import Testing
 /// The life of an account at an authorization server that this project did not write.
 @Suite(.queued, .timeLimit(.minutes(15)))
 struct DjangoTests {
-    private static let password = "correct horse battery staple"
-
     private func signIn(_ account: Tool, _ issuer: String) async throws {
         let outcome = try await account(
-            "login", "--issuer", issuer, "--username", "alice", "--password-stdin", input: Self.password + "\n")
+            "login", "--issuer", issuer, "--username", "alice", "--password-stdin", input: DjangoServer.password + "\n")
         try #require(outcome.exitCode == 0, "\(outcome)")
         #expect(outcome.errors == "Signed in as alice at \(issuer).\n")
     }

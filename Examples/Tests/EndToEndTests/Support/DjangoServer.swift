@@ -1,6 +1,10 @@
+import Foundation
+
 /// django-oauth-toolkit on loopback: an authorization server that this project did not write; see
 /// `Fixtures/django/server.py`.
 struct DjangoServer: Sendable {
+    static let password = "correct horse battery staple"
+
     /// The file that everything is kept in.
     let database: String
     private let python: String
@@ -24,19 +28,31 @@ struct DjangoServer: Sendable {
     ///
     /// - Parameters:
     ///   - port: Where; 0 for any free port.
+    ///   - reuseProtection: Whether a refresh token that is used twice ends the session.
+    ///   - hold: A file; as long as there is one, no request for a token is answered.
     ///   - test: Gets the issuer.
-    func run<Result: Sendable>(port: Int = 0, _ test: (String) async throws -> Result) async throws -> Result {
-        try await ServerProcess.run(command(["--port", String(port), "--reuse-protection", "on"]), test)
+    func run<Result: Sendable>(
+        port: Int = 0, reuseProtection: Bool = true, holdingWhile hold: String? = nil,
+        _ test: (String) async throws -> Result
+    ) async throws -> Result {
+        let options = ["--port", String(port), "--reuse-protection", reuseProtection ? "on" : "off"]
+        return try await ServerProcess.run(command(options + (hold.map { ["--hold", $0] } ?? [])), test)
     }
 
     /// Ends everybody's access, as an administrator would.
-    func revokeAll() async throws { try await administer("--revoke-all") }
+    func revokeAll() async throws { _ = try await administer("--revoke-all") }
 
     /// Lets every access token expire.
-    func expireAll() async throws { try await administer("--expire-all") }
+    func expireAll() async throws { _ = try await administer("--expire-all") }
 
-    private func administer(_ action: String) async throws {
+    /// How many times a refresh token was exchanged for a new one.
+    func refreshCount() async throws -> Int? {
+        Int(try await administer("--count-refreshes").trimmingCharacters(in: .newlines))
+    }
+
+    private func administer(_ action: String) async throws -> String {
         let outcome = try await command([action]).run()
         guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
+        return outcome.output
     }
 }

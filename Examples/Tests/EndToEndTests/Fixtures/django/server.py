@@ -5,7 +5,7 @@ project around it (settings, URLs, one user, three clients). Make a virtual
 environment for it with prepare.sh, then:
 
     server.py --database FILE [--port 0] [--access-token-seconds 3600]
-              [--reuse-protection on|off] [--grace-seconds 0]
+              [--reuse-protection on|off] [--grace-seconds 0] [--hold FILE]
         Creates or migrates the SQLite database FILE and serves it on 127.0.0.1
         until SIGTERM or SIGINT, then exits with status 0. Prints one line on
         standard output once requests are answered:
@@ -25,16 +25,23 @@ environment for it with prepare.sh, then:
         Moves the expiry of every access token into the past. Refresh tokens
         stay good. Works while the server is running.
 
+    server.py --database FILE --count-refreshes
+        Prints how many times a refresh token was exchanged for a new one. Works
+        while the server is running.
+
 Below the issuer:
 
     /.well-known/openid-configuration    OpenID Connect discovery
     /authorize/  /token/  /revoke_token/  /introspect/  /userinfo/
-    /device-authorization/  /device/      RFC 8628; not in either metadata document
+    /device-authorization/  /device/      RFC 8628
 
 At the root of the server:
 
     /.well-known/oauth-authorization-server/o    RFC 8414 metadata
     /login/                                      the page a browser signs in on
+
+Both metadata documents name the device authorization endpoint (RFC 8628,
+section 4), which the package's own do not.
 
 The user is alice, the password "correct horse battery staple". All clients are
 public: account-cli (password grant), account-cli-code (authorization code with
@@ -43,12 +50,14 @@ and account-cli-device (device authorization grant).
 """
 
 import argparse
+import json
 import logging.config
 import os
 import signal
 import socketserver
 import sqlite3
 import sys
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -133,15 +142,23 @@ def parse_arguments():
         default=0,
         help="how long a rotated refresh token still gets the reply it got first (default: 0)",
     )
+    parser.add_argument(
+        "--hold", metavar="FILE", type=Path, help="answer no request for a token as long as there is this file"
+    )
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--revoke-all", action="store_true", help="revoke all tokens and exit")
     action.add_argument("--expire-all", action="store_true", help="expire all access tokens and exit")
+    action.add_argument("--count-refreshes", action="store_true", help="print the number of refreshes and exit")
     arguments = parser.parse_args()
 
     arguments.database = arguments.database.resolve()
     if not arguments.database.parent.is_dir():
         parser.error(f"no such directory: {arguments.database.parent}")
-    if (arguments.revoke_all or arguments.expire_all) and not arguments.database.is_file():
+    arguments.action = next(
+        (run for name, run in ACTIONS.items() if getattr(arguments, name)),
+        None,
+    )
+    if arguments.action and not arguments.database.is_file():
         parser.error(f"no such database: {arguments.database}")
     return arguments
 
@@ -264,12 +281,38 @@ def configure(arguments, origin):
     logging.captureWarnings(True)
 
 
-def load_project():
+def naming_device_endpoint(view):
+    """A metadata view whose document names the device authorization endpoint."""
+
+    def named(request, *arguments, **parameters):
+        response = view(request, *arguments, **parameters)
+        document = json.loads(response.content)
+        document["device_authorization_endpoint"] = f"{document['issuer']}/device-authorization/"
+        response.content = json.dumps(document)
+        return response
+
+    return named
+
+
+def held(view, file):
+    """A view that is not entered while there is a file."""
+
+    def waiting(request, *arguments, **parameters):
+        while file.exists():
+            time.sleep(0.02)
+        return view(request, *arguments, **parameters)
+
+    waiting.csrf_exempt = getattr(view, "csrf_exempt", False)
+    return waiting
+
+
+def load_project(arguments):
     """The part of the project that can only be written down once Django is set up."""
     django.setup()
 
     from django.contrib.auth.views import LoginView
     from oauth2_provider import urls as oauth2_urls
+    from oauth2_provider import views
     from oauth2_provider.oauth2_validators import OAuth2Validator
 
     class ProfileValidator(OAuth2Validator):
@@ -284,7 +327,17 @@ def load_project():
 
     globals()["ProfileValidator"] = ProfileValidator  # for OAUTH2_VALIDATOR_CLASS
 
+    metadata = naming_device_endpoint(views.OAuthServerMetadataView.as_view())
+    configuration = naming_device_endpoint(views.ConnectDiscoveryInfoView.as_view())
+    token = views.TokenView.as_view()
+    if arguments.hold:
+        token = held(token, arguments.hold)
+
     urlpatterns[:] = [
+        # The first pattern that fits is taken: these are before the package's own.
+        path(".well-known/oauth-authorization-server/<path:issuer_path>", metadata),
+        path("o/.well-known/openid-configuration", configuration),
+        path("o/token/", token),
         # RFC 8414 puts the well-known part between the host and the issuer's path.
         path("", include((oauth2_urls.metadata_urlpatterns, "metadata"))),
         path("o/", include("oauth2_provider.urls", namespace="oauth2_provider")),
@@ -352,6 +405,17 @@ def expire_all():
     print(f"expired {expired} access tokens", file=sys.stderr)
 
 
+def count_refreshes():
+    from oauth2_provider.models import get_refresh_token_model
+
+    # Every refresh adds a token to the family that a sign-in has begun; none is ever deleted.
+    tokens = get_refresh_token_model().objects
+    print(tokens.count() - tokens.values("token_family").distinct().count())
+
+
+ACTIONS = {"revoke_all": revoke_all, "expire_all": expire_all, "count_refreshes": count_refreshes}
+
+
 class Server(ThreadedWSGIServer):
     request_queue_size = 128
 
@@ -376,7 +440,7 @@ def serve(arguments):
     with server:
         origin = f"http://{HOST}:{server.server_port}"
         configure(arguments, origin)
-        load_project()
+        load_project(arguments)
         populate()
         server.set_app(get_wsgi_application())
         print(f"listening on {origin}/o", flush=True)
@@ -386,10 +450,10 @@ def serve(arguments):
 def main():
     arguments = parse_arguments()
     os.umask(0o077)  # the database holds tokens and keys
-    if arguments.revoke_all or arguments.expire_all:
+    if arguments.action:
         configure(arguments, origin=f"http://{HOST}")
-        load_project()
-        revoke_all() if arguments.revoke_all else expire_all()
+        load_project(arguments)
+        arguments.action()
     else:
         serve(arguments)
 
