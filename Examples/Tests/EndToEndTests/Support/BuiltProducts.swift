@@ -26,9 +26,19 @@ enum BuiltProducts {
         return path
     }
 
+    /// The folder of these tests' sources.
+    private static let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+
     /// The path of a file in `Fixtures`.
-    static func fixture(_ name: String) -> String {
-        let support = URL(filePath: #filePath).deletingLastPathComponent()
-        return support.deletingLastPathComponent().path + "/Fixtures/" + name
+    static func fixture(_ name: String) -> String { sources.path + "/Fixtures/" + name }
+
+    /// Keeps something for people to look at after the tests, in place of what an earlier run has left there.
+    ///
+    /// - Parameter name: Its name in `Examples/.build/artefacts`.
+    static func keep(_ bytes: Data, as name: String) throws {
+        let package = sources.deletingLastPathComponent().deletingLastPathComponent()
+        let folder = package.appending(components: ".build", "artefacts")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try bytes.write(to: folder.appending(component: name), options: .atomic)
     }
 }

@@ -10,15 +10,16 @@ enum HTTP {
     }
 
     static func send(
-        _ method: HTTPMethod, _ url: String, bearer: String? = nil, body: [UInt8]? = nil, contentType: String? = nil
+        _ method: HTTPMethod, _ url: String, bearer: String? = nil, body: [UInt8]? = nil, contentType: String? = nil,
+        timeout: TimeAmount = .seconds(30)
     ) async throws -> Reply {
         var request = HTTPClientRequest(url: url)
         request.method = method
         if let bearer { request.headers.add(name: "Authorization", value: "Bearer \(bearer)") }
         if let contentType { request.headers.add(name: "Content-Type", value: contentType) }
         if let body { request.body = .bytes(ByteBuffer(bytes: body)) }
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
-        let text = String(buffer: try await response.body.collect(upTo: 1 << 20))
+        let response = try await HTTPClient.shared.execute(request, timeout: timeout)
+        let text = String(buffer: try await response.body.collect(upTo: 1 << 24))
         return Reply(status: Int(response.status.code), text: text)
     }
 

@@ -1,23 +1,40 @@
 import Subprocess
 
-/// A server that says on standard output when it is ready: `listening on URL`.
+/// A server that says on standard output when it is ready.
 enum ServerProcess {
-    /// Starts a server, waits until it is ready, and ends it with SIGTERM after the test.
+    /// Starts a server that says `listening on URL`, waits until it is ready, and ends it with SIGTERM after the test.
     ///
     /// - Parameter test: Gets the server's URL.
     static func run<Result: Sendable>(_ command: Command, _ test: (String) async throws -> Result) async throws
         -> Result
     {
+        let ready = "listening on "
+        return try await run(
+            command, readingAddress: { $0.hasPrefix(ready) ? String($0.dropFirst(ready.count)) : nil }, test)
+    }
+
+    /// Starts a server that has another way to say where it is.
+    ///
+    /// - Parameters:
+    ///   - command: The server.
+    ///   - address: Finds the URL in a line, if it is the one that has it.
+    ///   - end: How the server ends when it gets SIGTERM.
+    ///   - test: Gets the server's URL.
+    static func run<Result: Sendable>(
+        _ command: Command, readingAddress address: (String) -> String?, endingAs end: TerminationStatus = .exited(0),
+        _ test: (String) async throws -> Result
+    ) async throws -> Result {
         let run = try await Subprocess.run(
             command.executable, arguments: Arguments(command.words), environment: command.subprocessEnvironment,
             input: .none, output: .sequence, error: .string(limit: 1 << 20)
         ) { execution -> Swift.Result<Result, any Error>? in
             var lines = execution.standardOutput.strings().makeAsyncIterator()
-            let ready = "listening on "
-            guard let line = try await lines.next(), line.hasPrefix(ready) else { return nil }
+            var found: String?
+            while found == nil, let line = try await lines.next() { found = address(line) }
+            guard let found else { return nil }
             let outcome: Swift.Result<Result, any Error>
             do {
-                outcome = .success(try await test(String(line.dropFirst(ready.count))))
+                outcome = .success(try await test(found))
             } catch {
                 outcome = .failure(error)
             }
@@ -29,7 +46,7 @@ enum ServerProcess {
         guard let outcome = run.closureResult else {
             throw Unexpected("`\(command.words.joined(separator: " "))` did not start: \(run.standardError)")
         }
-        guard run.terminationStatus == .exited(0) else {
+        guard run.terminationStatus == end else {
             throw Unexpected("the server ended with \(run.terminationStatus): \(run.standardError)")
         }
         return try outcome.get()

@@ -1,0 +1,136 @@
+import Foundation
+import Testing
+
+/// Signing in with a browser, at an authorization server that this project did not write.
+@Suite(.queued, .timeLimit(.minutes(15)))
+struct BrowserTests {
+    /// alice, who has used neither the command nor her browser before.
+    private struct Newcomer {
+        let container: Container
+        let account: Tool
+        let issuer: String
+        let browser: Browser
+
+        var service: [String] { ["--client-id", "account-cli-code", "--issuer", issuer] }
+    }
+
+    private func run(
+        holdingWhile hold: String? = nil, _ test: (Newcomer) async throws -> Void
+    ) async throws {
+        try await Container.run { container in
+            let server = try await DjangoServer(in: container)
+            let account = try Tool.account(in: container)
+            try await server.run(holdingWhile: hold.map(container.path)) { issuer in
+                try await Browser.run(in: container) { browser in
+                    try await test(Newcomer(container: container, account: account, issuer: issuer, browser: browser))
+                }
+            }
+        }
+    }
+
+    @Test func `Someone who signs in on the service's own page is signed in here, and the page says so`() async throws {
+        try await run { alice in
+            let login = try await alice.account.logIn(
+                with: alice.browser, following: DjangoPages.signIn() + DjangoPages.approve, alice.service)
+            #expect(login.outcome.exitCode == 0, "\(login.outcome)")
+            #expect(login.outcome.output == "")
+            #expect(login.outcome.errors.hasSuffix("Signed in as alice at \(alice.issuer).\n"))
+
+            #expect(login.page.title == "You are signed in")
+            #expect(login.page.heading == "You are signed in")
+            #expect(login.page.text.contains("Signed in as alice at \(alice.issuer)."))
+            try await alice.browser.expectNothingSecret(after: login, of: alice.account)
+            try await alice.browser.expectNothingElse(on: login.page)
+            try await alice.browser.takePictures("signed-in")
+
+            let name = try await alice.account("whoami", "--verify")
+            #expect(name.exitCode == 0, "\(name)")
+            #expect(name.output == "alice\n")
+            #expect(try await alice.account("refresh").exitCode == 0)
+        }
+    }
+
+    @Test func `Someone who refuses signs nobody in, and nobody out`() async throws {
+        try await run { alice in
+            func refuse(_ steps: [Browser.Step]) async throws {
+                let login = try await alice.account.logIn(with: alice.browser, following: steps, alice.service)
+                #expect(login.outcome.exitCode == 77, "\(login.outcome)")
+                #expect(login.outcome.output == "")
+                #expect(login.outcome.errors.contains("access_denied"))
+                #expect(login.page.address == login.address.result)
+                #expect(login.page.title == "The sign-in was refused")
+                #expect(login.page.heading == "The sign-in was refused")
+                #expect(login.page.text.contains("nobody was signed in"))
+                try await alice.browser.expectNothingElse(on: login.page)
+            }
+
+            try await refuse(DjangoPages.signIn() + DjangoPages.deny)
+            try await alice.browser.takePictures("refused")
+            #expect(!alice.container.exists(alice.container.archive))
+            #expect(try await alice.account("whoami").exitCode == 77)
+
+            let signedIn = try await alice.account(
+                "login", "--issuer", alice.issuer, "--username", "alice", "--password-stdin",
+                input: DjangoServer.password + "\n")
+            try #require(signedIn.exitCode == 0, "\(signedIn)")
+            let before = try alice.container.entry(alice.container.archive)
+            // By now the service knows the browser.
+            try await refuse(DjangoPages.deny)
+            #expect(try alice.container.entry(alice.container.archive) == before)
+            #expect(try await alice.account("whoami", "--verify").output == "alice\n")
+        }
+    }
+
+    @Test func `An answer to another sign-in is told so, and does not end this one`() async throws {
+        try await run { alice in
+            let outcome = try await alice.account.logIn(alice.service) {
+                let address = try AuthorizationAddress($0)
+                // Whoever does not know the state can neither sign in nor refuse.
+                for answer in ["code=another&state=anothers", "error=access_denied&state=anothers", "code=another"] {
+                    try await alice.browser.open(address.callback + "?" + answer)
+                    let page = try await alice.browser.resultPage()
+                    #expect(page.title == "Wrong state")
+                    #expect(page.text.contains("belongs to another sign-in"))
+                    try await alice.browser.expectNothingElse(on: page)
+                }
+                try await alice.browser.open($0)
+                try await alice.browser.follow(DjangoPages.signIn() + DjangoPages.approve)
+                let page = try await alice.browser.resultPage()
+                #expect(page.address == address.result)
+                #expect(page.heading == "You are signed in")
+            }
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(try await alice.account("whoami", "--verify").output == "alice\n")
+        }
+    }
+
+    @Test func `A second answer is told that it is one, and does not end the sign-in`() async throws {
+        try await run(holdingWhile: "hold") { alice in
+            // The service does not exchange the code of the first answer before the second has come.
+            try alice.container.write([], to: alice.container.path("hold"))
+            let outcome = try await alice.account.logIn(alice.service) { text in
+                let address = try AuthorizationAddress(text)
+                async let first: Browser.Page = {
+                    try await alice.browser.open(text)
+                    try await alice.browser.follow(DjangoPages.signIn() + DjangoPages.approve)
+                    return try await alice.browser.resultPage()
+                }()
+                // The first has been taken as soon as one with a wrong state is not turned away for that.
+                let deadline = ContinuousClock.now + .seconds(300)
+                var second: HTTP.Reply
+                repeat {
+                    second = try await HTTP.get(address.callback + "?code=another&state=anothers")
+                } while second.text.contains("<h1>Wrong state</h1>") && ContinuousClock.now < deadline
+                try #require(second.text.contains("<h1>Used before</h1>"))
+                second = try await HTTP.get(address.callback + "?code=another&state=" + address.state)
+                #expect(second.status == 400)
+                #expect(second.text.contains("<h1>Used before</h1>"))
+
+                try FileManager.default.removeItem(atPath: alice.container.path("hold"))
+                #expect(try await first.heading == "You are signed in")
+            }
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(try await alice.account("whoami", "--verify").output == "alice\n")
+        }
+    }
+}

@@ -1,0 +1,188 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+import Subprocess
+
+/// Chromium without a window, driven by chromedriver.
+///
+/// Sources: W3C WebDriver, and for what that does not have, the Chrome DevTools Protocol, which chromedriver passes on.
+struct Browser: Sendable {
+    /// Where chromedriver has the session.
+    private let session: String
+
+    /// Opens a browser that nobody has used before, and closes it after the test.
+    static func run<Result: Sendable>(
+        in container: Container, _ test: (Browser) async throws -> Result
+    ) async throws -> Result {
+        let driver = Command(
+            words: ["chromedriver", "--port=0", "--log-level=WARNING"], environment: container.environment)
+        return try await ServerProcess.run(
+            driver, readingAddress: address(in:), endingAs: .signaled(SIGTERM)
+        ) { address in
+            let browser = try await open(at: address, dataFolder: container.path("browser-\(UUID().uuidString)"))
+            let result: Result
+            do {
+                result = try await test(browser)
+            } catch {
+                try await browser.close()
+                throw error
+            }
+            try await browser.close()
+            return result
+        }
+    }
+
+    /// What chromedriver says when it is ready.
+    private static func address(in line: String) -> String? {
+        guard let port = line.firstMatch(of: /started successfully on port ([0-9]+)/)?.output.1 else { return nil }
+        return "http://127.0.0.1:\(port)"
+    }
+
+    private static func open(at driver: String, dataFolder: String) async throws -> Browser {
+        var arguments = ["--headless=new", "--user-data-dir=\(dataFolder)", "--disable-dev-shm-usage"]
+        // Chromium's sandbox does not run as root, and all pages here are the tests' own.
+        if Privileges.isRoot { arguments.append("--no-sandbox") }
+        let timeouts = ["implicit": 2, "pageLoad": 5, "script": 2].mapValues { JSON.integer($0 * 60_000) }
+        let capabilities: [String: JSON] = [
+            "browserName": .text("chrome"),
+            // How long chromedriver looks for an element, before it says that there is none, and so on.
+            "timeouts": .object(timeouts),
+            "goog:chromeOptions": .object(["args": .list(arguments)]),
+        ]
+        let reply = try await send(
+            .POST, driver + "/session", ["capabilities": .object(["alwaysMatch": .object(capabilities)])])
+        guard case .object(let members) = reply, case .text(let id)? = members["sessionId"] else {
+            throw Unexpected("chromedriver began no session: \(reply)")
+        }
+        return Browser(session: "\(driver)/session/\(id)")
+    }
+
+    private func close() async throws { _ = try await Self.send(.DELETE, session) }
+
+    // MARK: The protocol
+
+    private struct Reply: Decodable {
+        let value: JSON
+    }
+
+    private static func send(_ method: HTTPMethod, _ url: String, _ body: [String: JSON]? = nil) async throws -> JSON {
+        let bytes = try body.map { [UInt8](try JSONEncoder().encode($0)) }
+        let reply = try await HTTP.send(
+            method, url, body: bytes, contentType: "application/json", timeout: .minutes(6))
+        guard reply.status == 200 else { throw Unexpected("the browser: \(reply.text.prefix(1000))") }
+        return try JSONDecoder().decode(Reply.self, from: Data(reply.text.utf8)).value
+    }
+
+    private func get(_ path: String) async throws -> String {
+        let value = try await Self.send(.GET, session + "/" + path)
+        guard case .text(let text) = value else { throw Unexpected("the browser: \(path) is \(value)") }
+        return text
+    }
+
+    private func post(_ path: String, _ body: [String: JSON] = [:]) async throws -> JSON {
+        try await Self.send(.POST, session + "/" + path, body)
+    }
+
+    /// The path of the first element that a CSS selector fits, as soon as there is one.
+    private func element(_ selector: String) async throws -> String {
+        let found = try await post("element", ["using": .text("css selector"), "value": .text(selector)])
+        guard case .object(let reference) = found, case .text(let id)? = reference.values.first else {
+            throw Unexpected("the browser found \(found)")
+        }
+        return "element/\(id)"
+    }
+}
+
+// MARK: - What a user does
+
+extension Browser {
+    /// One thing that a user does on a page. Elements are named by CSS selectors, and waited for.
+    enum Step: Sendable {
+        case type(String, into: String)
+        case press(String)
+    }
+
+    /// Goes to an address.
+    func open(_ address: String) async throws { _ = try await post("url", ["url": .text(address)]) }
+
+    /// Does one thing after the other, on as many pages as it takes.
+    func follow(_ steps: [Step]) async throws {
+        for step in steps {
+            switch step {
+            case .type(let text, let selector):
+                _ = try await post(try await element(selector) + "/value", ["text": .text(text)])
+            case .press(let selector):
+                _ = try await post(try await element(selector) + "/click")
+            }
+        }
+    }
+
+    /// What a user sees, and what there is behind it.
+    struct Page: Sendable {
+        let address: String
+        let title: String
+        let heading: String
+        let text: String
+        /// The document, as the browser has it after everything is loaded.
+        let source: String
+    }
+
+    /// The page that is shown, as soon as it has an element that a CSS selector fits.
+    func page(with selector: String) async throws -> Page {
+        let heading = try await get(try await element(selector) + "/text")
+        return Page(
+            address: try await get("url"), title: try await get("title"), heading: heading,
+            text: try await get(try await element("body") + "/text"), source: try await get("source"))
+    }
+}
+
+// MARK: - What a tester looks at
+
+extension Browser {
+    enum ColorScheme: String, CaseIterable, Sendable { case light, dark }
+
+    /// The value of an expression of JavaScript on the page that is shown.
+    func value(of expression: String) async throws -> JSON {
+        try await post("execute/sync", ["script": .text("return " + expression), "args": .array([])])
+    }
+
+    /// The addresses that the Back and Forward buttons lead to, and the one that is shown.
+    func history() async throws -> [String] {
+        let reply = try await command("Page.getNavigationHistory")
+        guard case .object(let history) = reply, case .array(let entries)? = history["entries"] else {
+            throw Unexpected("the browser has no history: \(reply)")
+        }
+        return entries.flatMap { entry -> [String] in
+            guard case .object(let members) = entry else { return [] }
+            return ["url", "userTypedURL"].compactMap {
+                if case .text(let address)? = members[$0] { address } else { nil }
+            }
+        }
+    }
+
+    /// Makes the window that of a telephone, whose user prefers light or dark.
+    func becomeTelephone(_ scheme: ColorScheme) async throws {
+        _ = try await command(
+            "Emulation.setDeviceMetricsOverride",
+            [
+                "width": .integer(390), "height": .integer(844), "deviceScaleFactor": .integer(2),
+                "mobile": .boolean(true),
+            ])
+        let feature = JSON.object(["name": .text("prefers-color-scheme"), "value": .text(scheme.rawValue)])
+        _ = try await command("Emulation.setEmulatedMedia", ["features": .array([feature])])
+    }
+
+    /// Keeps a picture of what is shown, for people to look at.
+    ///
+    /// - Parameter name: The name of the picture in `Examples/.build/artefacts`.
+    func takePicture(_ name: String) async throws {
+        guard let picture = Data(base64Encoded: try await get("screenshot")) else {
+            throw Unexpected("the browser made no picture")
+        }
+        try BuiltProducts.keep(picture, as: name + ".png")
+    }
+
+    private func command(_ name: String, _ parameters: [String: JSON] = [:]) async throws -> JSON {
+        try await post("goog/cdp/execute", ["cmd": .text(name), "params": .object(parameters)])
+    }
+}
