@@ -133,4 +133,39 @@ struct BrowserTests {
             #expect(try await alice.account("whoami", "--verify").output == "alice\n")
         }
     }
+
+    @Test func `A browser that is given by its path and stays open is not waited for, and is not ended`()
+        async throws
+    {
+        try await run { alice in
+            let home = try #require(alice.account.environment["HOME"])
+            let program = alice.container.path("open-page")
+            let script = """
+                #!/bin/sh
+                ps -o comm= -p "$PPID" >"$HOME/parent"
+                echo "$1" >"$HOME/address"
+                exec cat "$HOME/closed"
+
+                """
+            try alice.container.write(script.utf8, to: program, permissions: 0o700)
+            let fifo = try await Command(words: ["mkfifo", home + "/closed"]).run()
+            try #require(fifo.exitCode == 0, "\(fifo)")
+
+            var address = ""
+            let outcome = try await alice.account.with("BROWSER", program).logIn(alice.service) {
+                address = $0
+                try await alice.browser.open($0)
+                try await alice.browser.follow(DjangoPages.signIn() + DjangoPages.approve)
+                #expect(try await alice.browser.resultPage().heading == "You are signed in")
+            }
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(try String(contentsOfFile: home + "/address", encoding: .utf8) == address + "\n")
+            // It was not left to a program of the desktop.
+            #expect(try String(contentsOfFile: home + "/parent", encoding: .utf8) == "account\n")
+            // That needs someone at the other end.
+            let end = open(home + "/closed", O_WRONLY | O_NONBLOCK)
+            #expect(end >= 0)
+            close(end)
+        }
+    }
 }

@@ -137,7 +137,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         return try await context.store.signIn(with: authority) { address in
             context.say(
                 "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(address)\n")
-            _ = await ExternalProgram.openBrowser(address)
+            // Not waited for: a browser that was not running yet may stay in the foreground until it is closed.
+            Task { await ExternalProgram.openBrowser(address) }
         }
     }
 

@@ -15,10 +15,16 @@ enum ExternalProgram {
 
     /// Opens a page in the user's browser: that of `$BROWSER`, else the one that the desktop has chosen.
     ///
-    /// - Returns: Whether a program took the address; `false` is no error, the user can open it by hand.
-    static func openBrowser(_ address: String) async -> Bool {
-        for program in browsers where await output(of: program, [address]) != nil { return true }
-        return false
+    /// It returns when the program ends, which may be when the user closes the browser. That no program takes the address
+    /// is no error: the user can open it by hand.
+    static func openBrowser(_ address: String) async {
+        for program in browsers {
+            // What it has to say is nothing for this terminal, and may go on after this process has ended.
+            // `env` becomes the program, and takes a path as well as a name.
+            let result = try? await run(
+                .name("env"), arguments: [program, address], output: .discarded, error: .discarded)
+            if let result, result.terminationStatus.isSuccess { return }
+        }
     }
 
     /// Whether there is a browser on this machine, as far as that can be told.
