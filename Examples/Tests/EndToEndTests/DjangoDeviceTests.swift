@@ -1,0 +1,61 @@
+import Foundation
+import Testing
+
+/// Signing in with a code that is entered in a browser elsewhere, at an authorization server that this project did not
+/// write.
+@Suite(.queued, .timeLimit(.minutes(15)))
+struct DjangoDeviceTests {
+    /// Runs `login --device` while someone does something on the page that it names, with the code that it shows.
+    private func run(
+        _ steps: [Browser.Step],
+        _ test: (_ container: Container, _ account: Tool, _ issuer: String, _ outcome: Outcome) async throws -> Void
+    ) async throws {
+        try await Container.run { container in
+            let server = try await DjangoServer(in: container)
+            let account = try Tool.account(in: container)
+            try await server.run { issuer in
+                let outcome = try await Browser.run(in: container) { browser in
+                    let login = account.command([
+                        "login", "--device", "--client-id", "account-cli-device", "--issuer", issuer,
+                    ])
+                    var address: String?
+                    return try await login.run { line in
+                        guard let text = line.firstMatch(of: /^ +(\S+)$/)?.output.1 else { return }
+                        guard let page = address else { return address = String(text) }
+                        #expect(page == issuer + "/device/")
+                        try await browser.open(page)
+                        try await browser.follow(DjangoPages.signIn() + DjangoPages.enterCode(String(text)) + steps)
+                        // The page that says what was decided.
+                        _ = try await browser.page(with: "h1")
+                    }
+                }
+                try await test(container, account, issuer, outcome)
+            }
+        }
+    }
+
+    @Test func `Someone who enters the code and accepts is signed in here`() async throws {
+        try await run(DjangoPages.approveDevice) { _, account, issuer, outcome in
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(outcome.output == "")
+            #expect(outcome.errors.hasSuffix("Signed in as alice at \(issuer).\n"))
+            #expect(try await account("whoami", "--verify").output == "alice\n")
+
+            let before = try await account.storedToken()
+            let refreshed = try await account("refresh")
+            #expect(refreshed.exitCode == 0, "\(refreshed)")
+            #expect(try await account.storedToken() != before)
+            #expect(try await account("whoami", "--verify").output == "alice\n")
+        }
+    }
+
+    @Test func `Someone who enters the code and denies signs nobody in`() async throws {
+        try await run(DjangoPages.denyDevice) { container, account, _, outcome in
+            #expect(outcome.exitCode == 77, "\(outcome)")
+            #expect(outcome.errors.contains("access_denied"))
+            #expect(!container.exists(container.archive))
+            let name = try await account("whoami")
+            #expect(name.exitCode == 77)
+        }
+    }
+}
