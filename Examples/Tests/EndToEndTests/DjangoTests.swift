@@ -77,9 +77,7 @@ struct DjangoTests {
         }
     }
 
-    @Test func `A wrong password is refused, and ten processes that refresh at once do not look like theft`()
-        async throws
-    {
+    @Test func `A wrong password is refused`() async throws {
         try await Container.run { container in
             let server = try await DjangoServer(in: container)
             let account = try Tool.account(in: container)
@@ -88,22 +86,6 @@ struct DjangoTests {
                     "login", "--issuer", issuer, "--username", "alice", "--password-stdin", input: "wrong\n")
                 #expect(refused.exitCode == 77, "\(refused)")
                 #expect(!container.exists(container.archive))
-
-                try await signIn(account, issuer)
-                try await server.expireAll()
-                try await withThrowingTaskGroup { group in
-                    for _ in 1...10 {
-                        group.addTask { try await account("whoami", "--max-age", "0") }
-                    }
-                    for try await outcome in group {
-                        #expect(outcome.exitCode == 0, "\(outcome)")
-                        #expect(outcome.output == "alice\n")
-                    }
-                }
-                // Had one refresh token been used twice, the server would have ended the session.
-                let refreshed = try await account("refresh")
-                #expect(refreshed.exitCode == 0, "\(refreshed)")
-                #expect(try await account("whoami", "--verify").output == "alice\n")
             }
         }
     }
