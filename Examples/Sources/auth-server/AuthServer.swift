@@ -40,6 +40,15 @@ struct AuthServer: AsyncParsableCommand {
     @Option(help: ArgumentHelp("How long access tokens are valid.", valueName: "seconds"))
     var accessTokenLifetime = 3600
 
+    @Option(help: "Whether a refresh brings a new refresh token; off: it stays the same.")
+    var refreshRotation = Switch.on
+
+    @Option(help: "Whether a spent refresh token that comes back ends the sign-in.")
+    var reuseDetection = Switch.on
+
+    @Option(help: ArgumentHelp("How long a device code is valid.", valueName: "seconds"))
+    var deviceCodeLifetime = 600
+
     @Option(help: ArgumentHelp("How long a device must wait between two polls.", valueName: "seconds"))
     var deviceInterval = 5
 
@@ -69,6 +78,7 @@ struct AuthServer: AsyncParsableCommand {
         }
         guard (0...65_535).contains(port) else { throw ValidationError("--port is from 0 to 65535.") }
         guard accessTokenLifetime >= 0 else { throw ValidationError("--access-token-lifetime is not negative.") }
+        guard deviceCodeLifetime >= 0 else { throw ValidationError("--device-code-lifetime is not negative.") }
         guard deviceInterval >= 0 else { throw ValidationError("--device-interval is not negative.") }
         guard (tlsCertificate == nil) == (tlsKey == nil) else {
             throw ValidationError("--tls-certificate and --tls-key go together.")
@@ -79,6 +89,9 @@ struct AuthServer: AsyncParsableCommand {
         guard let host = LoopbackHost(host) else { return }
         var settings = ServerSettings()
         settings.accessTokenLifetime = accessTokenLifetime
+        settings.rotatesRefreshTokens = refreshRotation == .on
+        settings.detectsReuse = reuseDetection == .on
+        settings.deviceCodeLifetime = deviceCodeLifetime
         settings.deviceInterval = deviceInterval
         settings.users = UserDirectory(demoUsers: demoUsers)
         var tls: TLSConfiguration?
@@ -110,6 +123,12 @@ struct AuthServer: AsyncParsableCommand {
             let reason = String(cString: strerror(error.errnoCode))
             throw Failure(description: "cannot listen on \(host.urlText):\(port): \(reason)")
         }
+    }
+
+    /// The value of an option that is on unless it is turned off.
+    enum Switch: String, ExpressibleByArgument, CaseIterable {
+        case on
+        case off
     }
 
     /// Why the server could not start.

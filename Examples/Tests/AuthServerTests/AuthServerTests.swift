@@ -20,6 +20,7 @@ struct AuthServerTests {
         "It refuses options that make no sense",
         arguments: [
             ["--port", "70000"], ["--access-token-lifetime", "-1"], ["--device-interval", "-1"],
+            ["--device-code-lifetime", "-1"], ["--refresh-rotation", "maybe"], ["--reuse-detection", "no"],
             ["--tls-key", "key.pem"], ["--tls-certificate", "certificate.pem"], ["--demo-user", "carol"],
         ]
     )

@@ -19,11 +19,17 @@ struct DiscoveryRoutesTests {
             #expect(reply.json["userinfo_endpoint"] == "http://localhost/oauth/userinfo")
             #expect(reply.json["revocation_endpoint"] == "http://localhost/oauth/revoke")
             #expect(reply.json["device_authorization_endpoint"] == "http://localhost/oauth/device_authorization")
+            #expect(reply.json["authorization_endpoint"] == "http://localhost/oauth/authorize")
+            #expect(reply.json["jwks_uri"] == "http://localhost/oauth/jwks")
             let grantTypes: JSONValue = [
-                "password", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code",
+                "authorization_code", "password", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code",
             ]
             #expect(reply.json["grant_types_supported"] == grantTypes)
-            #expect(reply.json["code_challenge_methods_supported"] == nil)
+            #expect(reply.json["code_challenge_methods_supported"] == ["S256"])
+            #expect(reply.json["response_types_supported"] == ["code"])
+            #expect(reply.json["authorization_response_iss_parameter_supported"] == true)
+            #expect(reply.json["id_token_signing_alg_values_supported"] == ["ES256"])
+            #expect(reply.json["subject_types_supported"] == ["public"])
         }
     }
 

@@ -44,6 +44,36 @@ struct RefreshTests {
         }
     }
 
+    @Test("Without rotation the refresh token stays, and the reply has none")
+    func keepsTheRefreshToken() async throws {
+        var settings = ServerSettings()
+        settings.rotatesRefreshTokens = false
+        try await TestServer(settings: settings).run { api in
+            let tokens = try await api.signIn()
+            for _ in 1...2 {
+                let reply = try await api.refresh(tokens.refresh)
+                #expect(reply.status == 200)
+                #expect(reply.json["refresh_token"] == nil)
+                #expect(try await api.userInfo(try reply.string("access_token")).status == 200)
+            }
+            #expect(try await api.count("rotations") == 0)
+        }
+    }
+
+    @Test("Without the detection of reuse a spent refresh token is refused, and the sign-in goes on")
+    func toleratesReuse() async throws {
+        var settings = ServerSettings()
+        settings.detectsReuse = false
+        try await TestServer(settings: settings).run { api in
+            let first = try await api.signIn()
+            let second = try await api.refresh(first.refresh)
+            #expect(try await api.refresh(first.refresh).error == "invalid_grant")
+            #expect(try await api.userInfo(try second.string("access_token")).status == 200)
+            #expect(try await api.refresh(try second.string("refresh_token")).status == 200)
+            #expect(try await api.count("reuseAlarms") == 0)
+        }
+    }
+
     @Test("Another sign-in of the same user is another family")
     func familiesAreApart() async throws {
         try await TestServer().run { api in

@@ -77,7 +77,7 @@ struct StateFileTests {
 
     @Test(
         "A file that is not the server's own is refused and left alone",
-        arguments: ["", "{}", "not JSON", #"{"version":2,"grants":{},"devices":{}}"#]
+        arguments: ["", "{}", "not JSON", #"{"version":1,"grants":{},"devices":{}}"#]
     )
     func refusesOtherFiles(content: String) async throws {
         try await withTemporaryDirectory { directory in

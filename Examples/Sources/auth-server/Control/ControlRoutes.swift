@@ -26,6 +26,7 @@ import Foundation
 /// | `POST /control/clock` | `{"offsetSeconds":3600}` | `{"offsetSeconds":3600}` |
 /// | `POST /control/token-reply` | `{"omit":["refresh_token"],"set":{"expires_in":-5}}`; `{}` restores | `{}` |
 /// | `POST /control/userinfo-reply` | the same | `{}` |
+/// | `POST /control/id-token` | the same, for the claims of ID tokens from now on | `{}` |
 /// | `POST /control/discovery-reply` | the same | `{}` |
 /// | `GET /control/log` | | `{"requests":[{"method","path","grantType"?,"status"?}],"counts":{…}}` |
 /// | `DELETE /control/log` | | `{}` |

@@ -42,31 +42,47 @@ extension AuthorizationServer {
     /// Signs a user in with a password.
     ///
     /// Source: RFC 6749, section 4.3. RFC 9700 advises against this grant; an example without a browser still uses it.
-    func signIn(username: String, password: String, scope: Scope) throws -> TokenSet {
+    func signIn(username: String, password: String, scope: Scope) throws -> SignIn {
         guard let user = settings.users.user(named: username, password: password) else {
             throw OAuthError(.invalidGrant, "wrong username or password")
         }
-        return try open(for: user.username, scope: scope)
+        return SignIn(tokens: try open(for: user.username, scope: scope), user: user, signedInAt: clock.now)
     }
 
     /// Exchanges a refresh token for new tokens.
     ///
     /// - Parameter scope: a part of the scope that was granted, or `nil` for all of it.
     func refresh(_ token: String, scope: Scope?) throws -> TokenSet {
-        let (lifetime, now) = (settings.accessTokenLifetime, clock.now)
-        switch try update({ $0.grants.refresh(token, scope: scope, lifetime: lifetime, now: now) }) {
+        let rules = GrantLedger.RefreshRules(
+            rotates: settings.rotatesRefreshTokens,
+            detectsReuse: settings.detectsReuse,
+            lifetime: settings.accessTokenLifetime
+        )
+        let now = clock.now
+        switch try update({ $0.grants.refresh(token, scope: scope, rules: rules, now: now) }) {
         case .issued(let tokens):
-            log.countRotation()
+            if tokens.refreshToken != nil { log.countRotation() }
             return tokens
         case .reused:
             log.countReuseAlarm()
             throw OAuthError(.invalidGrant, "refresh token was used before; all tokens of this sign-in are revoked")
+        case .spent:
+            throw OAuthError(.invalidGrant, "refresh token was used before")
         case .rejected:
             throw OAuthError(.invalidGrant, "refresh token is unknown or revoked")
         case .scopeTooWide:
             throw OAuthError(.invalidScope, "scope exceeds what was granted")
         }
     }
+
+    /// The ID token of a sign-in, or `nil` when its scope has none.
+    func idToken(for signIn: SignIn, issuer: String) throws -> String? {
+        let claims = signIn.idTokenClaims(issuer: issuer, audience: settings.clientID, now: clock.now)
+        return try claims.map { try state.signingKey.sign(altered($0, of: .idToken)) }
+    }
+
+    /// What clients check ID tokens with.
+    var publicKey: JSONObject { state.signingKey.publicKey }
 
     /// Ends the grant of an access or refresh token; an unknown token is fine.
     func revoke(_ token: String) throws {
@@ -95,6 +111,62 @@ extension AuthorizationServer {
     }
 }
 
+// MARK: - Browsers
+
+extension AuthorizationServer {
+    /// Issues a code for what a user agreed to, or returns `nil` when the name or password is wrong.
+    func authorize(_ request: AuthorizationRequest, username: String, password: String) throws -> String? {
+        guard let user = settings.users.user(named: username, password: password) else { return nil }
+        let now = clock.now
+        let code = AuthorizationCode(
+            username: user.username,
+            scope: request.scope,
+            redirectURI: request.redirectURI.text,
+            challenge: request.challenge,
+            nonce: request.nonce,
+            signedInAt: now,
+            expiresAt: now.addingTimeInterval(TimeInterval(settings.authorizationCodeLifetime))
+        )
+        return try update { $0.codes.issue(code) }
+    }
+
+    /// Exchanges a code for tokens. A code that comes back ends the sign-in that it began.
+    ///
+    /// Source: RFC 6749, sections 4.1.2 and 4.1.3.
+    func redeem(code: String, redirectURI: String, verifier: String) throws -> SignIn {
+        let now = clock.now
+        switch state.codes.redemption(of: code, redirectURI: redirectURI, verifier: verifier, now: now) {
+        case .valid(let authorization):
+            let user = try self.user(named: authorization.username)
+            let lifetime = settings.accessTokenLifetime
+            let tokens = try update { state in
+                let scope = authorization.scope
+                let tokens = state.grants.open(for: user.username, scope: scope, lifetime: lifetime, now: now)
+                state.codes.spend(code, for: tokens.accessToken)
+                return tokens
+            }
+            return SignIn(
+                tokens: tokens,
+                user: user,
+                nonce: authorization.nonce,
+                signedInAt: authorization.signedInAt
+            )
+        case .reused(let accessToken):
+            try update { $0.grants.end(byToken: accessToken, kind: .oauth) }
+            throw OAuthError(.invalidGrant, "code was used before; all tokens of this sign-in are revoked")
+        case .expired: throw OAuthError(.invalidGrant, "code expired")
+        case .mismatch: throw OAuthError(.invalidGrant, "code is for another redirect_uri or code_verifier")
+        case .unknown: throw OAuthError(.invalidGrant, "code is unknown")
+        }
+    }
+
+    /// The user who agreed; a server that was started anew may no longer know all of them.
+    private func user(named username: String) throws -> User {
+        guard let user = settings.users[username] else { throw OAuthError(.invalidGrant, "user no longer exists") }
+        return user
+    }
+}
+
 // MARK: - Devices
 
 extension AuthorizationServer {
@@ -116,7 +188,7 @@ extension AuthorizationServer {
     }
 
     /// Answers a device that asks for its tokens.
-    func redeem(deviceCode: String) throws -> TokenSet {
+    func redeem(deviceCode: String) throws -> SignIn {
         let now = clock.now
         switch try update({ $0.devices.poll(deviceCode, now: now) }) {
         case .pending: throw OAuthError(.authorizationPending, "the user has not decided yet")
@@ -124,7 +196,8 @@ extension AuthorizationServer {
         case .expired: throw OAuthError(.expiredToken, "device code expired")
         case .denied: throw OAuthError(.accessDenied, "the user refused")
         case .unknown: throw OAuthError(.invalidGrant, "device code is unknown or used")
-        case .approved(let username, let scope): return try open(for: username, scope: scope)
+        case .approved(let username, let scope):
+            return SignIn(tokens: try open(for: username, scope: scope), user: try user(named: username))
         }
     }
 }

@@ -4,6 +4,12 @@ struct ServerSettings: Sendable {
     var clientID = "account-cli"
     /// How long an access token is accepted, in seconds.
     var accessTokenLifetime = 3600
+    /// Whether a refresh brings a new refresh token, after which the old one is spent.
+    var rotatesRefreshTokens = true
+    /// Whether a spent refresh token that comes back ends its sign-in.
+    var detectsReuse = true
+    /// How long the code of the browser flow is accepted, in seconds.
+    var authorizationCodeLifetime = 60
     /// How long a device code is accepted, in seconds.
     var deviceCodeLifetime = 600
     /// How long a device must wait between two polls, in seconds.

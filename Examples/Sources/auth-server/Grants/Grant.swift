@@ -37,7 +37,8 @@ struct RefreshToken: Codable, Equatable, Sendable {
 /// What a client is given when it has signed in or refreshed.
 struct TokenSet: Equatable, Sendable {
     let accessToken: String
-    let refreshToken: String
+    /// `nil` when the client goes on with the refresh token it has.
+    let refreshToken: String?
     /// How long the access token will be accepted, in seconds.
     let lifetime: Int
     let scope: Scope
@@ -46,15 +47,15 @@ struct TokenSet: Equatable, Sendable {
 extension TokenSet {
     /// The token reply.
     ///
-    /// Source: RFC 6749, section 5.1. There is no `id_token`, also not for scope `openid`: a client that wants to know
-    /// who signed in asks the user info endpoint.
+    /// Source: RFC 6749, section 5.1.
     var reply: JSONObject {
-        [
+        var reply: JSONObject = [
             "access_token": .string(accessToken),
             "token_type": "Bearer",
             "expires_in": .integer(lifetime),
-            "refresh_token": .string(refreshToken),
             "scope": .string(scope.text),
         ]
+        reply["refresh_token"] = refreshToken.map { .string($0) }
+        return reply
     }
 }

@@ -16,7 +16,8 @@ struct GrantLedger: Codable, Equatable, Sendable {
     mutating func open(for username: String, scope: Scope, lifetime: Int, now: Date) -> TokenSet {
         let id = RandomText.token(prefix: "grant_")
         grants[id] = Grant(kind: .oauth, username: username, scope: scope)
-        return issue(for: id, scope: scope, lifetime: lifetime, now: now)
+        let refreshToken = RandomText.token(prefix: "rt_")
+        return issue(for: id, scope: scope, refreshToken: refreshToken, lifetime: lifetime, now: now)
     }
 
     /// Opens a session of the app's own backend; it has one token, and no end of its own.
@@ -28,16 +29,24 @@ struct GrantLedger: Codable, Equatable, Sendable {
         return token
     }
 
-    private mutating func issue(for grantID: String, scope: Scope, lifetime: Int, now: Date) -> TokenSet {
+    private mutating func issue(
+        for grantID: String,
+        scope: Scope,
+        refreshToken: String?,
+        lifetime: Int,
+        now: Date
+    ) -> TokenSet {
         let tokens = TokenSet(
             accessToken: RandomText.token(prefix: "at_"),
-            refreshToken: RandomText.token(prefix: "rt_"),
+            refreshToken: refreshToken,
             lifetime: lifetime,
             scope: scope
         )
         let expiresAt = now.addingTimeInterval(TimeInterval(lifetime))
         accessTokens[tokens.accessToken] = AccessToken(grantID: grantID, scope: scope, expiresAt: expiresAt)
-        refreshTokens[tokens.refreshToken] = RefreshToken(grantID: grantID)
+        if let refreshToken {
+            refreshTokens[refreshToken] = RefreshToken(grantID: grantID)
+        }
         return tokens
     }
 }
@@ -50,27 +59,47 @@ extension GrantLedger {
         case issued(TokenSet)
         /// It was spent before: its whole family has just been ended.
         case reused
+        /// It was spent before, and that has no consequences.
+        case spent
         /// It is not known, or its grant has ended.
         case rejected
         /// The scope that was asked for is more than the user agreed to; the token has not been spent.
         case scopeTooWide
     }
 
-    /// Exchanges a refresh token for new tokens; it cannot be used again.
+    /// How refresh tokens are exchanged.
+    struct RefreshRules: Sendable {
+        /// Whether there is a new refresh token, after which the old one cannot be used again.
+        var rotates: Bool
+        /// Whether a spent refresh token ends its family.
+        var detectsReuse: Bool
+        /// How long the new access token is accepted, in seconds.
+        var lifetime: Int
+    }
+
+    /// Exchanges a refresh token for new tokens.
     ///
     /// Source: RFC 6749, section 6; RFC 9700, section 4.14.2 (rotation, and ending the family on reuse). Access tokens
     /// issued earlier stay valid for the rest of their time.
-    mutating func refresh(_ token: String, scope: Scope?, lifetime: Int, now: Date) -> Refresh {
+    mutating func refresh(_ token: String, scope: Scope?, rules: RefreshRules, now: Date) -> Refresh {
         guard let held = refreshTokens[token], let grant = grants[held.grantID], !grant.isEnded else {
             return .rejected
         }
         guard !held.isSpent else {
+            guard rules.detectsReuse else { return .spent }
             grants[held.grantID]?.isEnded = true
             return .reused
         }
         guard scope?.isSubset(of: grant.scope) ?? true else { return .scopeTooWide }
-        refreshTokens[token]?.isSpent = true
-        return .issued(issue(for: held.grantID, scope: scope ?? grant.scope, lifetime: lifetime, now: now))
+        refreshTokens[token]?.isSpent = rules.rotates
+        let tokens = issue(
+            for: held.grantID,
+            scope: scope ?? grant.scope,
+            refreshToken: rules.rotates ? RandomText.token(prefix: "rt_") : nil,
+            lifetime: rules.lifetime,
+            now: now
+        )
+        return .issued(tokens)
     }
 }
 

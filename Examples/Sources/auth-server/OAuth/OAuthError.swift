@@ -1,14 +1,17 @@
 import HTTPTypes
 import Hummingbird
 
-/// An error reply of the token, revocation or device authorization endpoint.
+/// An error reply of the token, revocation or device authorization endpoint, or what a browser is sent back with.
 ///
-/// Source: RFC 6749, section 5.2; RFC 8628, section 3.5, adds the codes of the device flow.
+/// Source: RFC 6749, sections 4.1.2.1 and 5.2; RFC 8628, section 3.5, adds the codes of the device flow, and OpenID
+/// Connect Core 1.0, section 3.1.2.6, one of the browser flow.
 struct OAuthError: Error, Equatable {
     enum Code: String {
         case invalidRequest = "invalid_request"
         case invalidClient = "invalid_client"
         case invalidGrant = "invalid_grant"
+        case unsupportedResponseType = "unsupported_response_type"
+        case loginRequired = "login_required"
         case unsupportedGrantType = "unsupported_grant_type"
         case invalidScope = "invalid_scope"
         case authorizationPending = "authorization_pending"

@@ -51,8 +51,13 @@ enum FormBody {
             throw OAuthError(.invalidRequest, "the body must be a form")
         }
         let body = try await request.body.collect(upTo: context.maxUploadSize)
+        return try parameters(in: String(buffer: body))
+    }
+
+    /// The parameters of a form or of the query of a URL that have a value.
+    static func parameters(in text: String) throws -> [String: String] {
         do {
-            let all = try URLEncodedFormDecoder().decode([String: String].self, from: String(buffer: body))
+            let all = try URLEncodedFormDecoder().decode([String: String].self, from: text)
             return all.filter { !$0.value.isEmpty }
         } catch {
             // The decoder's error quotes what the client sent, which may be a password.

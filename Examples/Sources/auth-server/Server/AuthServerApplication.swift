@@ -44,6 +44,8 @@ struct AuthServerApplication {
         router.add(middleware: FaultMiddleware(server: server, sleep: sleep))
         DiscoveryRoutes(server: server).add(to: router)
         TokenRoutes(server: server).add(to: router)
+        AuthorizationRoutes(server: server).add(to: router)
+        KeyRoutes(server: server).add(to: router)
         DeviceRoutes(server: server).add(to: router)
         UserInfoRoutes(server: server).add(to: router)
         AppRoutes(server: server).add(to: router)

@@ -25,10 +25,13 @@ extension Response {
     }
 
     /// A page that may load nothing, run nothing, be framed by no one, and send forms only to this server.
-    static func html(_ page: String, status: HTTPResponse.Status = .ok) -> Response {
+    ///
+    /// - Parameter formTarget: where the answer to a form may lead besides.
+    static func html(_ page: String, status: HTTPResponse.Status = .ok, formTarget: String? = nil) -> Response {
+        let targets = ["'self'", formTarget].compactMap { $0 }.joined(separator: " ")
         var headers = HTTPFields.neverStored
         headers[.contentType] = "text/html; charset=utf-8"
-        headers[.contentSecurityPolicy] = "default-src 'none'; form-action 'self'; frame-ancestors 'none'"
+        headers[.contentSecurityPolicy] = "default-src 'none'; form-action \(targets); frame-ancestors 'none'"
         headers[.referrerPolicy] = "no-referrer"
         return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: page)))
     }

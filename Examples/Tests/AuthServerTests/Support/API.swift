@@ -70,10 +70,13 @@ struct API: Sendable {
         if let clientID {
             pairs.append(("client_id", clientID))
         }
+        return try await form(path, pairs, headers: headers)
+    }
+
+    func form(_ path: String, _ pairs: [(String, String)], headers: HTTPFields = [:]) async throws -> Reply {
         var headers = headers
         headers[.contentType] = "application/x-www-form-urlencoded"
-        let body = pairs.map { "\($0.0)=\(Self.escaped($0.1))" }.joined(separator: "&")
-        return try await send(.post, path, headers: headers, body: body)
+        return try await send(.post, path, headers: headers, body: Self.encoded(pairs))
     }
 
     private func send(
@@ -89,6 +92,10 @@ struct API: Sendable {
         }
         let bytes = body.map { ByteBuffer(string: $0) }
         return Reply(try await client.executeRequest(uri: path, method: method, headers: headers, body: bytes))
+    }
+
+    static func encoded(_ pairs: some Sequence<(String, String)>) -> String {
+        pairs.map { "\($0.0)=\(escaped($0.1))" }.joined(separator: "&")
     }
 
     private static func escaped(_ text: String) -> String {

@@ -1,0 +1,84 @@
+import HTTPTypes
+import Testing
+
+@testable import auth_server
+
+/// A sign-in with the browser: what the client asks for, what the user does, and where the browser ends up.
+struct BrowserFlow: Sendable {
+    /// Verifier and challenge of the example in RFC 7636, appendix B.
+    static let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+    static let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+
+    static let callback = "http://127.0.0.1:49152/callback"
+
+    var path = "/oauth/authorize"
+    var parameters = [
+        "response_type": "code",
+        "client_id": "account-cli",
+        "redirect_uri": callback,
+        "scope": "openid email",
+        "state": "s t&te",
+        "nonce": "n-0S6",
+        "code_challenge": challenge,
+        "code_challenge_method": "S256",
+    ]
+
+    /// The flow with other parameters; `nil` leaves one out.
+    func with(_ changes: [String: String?]) -> BrowserFlow {
+        var flow = self
+        for (name, value) in changes {
+            flow.parameters[name] = value
+        }
+        return flow
+    }
+
+    /// Opens the page.
+    func open(_ api: API) async throws -> API.Reply {
+        try await api.get(path + "?" + API.encoded(parameters.map { ($0.key, $0.value) }))
+    }
+
+    /// Fills in the form and sends it.
+    func decide(
+        _ api: API,
+        username: String = "alice",
+        password: String = API.alicePassword,
+        decision: String = "approve"
+    ) async throws -> API.Reply {
+        var fields = parameters.map { ($0.key, $0.value) }
+        fields += [("username", username), ("password", password), ("decision", decision)]
+        return try await api.form(path, fields)
+    }
+
+    /// Signs in and returns the code.
+    func code(_ api: API) async throws -> String {
+        let reply = try await decide(api)
+        guard let code = Self.answer(reply)["code"] else {
+            throw API.Missing(description: "no code in \(reply.status) \(reply.body)")
+        }
+        return code
+    }
+
+    /// What the browser brings back to the client; empty when it is not sent back.
+    static func answer(_ reply: API.Reply) -> [String: String] {
+        let parts = reply.headers[.location]?.split(separator: "?", maxSplits: 1) ?? []
+        guard parts.count == 2, let answer = try? FormBody.parameters(in: String(parts[1])) else { return [:] }
+        return answer
+    }
+}
+
+extension API {
+    /// Exchanges a code.
+    func redeem(
+        _ code: String,
+        redirectURI: String = BrowserFlow.callback,
+        verifier: String = BrowserFlow.verifier
+    ) async throws -> Reply {
+        try await form(
+            "/oauth/token",
+            [
+                "grant_type": "authorization_code", "code": code, "redirect_uri": redirectURI,
+                "code_verifier": verifier,
+            ]
+        )
+    }
+}
