@@ -23,6 +23,10 @@ struct AuthServer: AsyncParsableCommand {
             interrupted. Users: alice (correct horse battery staple) and bob (hunter2 but longer). Client: \
             account-cli, without a secret.
 
+            With --manner it has the paths and the peculiarities of a service: github (API base http://127.0.0.1:PORT), \
+            google, gitlab, or microsoft (issuer http://127.0.0.1:PORT/common/v2.0). Google and the browser flow of \
+            GitHub want a client_secret; any will do.
+
             Requests to /control/ make it fail in the ways of real servers, which is why it only listens on the \
             loopback interface. It is an example: never use it to protect anything.
             """
@@ -39,6 +43,12 @@ struct AuthServer: AsyncParsableCommand {
 
     @Option(help: ArgumentHelp("How long access tokens are valid.", valueName: "seconds"))
     var accessTokenLifetime = 3600
+
+    @Option(help: "Answer in the manner of a well-known service, with its peculiarities.")
+    var manner: Service?
+
+    @Flag(help: "Let tokens expire, as those of a GitHub App; with --manner github.")
+    var expiringTokens = false
 
     @Option(help: "Whether a refresh brings a new refresh token; off: it stays the same.")
     var refreshRotation = Switch.on
@@ -80,6 +90,9 @@ struct AuthServer: AsyncParsableCommand {
         guard accessTokenLifetime >= 0 else { throw ValidationError("--access-token-lifetime is not negative.") }
         guard deviceCodeLifetime >= 0 else { throw ValidationError("--device-code-lifetime is not negative.") }
         guard deviceInterval >= 0 else { throw ValidationError("--device-interval is not negative.") }
+        guard !expiringTokens || manner == .github else {
+            throw ValidationError("--expiring-tokens goes with --manner github.")
+        }
         guard (tlsCertificate == nil) == (tlsKey == nil) else {
             throw ValidationError("--tls-certificate and --tls-key go together.")
         }
@@ -88,6 +101,7 @@ struct AuthServer: AsyncParsableCommand {
     func run() async throws {
         guard let host = LoopbackHost(host) else { return }
         var settings = ServerSettings()
+        settings.manner = service
         settings.accessTokenLifetime = accessTokenLifetime
         settings.rotatesRefreshTokens = refreshRotation == .on
         settings.detectsReuse = reuseDetection == .on
@@ -122,6 +136,24 @@ struct AuthServer: AsyncParsableCommand {
         } catch let error as IOError {
             let reason = String(cString: strerror(error.errnoCode))
             throw Failure(description: "cannot listen on \(host.urlText):\(port): \(reason)")
+        }
+    }
+
+    /// A service to resemble.
+    enum Service: String, ExpressibleByArgument, CaseIterable {
+        case github
+        case google
+        case microsoft
+        case gitlab
+    }
+
+    private var service: any Manner {
+        switch manner {
+        case .github: GitHubManner(tokensExpire: expiringTokens)
+        case .google: GoogleManner()
+        case .microsoft: MicrosoftManner()
+        case .gitlab: GitLabManner()
+        case nil: StandardManner()
         }
     }
 

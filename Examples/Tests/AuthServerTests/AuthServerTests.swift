@@ -21,6 +21,7 @@ struct AuthServerTests {
         arguments: [
             ["--port", "70000"], ["--access-token-lifetime", "-1"], ["--device-interval", "-1"],
             ["--device-code-lifetime", "-1"], ["--refresh-rotation", "maybe"], ["--reuse-detection", "no"],
+            ["--manner", "myspace"], ["--expiring-tokens"], ["--manner", "google", "--expiring-tokens"],
             ["--tls-key", "key.pem"], ["--tls-certificate", "certificate.pem"], ["--demo-user", "carol"],
         ]
     )

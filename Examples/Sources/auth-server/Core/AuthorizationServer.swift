@@ -44,7 +44,7 @@ extension AuthorizationServer {
     /// Source: RFC 6749, section 4.3. RFC 9700 advises against this grant; an example without a browser still uses it.
     func signIn(username: String, password: String, scope: Scope) throws -> SignIn {
         guard let user = settings.users.user(named: username, password: password) else {
-            throw OAuthError(.invalidGrant, "wrong username or password")
+            throw OAuthError(.invalidGrant, "wrong username or password", credential: .password)
         }
         return SignIn(tokens: try open(for: user.username, scope: scope), user: user, signedInAt: clock.now)
     }
@@ -53,45 +53,52 @@ extension AuthorizationServer {
     ///
     /// - Parameter scope: a part of the scope that was granted, or `nil` for all of it.
     func refresh(_ token: String, scope: Scope?) throws -> TokenSet {
-        let rules = GrantLedger.RefreshRules(
-            rotates: settings.rotatesRefreshTokens,
-            detectsReuse: settings.detectsReuse,
-            lifetime: settings.accessTokenLifetime
-        )
-        let now = clock.now
+        let (rules, now) = (settings.manner.tokenRules(settings), clock.now)
         switch try update({ $0.grants.refresh(token, scope: scope, rules: rules, now: now) }) {
         case .issued(let tokens):
             if tokens.refreshToken != nil { log.countRotation() }
             return tokens
         case .reused:
             log.countReuseAlarm()
-            throw OAuthError(.invalidGrant, "refresh token was used before; all tokens of this sign-in are revoked")
+            let explanation = "refresh token was used before; all tokens of this sign-in are revoked"
+            throw OAuthError(.invalidGrant, explanation, credential: .refreshToken)
         case .spent:
-            throw OAuthError(.invalidGrant, "refresh token was used before")
+            throw OAuthError(.invalidGrant, "refresh token was used before", credential: .refreshToken)
         case .rejected:
-            throw OAuthError(.invalidGrant, "refresh token is unknown or revoked")
+            throw OAuthError(.invalidGrant, "refresh token is unknown or revoked", credential: .refreshToken)
         case .scopeTooWide:
             throw OAuthError(.invalidScope, "scope exceeds what was granted")
         }
     }
 
     /// The ID token of a sign-in, or `nil` when its scope has none.
-    func idToken(for signIn: SignIn, issuer: String) throws -> String? {
-        let claims = signIn.idTokenClaims(issuer: issuer, audience: settings.clientID, now: clock.now)
-        return try claims.map { try state.signingKey.sign(altered($0, of: .idToken)) }
+    func idToken(for signIn: SignIn, origin: Origin) throws -> String? {
+        let manner = settings.manner
+        let claims = signIn.idTokenClaims(
+            issuer: manner.issuer(for: origin),
+            subject: manner.subject(of: signIn.user),
+            audience: settings.clientID,
+            now: clock.now
+        )
+        guard let claims else { return nil }
+        return try state.signingKey.sign(altered(manner.idTokenClaims(claims, origin: origin), of: .idToken))
     }
 
     /// What clients check ID tokens with.
     var publicKey: JSONObject { state.signingKey.publicKey }
 
-    /// Ends the grant of an access or refresh token; an unknown token is fine.
+    /// Ends the grant of an access or refresh token; an unknown token is fine, except in the manner of some services.
     func revoke(_ token: String) throws {
-        try update { $0.grants.end(byToken: token, kind: .oauth) }
+        let isKnown = try update { $0.grants.end(byToken: token, kind: .oauth) }
+        guard isKnown || !settings.manner.refusesToRevokeUnknownTokens else {
+            throw OAuthError(.invalidToken, "token is unknown or revoked")
+        }
     }
 
     /// What the user info endpoint says to the holder of an access token.
     func claims(forAccessToken token: String) throws -> JSONObject {
-        switch state.grants.holder(of: token, kind: .oauth, now: clock.now) {
+        let now = clock.now
+        switch try update({ $0.grants.use(token, kind: .oauth, now: now) }) {
         case .expired:
             throw BearerChallenge(.invalidToken, "access token expired")
         case .unknown:
@@ -100,14 +107,26 @@ extension AuthorizationServer {
             guard let user = settings.users[username] else {
                 throw BearerChallenge(.invalidToken, "user no longer exists")
             }
-            guard scope.contains("openid") else { throw BearerChallenge(.insufficientScope, "scope openid is needed") }
-            return user.claims(for: scope)
+            guard let claims = settings.manner.userInfo(of: user, scope: scope) else {
+                throw BearerChallenge(.insufficientScope, "scope openid is needed")
+            }
+            return claims
         }
     }
 
     private func open(for username: String, scope: Scope) throws -> TokenSet {
-        let (lifetime, now) = (settings.accessTokenLifetime, clock.now)
-        return try update { $0.grants.open(for: username, scope: scope, lifetime: lifetime, now: now) }
+        let manner = settings.manner
+        let (rules, now) = (manner.tokenRules(settings), clock.now)
+        let withRefreshToken = manner.bringsRefreshToken(scope: scope, browserParameters: nil)
+        return try update { state in
+            state.grants.open(
+                for: username,
+                scope: scope,
+                withRefreshToken: withRefreshToken,
+                rules: rules,
+                now: now
+            )
+        }
     }
 }
 
@@ -124,6 +143,10 @@ extension AuthorizationServer {
             redirectURI: request.redirectURI.text,
             challenge: request.challenge,
             nonce: request.nonce,
+            bringsRefreshToken: settings.manner.bringsRefreshToken(
+                scope: request.scope,
+                browserParameters: request.parameters
+            ),
             signedInAt: now,
             expiresAt: now.addingTimeInterval(TimeInterval(settings.authorizationCodeLifetime))
         )
@@ -138,10 +161,15 @@ extension AuthorizationServer {
         switch state.codes.redemption(of: code, redirectURI: redirectURI, verifier: verifier, now: now) {
         case .valid(let authorization):
             let user = try self.user(named: authorization.username)
-            let lifetime = settings.accessTokenLifetime
+            let rules = settings.manner.tokenRules(settings)
             let tokens = try update { state in
-                let scope = authorization.scope
-                let tokens = state.grants.open(for: user.username, scope: scope, lifetime: lifetime, now: now)
+                let tokens = state.grants.open(
+                    for: user.username,
+                    scope: authorization.scope,
+                    withRefreshToken: authorization.bringsRefreshToken,
+                    rules: rules,
+                    now: now
+                )
                 state.codes.spend(code, for: tokens.accessToken)
                 return tokens
             }
@@ -152,11 +180,16 @@ extension AuthorizationServer {
                 signedInAt: authorization.signedInAt
             )
         case .reused(let accessToken):
-            try update { $0.grants.end(byToken: accessToken, kind: .oauth) }
-            throw OAuthError(.invalidGrant, "code was used before; all tokens of this sign-in are revoked")
-        case .expired: throw OAuthError(.invalidGrant, "code expired")
-        case .mismatch: throw OAuthError(.invalidGrant, "code is for another redirect_uri or code_verifier")
-        case .unknown: throw OAuthError(.invalidGrant, "code is unknown")
+            _ = try update { $0.grants.end(byToken: accessToken, kind: .oauth) }
+            let explanation = "code was used before; all tokens of this sign-in are revoked"
+            throw OAuthError(.invalidGrant, explanation, credential: .code)
+        case .expired:
+            throw OAuthError(.invalidGrant, "code expired", credential: .code)
+        case .mismatch:
+            let explanation = "code is for another redirect_uri or code_verifier"
+            throw OAuthError(.invalidGrant, explanation, credential: .code)
+        case .unknown:
+            throw OAuthError(.invalidGrant, "code is unknown", credential: .code)
         }
     }
 
@@ -192,10 +225,11 @@ extension AuthorizationServer {
         let now = clock.now
         switch try update({ $0.devices.poll(deviceCode, now: now) }) {
         case .pending: throw OAuthError(.authorizationPending, "the user has not decided yet")
-        case .slowDown: throw OAuthError(.slowDown, "wait five seconds longer between two polls")
+        case .slowDown(let interval):
+            throw OAuthError(.slowDown, "wait five seconds longer between two polls", interval: interval)
         case .expired: throw OAuthError(.expiredToken, "device code expired")
         case .denied: throw OAuthError(.accessDenied, "the user refused")
-        case .unknown: throw OAuthError(.invalidGrant, "device code is unknown or used")
+        case .unknown: throw OAuthError(.invalidGrant, "device code is unknown or used", credential: .deviceCode)
         case .approved(let username, let scope):
             return SignIn(tokens: try open(for: username, scope: scope), user: try user(named: username))
         }
@@ -220,7 +254,7 @@ extension AuthorizationServer {
     }
 
     func closeAppSession(_ token: String) throws {
-        try update { $0.grants.end(byToken: token, kind: .app) }
+        _ = try update { $0.grants.end(byToken: token, kind: .app) }
     }
 }
 

@@ -1,5 +1,7 @@
 /// How the example server behaves for as long as it runs.
 struct ServerSettings: Sendable {
+    /// Which service it resembles, if any.
+    var manner: any Manner = StandardManner()
     /// The one client of the OAuth endpoints: a public client, which has no secret (RFC 6749, section 2.1).
     var clientID = "account-cli"
     /// How long an access token is accepted, in seconds.

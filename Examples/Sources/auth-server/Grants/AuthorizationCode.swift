@@ -15,6 +15,7 @@ struct AuthorizationCode: Codable, Equatable, Sendable {
     let challenge: CodeChallenge
     /// What the client wants to find in the ID token.
     let nonce: String?
+    let bringsRefreshToken: Bool
     let signedInAt: Date
     let expiresAt: Date
     /// The access token that it was exchanged for.

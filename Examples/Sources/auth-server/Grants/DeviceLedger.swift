@@ -56,7 +56,8 @@ extension DeviceLedger {
     /// What a device is told when it asks for its tokens.
     enum Poll: Equatable, Sendable {
         case pending
-        case slowDown
+        /// The interval is longer from now on.
+        case slowDown(interval: Int)
         case expired
         case denied
         case approved(username: String, scope: Scope)
@@ -79,7 +80,7 @@ extension DeviceLedger {
         authorizations[deviceCode]?.lastPolledAt = now
         if let earliest, now < earliest {
             authorizations[deviceCode]?.interval += 5
-            return .slowDown
+            return .slowDown(interval: authorization.interval + 5)
         }
         switch authorization.decision {
         case .pending:

@@ -25,6 +25,8 @@ struct AccessToken: Codable, Equatable, Sendable {
     let scope: Scope
     /// When it stops to be accepted; a session of the app's own backend has no such time.
     var expiresAt: Date?
+    /// The refresh token that it came for, as long as that is good until this token is used.
+    var spendsAtFirstUse: String?
 }
 
 /// A refresh token as the server remembers it.
@@ -32,6 +34,8 @@ struct RefreshToken: Codable, Equatable, Sendable {
     let grantID: String
     /// Whether it has been exchanged for a newer one. Presented again, it gives away that there are two holders.
     var isSpent = false
+    /// The access token that was issued together with it.
+    let accessToken: String
 }
 
 /// What a client is given when it has signed in or refreshed.
@@ -39,8 +43,8 @@ struct TokenSet: Equatable, Sendable {
     let accessToken: String
     /// `nil` when the client goes on with the refresh token it has.
     let refreshToken: String?
-    /// How long the access token will be accepted, in seconds.
-    let lifetime: Int
+    /// How long the access token will be accepted, in seconds; `nil` when it has no end of its own.
+    let lifetime: Int?
     let scope: Scope
 }
 
@@ -52,9 +56,9 @@ extension TokenSet {
         var reply: JSONObject = [
             "access_token": .string(accessToken),
             "token_type": "Bearer",
-            "expires_in": .integer(lifetime),
             "scope": .string(scope.text),
         ]
+        reply["expires_in"] = lifetime.map { .integer($0) }
         reply["refresh_token"] = refreshToken.map { .string($0) }
         return reply
     }

@@ -13,11 +13,16 @@ struct GrantLedger: Codable, Equatable, Sendable {
     private var refreshTokens: [String: RefreshToken] = [:]
 
     /// Opens a grant for the OAuth endpoints and issues its first tokens.
-    mutating func open(for username: String, scope: Scope, lifetime: Int, now: Date) -> TokenSet {
+    mutating func open(
+        for username: String,
+        scope: Scope,
+        withRefreshToken: Bool,
+        rules: TokenRules,
+        now: Date
+    ) -> TokenSet {
         let id = RandomText.token(prefix: "grant_")
         grants[id] = Grant(kind: .oauth, username: username, scope: scope)
-        let refreshToken = RandomText.token(prefix: "rt_")
-        return issue(for: id, scope: scope, refreshToken: refreshToken, lifetime: lifetime, now: now)
+        return issue(for: id, scope: scope, withRefreshToken: withRefreshToken, rules: rules, now: now)
     }
 
     /// Opens a session of the app's own backend; it has one token, and no end of its own.
@@ -32,20 +37,20 @@ struct GrantLedger: Codable, Equatable, Sendable {
     private mutating func issue(
         for grantID: String,
         scope: Scope,
-        refreshToken: String?,
-        lifetime: Int,
+        withRefreshToken: Bool,
+        rules: TokenRules,
         now: Date
     ) -> TokenSet {
         let tokens = TokenSet(
-            accessToken: RandomText.token(prefix: "at_"),
-            refreshToken: refreshToken,
-            lifetime: lifetime,
+            accessToken: RandomText.token(prefix: rules.accessTokenPrefix),
+            refreshToken: withRefreshToken ? RandomText.token(prefix: rules.refreshTokenPrefix) : nil,
+            lifetime: rules.lifetime,
             scope: scope
         )
-        let expiresAt = now.addingTimeInterval(TimeInterval(lifetime))
+        let expiresAt = rules.lifetime.map { now.addingTimeInterval(TimeInterval($0)) }
         accessTokens[tokens.accessToken] = AccessToken(grantID: grantID, scope: scope, expiresAt: expiresAt)
-        if let refreshToken {
-            refreshTokens[refreshToken] = RefreshToken(grantID: grantID)
+        if let refreshToken = tokens.refreshToken {
+            refreshTokens[refreshToken] = RefreshToken(grantID: grantID, accessToken: tokens.accessToken)
         }
         return tokens
     }
@@ -67,21 +72,11 @@ extension GrantLedger {
         case scopeTooWide
     }
 
-    /// How refresh tokens are exchanged.
-    struct RefreshRules: Sendable {
-        /// Whether there is a new refresh token, after which the old one cannot be used again.
-        var rotates: Bool
-        /// Whether a spent refresh token ends its family.
-        var detectsReuse: Bool
-        /// How long the new access token is accepted, in seconds.
-        var lifetime: Int
-    }
-
     /// Exchanges a refresh token for new tokens.
     ///
-    /// Source: RFC 6749, section 6; RFC 9700, section 4.14.2 (rotation, and ending the family on reuse). Access tokens
-    /// issued earlier stay valid for the rest of their time.
-    mutating func refresh(_ token: String, scope: Scope?, rules: RefreshRules, now: Date) -> Refresh {
+    /// Source: RFC 6749, section 6; RFC 9700, section 4.14.2 (rotation, and ending the family on reuse). Unless the rules
+    /// say otherwise, access tokens issued earlier stay valid for the rest of their time.
+    mutating func refresh(_ token: String, scope: Scope?, rules: TokenRules, now: Date) -> Refresh {
         guard let held = refreshTokens[token], let grant = grants[held.grantID], !grant.isEnded else {
             return .rejected
         }
@@ -91,15 +86,27 @@ extension GrantLedger {
             return .reused
         }
         guard scope?.isSubset(of: grant.scope) ?? true else { return .scopeTooWide }
-        refreshTokens[token]?.isSpent = rules.rotates
         let tokens = issue(
             for: held.grantID,
             scope: scope ?? grant.scope,
-            refreshToken: rules.rotates ? RandomText.token(prefix: "rt_") : nil,
-            lifetime: rules.lifetime,
+            withRefreshToken: rules.rotation != .off,
+            rules: rules,
             now: now
         )
+        switch rules.rotation {
+        case .off, .keepsOld: break
+        case .spends: refreshTokens[token]?.isSpent = true
+        case .spendsBoth: spend(token)
+        case .spendsBothAtFirstUse: accessTokens[tokens.accessToken]?.spendsAtFirstUse = token
+        }
         return .issued(tokens)
+    }
+
+    /// Makes a refresh token useless, and the access token that was issued with it.
+    private mutating func spend(_ token: String) {
+        guard let held = refreshTokens[token] else { return }
+        refreshTokens[token]?.isSpent = true
+        accessTokens[held.accessToken] = nil
     }
 }
 
@@ -112,6 +119,16 @@ extension GrantLedger {
         case expired
         /// Never issued, issued for the other API, or its grant has ended.
         case unknown
+    }
+
+    /// Looks a token up for a request that uses it.
+    mutating func use(_ token: String, kind: Grant.Kind, now: Date) -> Holder {
+        let holder = holder(of: token, kind: kind, now: now)
+        if case .user = holder, let spent = accessTokens[token]?.spendsAtFirstUse {
+            accessTokens[token]?.spendsAtFirstUse = nil
+            spend(spent)
+        }
+        return holder
     }
 
     func holder(of token: String, kind: Grant.Kind, now: Date) -> Holder {
@@ -128,11 +145,13 @@ extension GrantLedger {
     /// Ends the grant that an access or refresh token belongs to.
     ///
     /// Source: RFC 7009, section 2.1. A token that is not known is *not* an error.
-    mutating func end(byToken token: String, kind: Grant.Kind) {
-        guard let id = accessTokens[token]?.grantID ?? refreshTokens[token]?.grantID, grants[id]?.kind == kind else {
-            return
-        }
+    ///
+    /// - Returns: whether there was a grant to end.
+    mutating func end(byToken token: String, kind: Grant.Kind) -> Bool {
+        guard let id = accessTokens[token]?.grantID ?? refreshTokens[token]?.grantID else { return false }
+        guard let grant = grants[id], grant.kind == kind, !grant.isEnded else { return false }
         grants[id]?.isEnded = true
+        return true
     }
 
     /// Ends all grants of one user, or of everyone, in both APIs.

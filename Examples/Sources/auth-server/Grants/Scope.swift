@@ -2,23 +2,25 @@
 ///
 /// Source: RFC 6749, section 3.3.
 struct Scope: Equatable, Sendable {
-    /// Everything this server knows; also what a client gets that does not ask for anything in particular.
+    /// The names that this server knows when it follows the standards.
     static let all = Scope(names: ["openid", "profile", "email", "phone", "groups", "offline_access"])
 
     let names: [String]
 
-    private init(names: [String]) {
+    init(names: [String]) {
         self.names = names
     }
 
-    /// - Parameter text: names separated by spaces.
-    /// - Returns: `nil` when a name is not known to this server, or when there is none.
-    init?(_ text: String) {
+    /// - Parameters:
+    ///   - text: names separated by spaces.
+    ///   - known: the names that may occur.
+    /// - Returns: `nil` when a name is not known, or when there is none.
+    init?(_ text: String, of known: Scope = .all) {
         var names: [String] = []
         for name in text.split(separator: " ").map(String.init) where !names.contains(name) {
             names.append(name)
         }
-        guard !names.isEmpty, names.allSatisfy(Self.all.names.contains) else { return nil }
+        guard !names.isEmpty, names.allSatisfy(known.names.contains) else { return nil }
         self.names = names
     }
 
@@ -33,10 +35,7 @@ struct Scope: Equatable, Sendable {
 extension Scope: Codable {
     init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        guard let scope = Scope(try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "unknown scope")
-        }
-        self = scope
+        names = try container.decode(String.self).split(separator: " ").map(String.init)
     }
 
     func encode(to encoder: any Encoder) throws {

@@ -21,12 +21,12 @@ extension SignIn {
     /// The claims of the ID token, or `nil` when the client did not ask for one.
     ///
     /// Source: OpenID Connect Core 1.0, sections 2 and 3.1.2.1.
-    func idTokenClaims(issuer: String, audience: String, now: Date) -> JSONObject? {
+    func idTokenClaims(issuer: String, subject: String, audience: String, now: Date) -> JSONObject? {
         guard tokens.scope.contains("openid") else { return nil }
         let issuedAt = Int(now.timeIntervalSince1970)
         var claims: JSONObject = [
             "iss": .string(issuer),
-            "sub": .string(user.subject),
+            "sub": .string(subject),
             "aud": .string(audience),
             "iat": .integer(issuedAt),
             "exp": .integer(issuedAt + Self.idTokenLifetime),

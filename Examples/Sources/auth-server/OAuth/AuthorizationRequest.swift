@@ -25,19 +25,21 @@ struct AuthorizationRequest: Sendable {
     }
 
     /// - Throws: `Untrusted` or `Refusal`.
-    init(_ parameters: [String: String], clientID: String) throws {
+    init(_ parameters: [String: String], settings: ServerSettings) throws {
         self.parameters = parameters
-        guard parameters["client_id"] == clientID else {
+        guard parameters["client_id"] == settings.clientID else {
             throw Untrusted(explanation: "The program that sent you here is not known to this server.")
         }
-        guard let redirectURI = parameters["redirect_uri"].flatMap({ RedirectURI($0) }) else {
+        guard let redirectURI = parameters["redirect_uri"].flatMap({ RedirectURI($0) }),
+            settings.manner.allows(redirectURI)
+        else {
             throw Untrusted(explanation: "The program that sent you here did not say properly where to send you back.")
         }
         self.redirectURI = redirectURI
         state = parameters["state"]
         nonce = parameters["nonce"]
         do {
-            (scope, challenge) = try Self.checked(parameters)
+            (scope, challenge) = try Self.checked(parameters, manner: settings.manner)
         } catch let error as OAuthError {
             throw Refusal(error: error, redirectURI: redirectURI, state: state)
         }
@@ -47,7 +49,7 @@ struct AuthorizationRequest: Sendable {
         Refusal(error: error, redirectURI: redirectURI, state: state)
     }
 
-    private static func checked(_ parameters: [String: String]) throws -> (Scope, CodeChallenge) {
+    private static func checked(_ parameters: [String: String], manner: any Manner) throws -> (Scope, CodeChallenge) {
         guard let responseType = parameters["response_type"] else {
             throw OAuthError(.invalidRequest, "response_type is missing")
         }
@@ -64,7 +66,7 @@ struct AuthorizationRequest: Sendable {
         guard parameters["prompt"] != "none" else {
             throw OAuthError(.loginRequired, "this server remembers no browser")
         }
-        guard let scope = parameters["scope"].map({ Scope($0) }) ?? .all else {
+        guard let scope = parameters["scope"].map({ Scope($0, of: manner.scope) }) ?? manner.defaultScope else {
             throw OAuthError(.invalidScope, "scope has an unknown name")
         }
         return (scope, challenge)

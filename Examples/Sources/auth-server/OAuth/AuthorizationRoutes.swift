@@ -1,15 +1,16 @@
 import HTTPTypes
 import Hummingbird
 
-/// `GET` and `POST /oauth/authorize`: the page on which a user signs in with the browser.
+/// `GET` and `POST` at the authorization endpoint: the page on which a user signs in with the browser.
 ///
 /// Source: RFC 6749, section 4.1; RFC 7636; RFC 9207.
 struct AuthorizationRoutes: Sendable {
     let server: AuthorizationServer
 
     func add(to router: Router<ServerContext>) {
-        router.get("oauth/authorize", use: page)
-        router.post("oauth/authorize", use: decide)
+        let path = RouterPath(server.settings.manner.endpoints.authorization)
+        router.get(path, use: page)
+        router.post(path, use: decide)
     }
 
     @Sendable
@@ -17,7 +18,7 @@ struct AuthorizationRoutes: Sendable {
         try await answer(request) {
             let authorization = try AuthorizationRequest(
                 FormBody.parameters(in: request.uri.query ?? ""),
-                clientID: server.settings.clientID
+                settings: server.settings
             )
             return form(for: authorization)
         }
@@ -29,7 +30,7 @@ struct AuthorizationRoutes: Sendable {
             let fields = try await FormBody.parameters(of: request, context: context)
             let authorization = try AuthorizationRequest(
                 fields.filter { !AuthorizationPage.ownFields.contains($0.key) },
-                clientID: server.settings.clientID
+                settings: server.settings
             )
             guard fields["decision"] != "deny" else {
                 throw authorization.refusal(OAuthError(.accessDenied, "the user refused"))
@@ -79,7 +80,9 @@ struct AuthorizationRoutes: Sendable {
         state: String?
     ) throws -> Response {
         let origin = try Origin(of: request, usesTLS: server.settings.usesTLS)
-        let others = [("state", state), ("iss", origin.text)].compactMap { name, value in value.map { (name, $0) } }
+        let manner = server.settings.manner
+        let issuer = manner.namesIssuerInAnswers ? manner.issuer(for: origin) : nil
+        let others = [("state", state), ("iss", issuer)].compactMap { name, value in value.map { (name, $0) } }
         var headers = HTTPFields.neverStored
         headers[.location] = redirectURI.appending(parameters + others)
         return Response(status: .seeOther, headers: headers)

@@ -37,12 +37,16 @@ struct BearerChallenge: Error, Equatable {
 extension BearerChallenge: HTTPResponseError {
     var status: HTTPResponse.Status { code == .insufficientScope ? .forbidden : .unauthorized }
 
+    /// The reply that the standards ask for.
+    var standardReply: ErrorReply {
+        let body: JSONObject? = code.map {
+            ["error": .string($0.rawValue), "error_description": .string(explanation)]
+        }
+        return ErrorReply(status: status, challenge: fieldValue, body: body)
+    }
+
     func response(from request: Request, context: some RequestContext) throws -> Response {
-        var headers = HTTPFields.neverStored
-        headers[.wwwAuthenticate] = fieldValue
-        guard let code else { return Response(status: status, headers: headers) }
-        let reply: JSONObject = ["error": .string(code.rawValue), "error_description": .string(explanation)]
-        return try .json(reply, status: status, headers: headers)
+        try standardReply.response
     }
 }
 

@@ -4,11 +4,13 @@ enum DevicePage {
 
     /// The form for the code and the password.
     ///
-    /// - Parameter notice: what was wrong the last time.
-    static func form(userCode: String, notice: String = "") -> String {
+    /// - Parameters:
+    ///   - action: the path that the form goes to.
+    ///   - notice: what was wrong the last time.
+    static func form(userCode: String, action: String, notice: String = "") -> String {
         let content = """
             <p>\(notice.escapedForHTML)</p>
-            <form method="post" action="/device">
+            <form method="post" action="\(action.escapedForHTML)">
             <p><label>Code shown on your device <input name="user_code" value="\(userCode.escapedForHTML)"></label></p>
             <p><label>Username <input name="username" autocomplete="username"></label></p>
             <p><label>Password <input name="password" type="password" autocomplete="current-password"></label></p>

@@ -1,39 +1,45 @@
 import HTTPTypes
 import Hummingbird
 
-/// `POST /oauth/device_authorization`, and the page on which the user agrees: `GET` and `POST /device`.
+/// `POST` at the device authorization endpoint, and the page on which the user agrees, with `GET` and `POST`.
 ///
 /// Source: RFC 8628, sections 3.1 to 3.3.
 struct DeviceRoutes: Sendable {
     let server: AuthorizationServer
 
     func add(to router: Router<ServerContext>) {
-        router.post("oauth/device_authorization", use: begin)
-        router.get("device", use: page)
-        router.post("device", use: decide)
+        let endpoints = server.settings.manner.endpoints
+        router.post(RouterPath(endpoints.deviceAuthorization), use: begin)
+        router.get(RouterPath(endpoints.devicePage), use: page)
+        router.post(RouterPath(endpoints.devicePage), use: decide)
     }
 
     @Sendable
     private func begin(_ request: Request, context: ServerContext) async throws -> Response {
         let settings = server.settings
-        let form = try await OAuthForm(request, context: context, clientID: settings.clientID)
+        let manner = settings.manner
+        let form = try await OAuthForm(request, context: context, settings: settings)
         let origin = try Origin(of: request, usesTLS: settings.usesTLS)
-        let codes = try await server.beginDeviceAuthorization(scope: form.scope() ?? .all)
+        let codes = try await server.beginDeviceAuthorization(scope: form.scope() ?? manner.defaultScope)
+        let page = origin.url(manner.endpoints.devicePage)
         let reply: JSONObject = [
             "device_code": .string(codes.deviceCode),
             "user_code": .string(codes.userCode),
-            "verification_uri": .string(origin.url("/device")),
-            "verification_uri_complete": .string(origin.url("/device?user_code=\(codes.userCode)")),
+            "verification_uri": .string(page),
+            "verification_uri_complete": .string(page + "?user_code=\(codes.userCode)"),
             "expires_in": .integer(settings.deviceCodeLifetime),
             "interval": .integer(settings.deviceInterval),
         ]
-        return try .json(reply, headers: .neverStored)
+        return try manner.encode(manner.deviceReply(reply), for: request)
     }
+
+    /// Where the page's form goes: to the page.
+    private var action: String { server.settings.manner.endpoints.devicePage }
 
     @Sendable
     private func page(_ request: Request, context: ServerContext) async throws -> Response {
         let userCode = request.uri.queryParameters["user_code"].map(String.init) ?? ""
-        return .html(DevicePage.form(userCode: userCode))
+        return .html(DevicePage.form(userCode: userCode, action: action))
     }
 
     @Sendable
@@ -49,7 +55,7 @@ struct DeviceRoutes: Sendable {
         )
         guard isDone else {
             let notice = "The code, the username or the password is wrong, or the code has expired."
-            return .html(DevicePage.form(userCode: userCode, notice: notice), status: .badRequest)
+            return .html(DevicePage.form(userCode: userCode, action: action, notice: notice), status: .badRequest)
         }
         return .html(DevicePage.result(approves ? "You are signed in on your device." : "The sign-in was refused."))
     }

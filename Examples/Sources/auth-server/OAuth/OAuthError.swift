@@ -18,6 +18,16 @@ struct OAuthError: Error, Equatable {
         case slowDown = "slow_down"
         case accessDenied = "access_denied"
         case expiredToken = "expired_token"
+        /// Of a token to be revoked (RFC 7009 has no such error); only some services say so.
+        case invalidToken = "invalid_token"
+    }
+
+    /// What a client presented in exchange for tokens.
+    enum Credential {
+        case password
+        case code
+        case deviceCode
+        case refreshToken
     }
 
     let code: Code
@@ -25,22 +35,32 @@ struct OAuthError: Error, Equatable {
     let explanation: String
     /// Whether the client tried to authenticate with the `Authorization` field, which asks for a challenge.
     var clientUsedAuthorizationField = false
+    /// What was wrong, if it was this; the standards have one code for all.
+    let credential: Credential?
+    /// How long a device must wait from now on, in seconds.
+    let interval: Int?
 
-    init(_ code: Code, _ explanation: String) {
+    init(_ code: Code, _ explanation: String, credential: Credential? = nil, interval: Int? = nil) {
         self.code = code
         self.explanation = explanation
+        self.credential = credential
+        self.interval = interval
     }
 }
 
 extension OAuthError: HTTPResponseError {
     var status: HTTPResponse.Status { code == .invalidClient ? .unauthorized : .badRequest }
 
+    /// The reply that the standards ask for.
+    var standardReply: ErrorReply {
+        ErrorReply(
+            status: status,
+            challenge: clientUsedAuthorizationField ? #"Basic realm="account""# : nil,
+            body: ["error": .string(code.rawValue), "error_description": .string(explanation)]
+        )
+    }
+
     func response(from request: Request, context: some RequestContext) throws -> Response {
-        var headers = HTTPFields.neverStored
-        if clientUsedAuthorizationField {
-            headers[.wwwAuthenticate] = #"Basic realm="account""#
-        }
-        let reply: JSONObject = ["error": .string(code.rawValue), "error_description": .string(explanation)]
-        return try .json(reply, status: status, headers: headers)
+        try standardReply.response
     }
 }

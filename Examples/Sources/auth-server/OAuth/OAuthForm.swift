@@ -8,13 +8,15 @@ import NIOCore
 /// not sent.
 struct OAuthForm: Sendable {
     private let parameters: [String: String]
+    private let manner: any Manner
 
     /// Reads the form and checks the client.
     ///
     /// - Throws: `OAuthError` when it is not a form, or when the client is not known.
-    init(_ request: Request, context: some RequestContext, clientID: String) async throws {
+    init(_ request: Request, context: some RequestContext, settings: ServerSettings) async throws {
+        manner = settings.manner
         parameters = try await FormBody.parameters(of: request, context: context)
-        try checkClient(clientID, headers: request.headers)
+        try checkClient(settings.clientID, headers: request.headers)
     }
 
     subscript(name: String) -> String? { parameters[name] }
@@ -28,8 +30,15 @@ struct OAuthForm: Sendable {
     /// The scope the client asks for, or `nil` when it does not ask for one.
     func scope() throws -> Scope? {
         guard let text = parameters["scope"] else { return nil }
-        guard let scope = Scope(text) else { throw OAuthError(.invalidScope, "scope has an unknown name") }
+        guard let scope = Scope(text, of: manner.scope) else {
+            throw OAuthError(.invalidScope, "scope has an unknown name")
+        }
         return scope
+    }
+
+    /// Checks that the client has sent a secret; which one does not matter.
+    func requireSecret() throws {
+        guard parameters["client_secret"] != nil else { throw OAuthError(.invalidClient, "client_secret is missing") }
     }
 
     private func checkClient(_ clientID: String, headers: HTTPFields) throws {

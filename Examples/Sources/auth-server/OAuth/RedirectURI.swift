@@ -17,7 +17,7 @@ struct RedirectURI: Equatable, Sendable {
 
     /// The address with parameters, in the order given.
     func appending(_ parameters: [(name: String, value: String)]) -> String {
-        text + "?" + parameters.map { "\($0.name)=\(Self.escaped($0.value))" }.joined(separator: "&")
+        text + "?" + parameters.map { "\($0.name)=\($0.value.percentEncoded)" }.joined(separator: "&")
     }
 
     /// The source expression that allows a form's answer to lead here, for a `Content-Security-Policy`.
@@ -26,9 +26,14 @@ struct RedirectURI: Equatable, Sendable {
     var formTarget: String {
         host.hasPrefix("[") ? "http:" : String(text.dropLast("/callback".count))
     }
+}
 
-    private static func escaped(_ text: String) -> String {
-        text.utf8.map { byte in
+extension String {
+    /// The text as a value in a query or a form: everything but unreserved characters is escaped.
+    ///
+    /// Source: RFC 3986, section 2.
+    var percentEncoded: String {
+        utf8.map { byte in
             let character = Character(UnicodeScalar(byte))
             let isPlain = byte < 128 && (character.isLetter || character.isNumber || "-._~".contains(character))
             let digits = String(byte, radix: 16, uppercase: true)

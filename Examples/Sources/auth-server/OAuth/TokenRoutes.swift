@@ -1,7 +1,7 @@
 import HTTPTypes
 import Hummingbird
 
-/// `POST /oauth/token` and `POST /oauth/revoke`.
+/// `POST` at the token and the revocation endpoint.
 struct TokenRoutes: Sendable {
     /// The ways to get a token that this server knows.
     enum GrantType: String, CaseIterable {
@@ -13,18 +13,25 @@ struct TokenRoutes: Sendable {
 
     let server: AuthorizationServer
 
+    private var manner: any Manner { server.settings.manner }
+
     func add(to router: Router<ServerContext>) {
-        router.post("oauth/token", use: token)
-        router.post("oauth/revoke", use: revoke)
+        let endpoints = server.settings.manner.endpoints
+        router.post(RouterPath(endpoints.token), use: token)
+        if let path = endpoints.revocation {
+            router.post(RouterPath(path), use: revoke)
+        }
     }
 
     /// Source: RFC 6749, sections 4.1.3, 4.3, 5 and 6; RFC 7636, section 4.5; RFC 8628, section 3.4.
     @Sendable
     private func token(_ request: Request, context: ServerContext) async throws -> Response {
-        let form = try await OAuthForm(request, context: context, clientID: server.settings.clientID)
-        guard let grantType = GrantType(rawValue: try form.required("grant_type")) else {
+        let form = try await OAuthForm(request, context: context, settings: server.settings)
+        let grantType = GrantType(rawValue: try form.required("grant_type"))
+        guard let grantType, manner.grantTypes.contains(grantType) else {
             throw OAuthError(.unsupportedGrantType, "unknown grant_type")
         }
+        if manner.needsSecret(for: grantType) { try form.requireSecret() }
         let reply: JSONObject
         switch grantType {
         case .authorizationCode:
@@ -38,29 +45,29 @@ struct TokenRoutes: Sendable {
             let signIn = try await server.signIn(
                 username: form.required("username"),
                 password: form.required("password"),
-                scope: form.scope() ?? .all
+                scope: form.scope() ?? manner.defaultScope
             )
             reply = try await self.reply(to: request, signIn)
         case .refreshToken:
-            reply = try await server.refresh(form.required("refresh_token"), scope: form.scope()).reply
+            reply = manner.tokenReply(try await server.refresh(form.required("refresh_token"), scope: form.scope()))
         case .deviceCode:
             let signIn = try await server.redeem(deviceCode: form.required("device_code"))
             reply = try await self.reply(to: request, signIn)
         }
-        return try .json(await server.altered(reply, of: .token), headers: .neverStored)
+        return try manner.encode(await server.altered(reply, of: .token), for: request)
     }
 
     private func reply(to request: Request, _ signIn: SignIn) async throws -> JSONObject {
         let origin = try Origin(of: request, usesTLS: server.settings.usesTLS)
-        var reply = signIn.tokens.reply
-        reply["id_token"] = try await server.idToken(for: signIn, issuer: origin.text).map { .string($0) }
+        var reply = manner.tokenReply(signIn.tokens)
+        reply["id_token"] = try await server.idToken(for: signIn, origin: origin).map { .string($0) }
         return reply
     }
 
     /// Source: RFC 7009. `token_type_hint` is only a hint and not needed here.
     @Sendable
     private func revoke(_ request: Request, context: ServerContext) async throws -> Response {
-        let form = try await OAuthForm(request, context: context, clientID: server.settings.clientID)
+        let form = try await OAuthForm(request, context: context, settings: server.settings)
         try await server.revoke(form.required("token"))
         return Response(status: .ok, headers: .neverStored)
     }

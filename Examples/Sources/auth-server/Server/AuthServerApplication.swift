@@ -42,6 +42,7 @@ struct AuthServerApplication {
         router.add(middleware: RequestLogMiddleware(server: server, logger: requestLogger))
         router.add(middleware: LoopbackMiddleware(usesTLS: server.settings.usesTLS))
         router.add(middleware: FaultMiddleware(server: server, sleep: sleep))
+        router.add(middleware: MannerMiddleware(manner: server.settings.manner))
         DiscoveryRoutes(server: server).add(to: router)
         TokenRoutes(server: server).add(to: router)
         AuthorizationRoutes(server: server).add(to: router)

@@ -8,6 +8,8 @@ import Hummingbird
 struct Origin: Equatable, Sendable {
     /// The origin without a slash at the end, for example `http://127.0.0.1:8080`.
     let text: String
+    /// The origin without its scheme.
+    let authority: String
 
     /// - Parameter authority: the `Host` field: a name of the loopback interface, with or without a port. Everything
     ///   else is refused, so that no web page can talk to the server by way of a name that it makes resolve to 127.0.0.1.
@@ -18,6 +20,7 @@ struct Origin: Equatable, Sendable {
             host = String(authority[..<colon])
         }
         guard host.hasPrefix("[") || !host.contains(":"), LoopbackHost(host) != nil else { return nil }
+        self.authority = authority
         text = (usesTLS ? "https://" : "http://") + authority
     }
 

@@ -22,7 +22,7 @@ struct RequestLogMiddleware: RouterMiddleware {
         var request = request
         let body = try await request.collectBody(upTo: context.maxUploadSize)
         let (method, path) = (request.method.rawValue, request.uri.path)
-        let grantType = path == "/oauth/token" ? Self.grantType(in: body) : nil
+        let grantType = path == server.settings.manner.endpoints.token ? Self.grantType(in: body) : nil
 
         var number: Int?
         if !path.isControlPath {
