@@ -23,9 +23,9 @@ struct AuthServer: AsyncParsableCommand {
             interrupted. Users: alice (correct horse battery staple) and bob (hunter2 but longer). Client: \
             account-cli, without a secret.
 
-            With --manner it has the paths and the peculiarities of a service: github (API base http://127.0.0.1:PORT), \
-            google, gitlab, or microsoft (issuer http://127.0.0.1:PORT/common/v2.0). Google and the browser flow of \
-            GitHub want a client_secret; any will do.
+            With --manner it has the paths and the peculiarities of a service: github (an Enterprise Server), google, \
+            gitlab, or microsoft (issuer http://127.0.0.1:PORT/common/v2.0). Google, and the browser flow of GitHub, \
+            want a client_secret; any will do.
 
             Requests to /control/ make it fail in the ways of real servers, which is why it only listens on the \
             loopback interface. It is an example: never use it to protect anything.

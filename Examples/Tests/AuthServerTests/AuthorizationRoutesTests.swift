@@ -36,9 +36,20 @@ struct AuthorizationRoutesTests {
             #expect(page.body.contains("<title>Sign in to a program</title>"))
             #expect(page.body.contains(#"name="state" value="&quot;&gt;&lt;script&gt;""#))
             #expect(page.body.contains(#"name="code_challenge" value="\#(BrowserFlow.challenge)""#))
+            #expect(page.body.contains(#"<form method="post" action="/oauth/authorize">"#))
             #expect(!page.body.contains("<script"))
             let policy = try #require(page.headers[.contentSecurityPolicy])
             #expect(policy.contains("default-src 'none'; form-action 'self' http://127.0.0.1:49152;"))
+        }
+    }
+
+    @Test("What the user has to fill in is not taken from the client")
+    func ownFields() async throws {
+        try await TestServer().run { api in
+            let page = try await BrowserFlow().with(["username": "mallory", "decision": "approve"]).open(api)
+            #expect(page.status == 200)
+            #expect(!page.body.contains("mallory"))
+            #expect(page.body.split(separator: #"name="decision""#).count == 3)
         }
     }
 

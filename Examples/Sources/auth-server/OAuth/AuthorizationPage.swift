@@ -1,19 +1,26 @@
 /// The pages a user sees when a program has opened the browser for a sign-in.
 enum AuthorizationPage {
-    /// What the form adds to the parameters of the request.
+    /// What the form adds to the parameters of the request, which are never taken from the client.
     static let ownFields: Set<String> = ["username", "password", "decision"]
 
     /// The form for the password; it carries the request along.
     ///
-    /// - Parameter notice: what was wrong the last time.
-    static func form(_ request: AuthorizationRequest, username: String = "", notice: String = "") -> String {
+    /// - Parameters:
+    ///   - action: the path that the form goes to.
+    ///   - notice: what was wrong the last time.
+    static func form(
+        _ request: AuthorizationRequest,
+        action: String,
+        username: String = "",
+        notice: String = ""
+    ) -> String {
         let carried = request.parameters.sorted { $0.key < $1.key }.map { name, value in
             #"<input type="hidden" name="\#(name.escapedForHTML)" value="\#(value.escapedForHTML)">"#
         }
         let content = """
             <p>A program on this machine asks for your account.</p>
             <p>\(notice.escapedForHTML)</p>
-            <form method="post">
+            <form method="post" action="\(action.escapedForHTML)">
             \(carried.joined(separator: "\n"))
             <p><label>Username <input name="username" value="\(username.escapedForHTML)" autocomplete="username"></label></p>
             <p><label>Password <input name="password" type="password" autocomplete="current-password"></label></p>

@@ -16,10 +16,7 @@ struct AuthorizationRoutes: Sendable {
     @Sendable
     private func page(_ request: Request, context: ServerContext) async throws -> Response {
         try await answer(request) {
-            let authorization = try AuthorizationRequest(
-                FormBody.parameters(in: request.uri.query ?? ""),
-                settings: server.settings
-            )
+            let authorization = try authorizationRequest(FormBody.parameters(in: request.uri.query ?? ""))
             return form(for: authorization)
         }
     }
@@ -28,10 +25,7 @@ struct AuthorizationRoutes: Sendable {
     private func decide(_ request: Request, context: ServerContext) async throws -> Response {
         try await answer(request) {
             let fields = try await FormBody.parameters(of: request, context: context)
-            let authorization = try AuthorizationRequest(
-                fields.filter { !AuthorizationPage.ownFields.contains($0.key) },
-                settings: server.settings
-            )
+            let authorization = try authorizationRequest(fields)
             guard fields["decision"] != "deny" else {
                 throw authorization.refusal(OAuthError(.accessDenied, "the user refused"))
             }
@@ -50,6 +44,13 @@ struct AuthorizationRoutes: Sendable {
         }
     }
 
+    private func authorizationRequest(_ parameters: [String: String]) throws -> AuthorizationRequest {
+        try AuthorizationRequest(
+            parameters.filter { !AuthorizationPage.ownFields.contains($0.key) },
+            settings: server.settings
+        )
+    }
+
     /// Answers what is wrong with a request: on a page, or where the client asked for the answer.
     private func answer(_ request: Request, _ body: () async throws -> Response) async throws -> Response {
         do {
@@ -66,7 +67,12 @@ struct AuthorizationRoutes: Sendable {
 
     private func form(for request: AuthorizationRequest, username: String = "", notice: String = "") -> Response {
         .html(
-            AuthorizationPage.form(request, username: username, notice: notice),
+            AuthorizationPage.form(
+                request,
+                action: server.settings.manner.endpoints.authorization,
+                username: username,
+                notice: notice
+            ),
             status: notice.isEmpty ? .ok : .badRequest,
             formTarget: request.redirectURI.formTarget
         )
