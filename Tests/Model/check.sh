@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# Tries everything that can happen in session.pml, and that each mistake it knows is noticed. See README.md.
+#
+# Needs spin and gcc; 1.5 GB of memory and about a minute. Fails if a property does not hold, if a mistake goes
+# unnoticed, if a search was not complete, or if some step was never taken.
+set -euo pipefail
+
+model=$(cd "$(dirname "$0")" && pwd)/session.pml
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cp "$model" "$folder/session.pml"
+cd "$folder"
+
+for tool in spin gcc; do
+    command -v "$tool" >/dev/null || {
+        echo "There is no $tool: install spin and gcc" >&2
+        exit 1
+    }
+done
+
+failures=0
+report() { printf '%-6s %s\n' "$@"; }
+fail() {
+    report FAIL "$1"
+    failures=$((failures + 1))
+}
+
+# search OPTIMIZATION [-Dx …] [-E]: everything that can happen, into output.txt. -E: waiting for ever is no error.
+search() {
+    local optimization=$1 options=() arguments=()
+    shift
+    for option in "$@"; do
+        if [[ $option == -E ]]; then arguments+=("$option"); else options+=("$option"); fi
+    done
+    rm -f pan session.pml.trail
+    spin "${options[@]}" -a session.pml >spin.txt || {
+        cat spin.txt >&2
+        exit 1
+    }
+    gcc "-O$optimization" -w -DSAFETY -DMEMLIM=4000 -o pan pan.c
+    # What pan found is in what it prints; its exit code does not tell.
+    ./pan "${arguments[@]}" -m10000 -w24 >output.txt 2>&1 || true
+}
+
+is_complete() { ! grep -qE 'not completed|too small|MEMLIM|out of memory|aborted' output.txt; }
+states() { sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' output.txt; }
+
+# Steps that were never taken. Those of inline text stand above the first proctype, and are never all possible.
+unreached() {
+    local first
+    first=$(grep -n '^proctype' session.pml | head -1 | cut -d: -f1)
+    sed -n 's/^\tsession.pml:\([0-9]*\), state [0-9]*, \(.*\)/\1 \2/p' output.txt |
+        awk -v first="$first" '$1 >= first && $2 != "\"-end-\""'
+}
+
+# holds NAME MINIMUM UNREACHED OPTIONS…: no property is ever violated, in at least so many states.
+# UNREACHED is "all" if every step must have been taken, "some" if the options rule out some.
+holds() {
+    local name=$1 minimum=$2 coverage=$3
+    shift 3
+    # Only the largest search is worth the time that an optimizing compiler takes.
+    local optimization=0 count
+    if (($# == 0)); then optimization=2; fi
+    search "$optimization" "$@"
+    count=$(states)
+    if grep -qE 'violated|invalid end state \(' output.txt; then
+        fail "$name: $(grep -m1 -E 'violated|invalid end state \(' output.txt)"
+        # What led to it, step by step.
+        spin "$@" -t -p session.pml >trail.txt 2>/dev/null || true
+        cat trail.txt >&2
+    elif ! is_complete || ! grep -q 'errors: 0$' output.txt; then
+        fail "$name: the search was not complete"
+    elif ((count < minimum)); then
+        fail "$name: only ${count} states, where at least ${minimum} were expected"
+    elif [[ $coverage == all && -n $(unreached) ]]; then
+        fail "$name: some steps were never taken:"
+        unreached >&2
+    else
+        report holds "$name: ${count} states"
+        return 0
+    fi
+    return 1
+}
+
+# notices PROPERTY MISTAKE OPTIONS…: with the mistake, and only that property looked at, it is violated.
+notices() {
+    local property=$1 mistake=$2
+    shift 2
+    local options=("-D$mistake" "-DONLY=$property" "$@")
+    # A program that waits for ever is property 6, and of no interest for the others.
+    [[ $property == 6 ]] || options+=(-E)
+    search 0 "${options[@]}"
+    if grep -qE "assertion violated \(\(${property}!=${property}\)|invalid end state \(" output.txt &&
+        [[ -s session.pml.trail ]]; then
+        report fails "P${property}, as it must, with ${mistake}: after $(states) states"
+    else
+        fail "P${property} with ${mistake} should be violated, and was not"
+    fi
+}
+
+declare -A properties=(
+    [1]="only the user, or the service of its own accord, ends a session; a spent token is on record"
+    [2]="a spent refresh token is sent only after new ones were lost on their way"
+    [3]="no refresh and no check replaces another user's account or brings back one that was signed out"
+    [4]="no access token is used that was not saved, unless saving it failed"
+    [5]="with a disk that is full at reserve time no refresh token is spent"
+    [6]="nobody waits for ever, and in the end the lock is free"
+    [7]="the revocation of a sign-out is done or in the queue"
+)
+
+if holds "two programs, two operations each" 5000000 all; then
+    for property in 1 2 3 4 5 6 7; do report holds "P${property}: ${properties[$property]}"; done
+fi
+# It takes three operations to lose new tokens twice and then to save what is left.
+holds "three operations and one, and nobody dies" 1000000 some -DFIRST=3 -DSECOND=1 -DDEATHS=0 || true
+# A lock that its holder loses without notice, as a lease can be: P1 (what is cleared is what was sent), P3 to P6.
+holds "a lease that runs out, and a write that fails" 3000000 some -DLEASE -DDEATHS=0 -DFAULTS=1 || true
+holds "a lease that runs out, and programs that die" 1000000 some -DLEASE -DFAULTS=0 -DSECOND=1 || true
+
+notices 2 WITHOUT_LOCK
+notices 2 WITHOUT_READING_AGAIN
+notices 1 CLEAR_WITHOUT_COMPARING
+notices 3 WITHOUT_REVISIONS -DLEASE
+notices 4 USE_BEFORE_SAVE
+notices 5 SEND_BEFORE_RESERVE
+notices 6 LOCK_IS_FORGOTTEN
+notices 7 CLEAR_BEFORE_QUEUE
+notices 7 DELIVER_WITHOUT_LOCK
+notices 1 QUEUE_OUTLIVES_REFRESH
+notices 1 FORGET_EARLIER_INTENT
+notices 1 FORGET_UNLESS_SILENT
+notices 1 SAVE_FORGETS_LATER_INTENT -DFIRST=3 -DSECOND=1 -DDEATHS=0
+
+((failures == 0)) || {
+    echo "${failures} of the claims do not stand" >&2
+    exit 1
+}
