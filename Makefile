@@ -6,7 +6,7 @@ SWIFT = swift
 # An import of a module that the target does not depend on is an error: the direction of the modules is kept by the build.
 BUILD_FLAGS = --explicit-target-dependency-import-check error
 
-.PHONY: all build demo test check format docs install uninstall clean
+.PHONY: all build demo test model check format docs install uninstall clean
 
 all: build
 
@@ -29,6 +29,12 @@ test:
 	$(SWIFT) test --skip-build --filter 'SystemTests|ReaderTests'
 	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --build-tests
 	$(SWIFT) test --package-path Examples --skip-build
+	@Tests/Model/check.sh
+
+# Tries everything that can happen in a model of the session's life: two programs, a service, deaths and full disks.
+model:
+	@Scripts/bootstrap.sh test
+	@Tests/Model/check.sh
 
 # Format, documentation of everything public, documentation pages, shell scripts, public API.
 check:

@@ -61,6 +61,8 @@ let package = Package(
                 "auth-server",
                 "embed-login",
                 .product(name: "account", package: "swift-account-kit"),
+                .product(name: "AccountHTTP", package: "swift-account-kit"),
+                .product(name: "AccountKit", package: "swift-account-kit"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

@@ -69,17 +69,3 @@ struct DeviceTests {
         }
     }
 }
-
-extension ExampleServer {
-    /// What the page for another device sends when its user has decided.
-    fileprivate func decide(
-        _ decision: String, _ code: String, username: String = "alice", password: String = alicePassword
-    ) async throws {
-        let form = [
-            "user_code=\(code)", "username=\(username)", "password=\(password.replacing(" ", with: "+"))",
-            "decision=\(decision)",
-        ]
-        let reply = try await HTTP.postForm(issuer + "/device", form.joined(separator: "&"))
-        guard reply.status == 200 else { throw Unexpected(reply.text) }
-    }
-}

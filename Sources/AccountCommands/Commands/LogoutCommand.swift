@@ -68,6 +68,12 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 " \(account.issuer ?? "The service") could not be told yet (\(reason)); a later command tells it, once it "
                 + "can be reached."
         }
+        if case .lost(let signal) = report.revocation {
+            let reason = UnverifiedReason(signal)
+            text +=
+                " \(account.issuer ?? "The service") could not be told (\(reason)), and there was no room to write that down for "
+                + "later: its tokens are good until they expire, unless you end the session there."
+        }
         return text
     }
 
@@ -77,6 +83,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             case .notNeeded: "notNeeded"
             case .done: "done"
             case .undelivered: "undelivered"
+            case .lost: "lost"
             }
         return Document.Part(session: session.rawValue, username: report.account?.username, revocation: revocation)
     }

@@ -52,7 +52,7 @@ extension ReplyReading {
         case .string(let type)? where type.lowercased() == "bearer": return "Bearer"
         case .string(let type)?:
             let type = ServerText(secrets: text.secrets + [token]).shown(type).map { " (\($0))" } ?? ""
-            throw .misconfigured("the service issues tokens of another type than Bearer\(type), which is not supported")
+            throw .unclear("the service issues tokens of another type than Bearer\(type), which is not supported")
         default: throw .unclear("\(endpoint.name) sent a token_type that is no string")
         }
     }

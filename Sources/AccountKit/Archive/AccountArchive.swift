@@ -27,8 +27,18 @@ final class AccountArchive: Sendable {
     /// The keys of the archive that was opened last, so that a save or a second load asks for no key.
     private let keys = Mutex<ArchiveKeys?>(nil)
 
-    /// New tokens that could not be saved, and the revision whose tokens were spent for them.
-    private let unsaved = Mutex<(account: Account, revision: ArchiveRevision)?>(nil)
+    /// New tokens that could not be saved.
+    private let unsaved = Mutex<Unsaved?>(nil)
+
+    private struct Unsaved {
+        var account: Account
+
+        /// The revision whose tokens were spent for them.
+        var revision: ArchiveRevision
+
+        /// Whether they are being spent themselves, so that the record of the intent is about them.
+        var isBeingSpent = false
+    }
 
     init(storage: any ArchiveStorage, keySource: any KeySource, context: SealingContext, logger: Logger?) {
         self.storage = storage
@@ -114,12 +124,14 @@ final class AccountArchive: Sendable {
 
     /// Records that the refresh token is about to be spent, so that a crash before the reply is stored can be told.
     ///
-    /// - Returns: When the last one was recorded, if that was not forgotten since.
+    /// - Returns: When the last one was recorded, if that was not forgotten since; then it stays.
     func recordIntent(at date: Date, in transaction: any ArchiveTransaction) async throws -> Date? {
+        unsaved.withLock { $0?.isBeingSpent = true }
         let previous = try await transaction.read(.refreshIntent)
+        if let unfinished = previous.flatMap({ RefreshIntent.decode($0.bytes) }) { return unfinished.date }
         let bytes = try RefreshIntent(date: date).encode()
         _ = try await transaction.replace(.refreshIntent, with: bytes, ifRevision: previous?.revision)
-        return previous.flatMap { RefreshIntent.decode($0.bytes)?.date }
+        return nil
     }
 
     /// Forgets it: the reply is stored, or there was none to store.
@@ -139,7 +151,7 @@ final class AccountArchive: Sendable {
     /// Remembers new tokens whose save failed: as long as the revision stays, they are the account's, since the tokens
     /// that are stored were spent for them.
     func keepUnsaved(_ account: Account, ifRevision revision: ArchiveRevision) {
-        unsaved.withLock { $0 = (account, revision) }
+        unsaved.withLock { $0 = Unsaved(account: account, revision: revision) }
     }
 
     /// Saves an account, if the stored revision still is `revision`; `nil` means that there is no archive.
@@ -173,7 +185,9 @@ final class AccountArchive: Sendable {
         }
         let receipt = try await transaction.replace(.account, with: bytes, ifRevision: revision)
         self.keys.withLock { $0 = keys }
-        if unsaved.withLock({ $0.take() }) != nil { try? await forgetIntent(in: transaction) }
+        if let unsaved = unsaved.withLock({ $0.take() }), !unsaved.isBeingSpent {
+            try? await forgetIntent(in: transaction)
+        }
         return (account, receipt)
     }
 

@@ -66,11 +66,20 @@ struct RevocationQueue: Sendable {
         }
     }
 
-    /// What is in the queue and opens, without a lock.
+    /// What is in the queue and opens, without a lock: a sign-out that is just under way may be among it.
     func pending() async throws -> [Pending] {
+        try await pending { try await storage.read($0) }
+    }
+
+    /// What is in the queue and opens, for whoever holds the lock.
+    func pending(in transaction: any ArchiveTransaction) async throws -> [Pending] {
+        try await pending { try await transaction.read($0) }
+    }
+
+    private func pending(_ read: (ArchiveEntry) async throws -> StoredEntry?) async throws -> [Pending] {
         var pending: [Pending] = []
         for entry in Self.entries {
-            guard let stored = try await storage.read(entry), let account = try? await open(stored.bytes) else {
+            guard let stored = try await read(entry), let account = try? await open(stored.bytes) else {
                 continue
             }
             pending.append(Pending(entry: entry, revision: stored.revision, account: account))

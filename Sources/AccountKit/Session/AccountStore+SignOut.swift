@@ -8,7 +8,8 @@ public import Foundation
 extension AccountStore {
     /// Signs out: removes the account here at once, and tells the service then.
     ///
-    /// If the service cannot be told, the tokens are kept, sealed, for ``deliverRevocations(with:)``.
+    /// If the service cannot be told, the tokens are kept, sealed, for ``deliverRevocations(with:)``. A disk that is full
+    /// keeps nobody signed in.
     ///
     /// - Parameter authority: The service; `nil` does not tell it.
     /// - Returns: Who was signed out, and whether the service knows.
@@ -17,10 +18,12 @@ extension AccountStore {
     public func signOut(with authority: (any AccountAuthority)? = nil) async throws(AccountError) -> SignOutReport {
         let signOut = SignOut(.signedOutByUser, date: clock.now)
         let procedure = SignOutProcedure(signOut, isToBeTold: authority != nil)
-        let account = try await driver.run(procedure).get()
-        guard let account, let authority else { return SignOutReport(account: account, revocation: .notNeeded) }
+        let ended = try await driver.run(procedure).get()
+        guard let ended, let authority else { return SignOutReport(account: ended?.account, revocation: .notNeeded) }
+        let account = ended.account
         if let signal = await undeliveredSignal(of: account, to: authority) {
-            return SignOutReport(account: account, revocation: .undelivered(signal))
+            return SignOutReport(
+                account: account, revocation: ended.isQueued ? .undelivered(signal) : .lost(signal))
         }
         let queued = (try? await driver.revocations.pending()) ?? []
         try? await driver.revocations.remove(
@@ -38,26 +41,15 @@ extension AccountStore {
     public func deliverRevocations(
         with authority: (Account) -> (any AccountAuthority)?
     ) async -> [(revocation: PendingRevocation, signal: AuthoritySignal)] {
-        guard let pending = try? await driver.revocations.pending(), !pending.isEmpty else { return [] }
-        // A process that died while it signed out has left who is signed in in the queue as well.
-        let current: Account?
-        switch await driver.archive.load() {
-        case .present(let account, _): current = account
-        case .absent: current = nil
-        case .unreadable: return []
-        }
+        guard let pending = try? await driver.revocations.pending(), !pending.isEmpty,
+            let due = try? await dueRevocations()
+        else { return [] }
         var done: [RevocationQueue.Pending] = []
         var undelivered: [(PendingRevocation, AuthoritySignal)] = []
-        for revocation in pending {
-            let description = PendingRevocation(revocation)
-            let isSignedIn = current.map { $0.isSameGrant(as: revocation.account) } ?? false
-            if isSignedIn || clock.now.timeIntervalSince(description.date) > RevocationQueue.maximumAge {
-                done.append(revocation)
-                continue
-            }
+        for revocation in due {
             guard let authority = authority(revocation.account) else { continue }
             if let signal = await undeliveredSignal(of: revocation.account, to: authority) {
-                undelivered.append((description, signal))
+                undelivered.append((PendingRevocation(revocation), signal))
             } else {
                 done.append(revocation)
             }
@@ -65,6 +57,37 @@ extension AccountStore {
         // One that stays although it was delivered is delivered again, which a service takes as done (RFC 7009, 2.2).
         try? await driver.revocations.remove(done, patience: driver.lockPatience)
         return undelivered
+    }
+
+    /// The sign-outs that are over and not too old, after the others have been taken out of the queue.
+    ///
+    /// A process that died while it signed out has left who is still signed in in the queue. Only under the lock is that
+    /// not to be confused with a sign-out that is under way.
+    private func dueRevocations() async throws -> [RevocationQueue.Pending] {
+        let transaction = try await driver.archive.storage.beginTransaction(patience: driver.lockPatience)
+        var due: [RevocationQueue.Pending] = []
+        do {
+            let current: Account?
+            switch await driver.archive.load(in: transaction) {
+            case .present(let account, _): current = account
+            case .absent: current = nil
+            case .unreadable(let error): throw error
+            }
+            for revocation in try await driver.revocations.pending(in: transaction) {
+                let isSignedIn = current.map { $0.isSameGrant(as: revocation.account) } ?? false
+                let age = clock.now.timeIntervalSince(PendingRevocation(revocation).date)
+                if isSignedIn || age > RevocationQueue.maximumAge {
+                    _ = try await transaction.remove(revocation.entry, ifRevision: revocation.revision)
+                } else {
+                    due.append(revocation)
+                }
+            }
+        } catch {
+            await transaction.end()
+            throw error
+        }
+        await transaction.end()
+        return due
     }
 
     /// Tells a service of a sign-out: `nil` if it has taken it, or never will.
@@ -112,6 +135,9 @@ public struct SignOutReport: Sendable {
         case done
         /// The service could not be told yet, and will be: see ``AccountStore/deliverRevocations(with:)``.
         case undelivered(AuthoritySignal)
+        /// The service could not be told, and nothing could be written down to tell it later, for instance since the disk
+        /// is full: the tokens live on there till they expire.
+        case lost(AuthoritySignal)
     }
 
     /// Who was signed out; `nil` if nobody was signed in.

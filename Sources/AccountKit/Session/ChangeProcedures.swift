@@ -54,12 +54,18 @@ struct SignInProcedure: SessionProcedure {
 
 /// Removes the account because the user says so.
 struct SignOutProcedure: SessionProcedure {
+    /// Who was signed out, and whether the service can be told later.
+    struct Ended: Sendable {
+        var account: Account
+        var isQueued: Bool
+    }
+
     private enum Phase {
         case locking, comparing
         case queueing(Account, ArchiveRevision)
-        case clearing(Account, isQueued: Bool)
+        case clearing(Ended)
         case withdrawing(AccountError)
-        case forgetting(Account)
+        case forgetting(Ended)
         case finished
     }
 
@@ -75,10 +81,10 @@ struct SignOutProcedure: SessionProcedure {
         self.isToBeTold = isToBeTold
     }
 
-    mutating func start() -> SessionStep<Result<Account?, AccountError>> { .lock }
+    mutating func start() -> SessionStep<Result<Ended?, AccountError>> { .lock }
 
-    /// The outcome is the account that was signed out; `nil` if there was none.
-    mutating func resume(after event: SessionEvent) -> SessionStep<Result<Account?, AccountError>> {
+    /// The outcome is `nil` if nobody was signed in.
+    mutating func resume(after event: SessionEvent) -> SessionStep<Result<Ended?, AccountError>> {
         switch (phase, event) {
         case (.locking, .done): return go(to: .comparing, .load)
         case (.comparing, .content(.absent)): return go(to: .finished, .finish(.success(nil)))
@@ -86,27 +92,33 @@ struct SignOutProcedure: SessionProcedure {
         case (.comparing, .content(.present(let account, let revision))) where isToBeTold:
             return go(to: .queueing(account, revision), .queueRevocation(account))
         case (.comparing, .content(.present(let account, let revision))):
-            return go(to: .clearing(account, isQueued: false), .clear(signOut, ifRevision: revision))
+            return clear(account, revision, isQueued: false)
         case (.comparing, .content(.unreadable(let error))): return go(to: .finished, .finish(.failure(error)))
         // A full disk, or a queue that cannot be written, keeps nobody signed in.
-        case (.queueing(let account, let revision), .done), (.queueing(let account, let revision), .failed):
-            return go(to: .clearing(account, isQueued: true), .clear(signOut, ifRevision: revision))
-        case (.clearing(let account, _), .done): return go(to: .forgetting(account), .forgetIntent)
-        // Who is still signed in must not be signed out by the service later.
-        case (.clearing(let account, isQueued: true), .failed(let error)):
-            return go(to: .withdrawing(error), .withdrawRevocation(account))
+        case (.queueing(let account, let revision), .done): return clear(account, revision, isQueued: true)
+        case (.queueing(let account, let revision), .failed): return clear(account, revision, isQueued: false)
+        case (.clearing(let ended), .done): return go(to: .forgetting(ended), .forgetIntent)
+        // Who is still signed in must not be signed out by the service later. What could not be queued may be there too.
+        case (.clearing(let ended), .failed(let error)) where isToBeTold:
+            return go(to: .withdrawing(error), .withdrawRevocation(ended.account))
         case (.withdrawing(let error), .done), (.withdrawing(let error), .failed):
             return go(to: .finished, .finish(.failure(error)))
-        case (.forgetting(let account), .done), (.forgetting(let account), .failed):
-            return go(to: .finished, .finish(.success(account)))
+        case (.forgetting(let ended), .done), (.forgetting(let ended), .failed):
+            return go(to: .finished, .finish(.success(ended)))
         case (_, .failed(let error)): return go(to: .finished, .finish(.failure(error)))
         default: unexpected(event, in: phase)
         }
     }
 
+    private mutating func clear(
+        _ account: Account, _ revision: ArchiveRevision, isQueued: Bool
+    ) -> SessionStep<Result<Ended?, AccountError>> {
+        go(to: .clearing(Ended(account: account, isQueued: isQueued)), .clear(signOut, ifRevision: revision))
+    }
+
     private mutating func go(
-        to phase: Phase, _ step: SessionStep<Result<Account?, AccountError>>
-    ) -> SessionStep<Result<Account?, AccountError>> {
+        to phase: Phase, _ step: SessionStep<Result<Ended?, AccountError>>
+    ) -> SessionStep<Result<Ended?, AccountError>> {
         self.phase = phase
         return step
     }

@@ -6,12 +6,13 @@ import Foundation
 
 /// A refresh: spends a refresh token at most once, and only when the reply can be stored.
 ///
-/// Lock → read again; another process may have been faster → make sure that the result can be saved → record the intent
-/// → ask the service → save before anyone uses it → forget the intent.
+/// Lock → read again; another process may have been faster → take the tokens off the queue of revocations → make sure
+/// that the result can be saved → record the intent → ask the service → save before anyone uses it → forget the intent.
 struct RefreshProcedure: SessionProcedure {
     private enum Phase {
         case locking
         case comparing
+        case withdrawing(Account, ArchiveRevision)
         case preparing(Account, ArchiveRevision)
         case recording(Account, ArchiveRevision)
         case requesting(Account, ArchiveRevision)
@@ -51,6 +52,10 @@ struct RefreshProcedure: SessionProcedure {
             guard stored.credentials.refreshToken != nil else {
                 return finish(.kept(stored, .init(.notChecked, detail: "there is no refresh token")))
             }
+            // A process that died while it signed out has left these tokens to be revoked. Once they are replaced, nobody
+            // could tell any more that they are of a session that goes on.
+            return go(to: .withdrawing(stored, revision), .withdrawRevocation(stored))
+        case (.withdrawing(let stored, let revision), .done):
             return go(to: .preparing(stored, revision), .prepareSave)
         // Somebody changed the archive although it was locked, but not the tokens: the new ones belong into it.
         case (.supersededSave(let renewed, let error, let isRetry), .content(.present(var stored, let revision)))
@@ -65,7 +70,8 @@ struct RefreshProcedure: SessionProcedure {
             (.supersededClear, .content(let content)):
             return finish(outcome(of: content))
 
-        case (.preparing(let stored, _), .failed(let error)), (.recording(let stored, _), .failed(let error)):
+        case (.withdrawing(let stored, _), .failed(let error)), (.preparing(let stored, _), .failed(let error)),
+            (.recording(let stored, _), .failed(let error)):
             return finish(.kept(stored, .cannotSave(error)))
         case (.preparing(let stored, let revision), .done):
             return go(to: .recording(stored, revision), .recordIntent)
@@ -112,12 +118,18 @@ struct RefreshProcedure: SessionProcedure {
                 .sessionEnded, date: now, issuer: stored.issuer, detail: detail, unfinishedRefresh: unfinishedRefresh)
             return go(to: .clearing(stored, signOut), .clear(signOut, ifRevision: revision))
         case .keep(let reason):
-            // Without a clear reply nobody knows whether the token was spent, and the record of it stays.
-            if signal.mayHaveBeenCarriedOut { return finish(.kept(stored, reason)) }
-            return go(to: .forgetting(.kept(stored, reason)), .forgetIntent)
+            return keep(stored, reason, signal)
         case .refreshOnce, .adoptStored, .attemptFailed, .pollAgain, .startOver, .revokeLater:
-            return go(to: .forgetting(.kept(stored, .init(.unclearReply))), .forgetIntent)
+            return keep(stored, .init(.unclearReply), signal)
         }
+    }
+
+    private mutating func keep(
+        _ stored: Account, _ reason: UnverifiedReason, _ signal: AuthoritySignal
+    ) -> SessionStep<RefreshOutcome> {
+        // As long as the token may have been spent, now or before, the record of it stays.
+        guard unfinishedRefresh == nil, signal.wasCertainlyNotCarriedOut else { return finish(.kept(stored, reason)) }
+        return go(to: .forgetting(.kept(stored, reason)), .forgetIntent)
     }
 
     /// Whether the archive still holds the tokens that this refresh is about.
@@ -144,12 +156,13 @@ struct RefreshProcedure: SessionProcedure {
 }
 
 extension AuthoritySignal {
-    /// Whether the service may have done what it was asked, although no reply came that says so.
-    fileprivate var mayHaveBeenCarriedOut: Bool {
+    /// Whether the service has surely not spent the refresh token. Of all else nobody knows: a gateway may have lost the
+    /// reply, and a reply without tokens may have cost one.
+    fileprivate var wasCertainlyNotCarriedOut: Bool {
         switch self {
-        case .noReply(.reset), .noReply(.timeout), .noReply(.cancelled), .noReply(.truncated), .noReply(.garbled): true
-        // A gateway that lost the reply, a service that failed on the way, or a reply without the tokens.
-        case .unavailable(500, _), .unavailable(502, _), .unavailable(504, _), .unclear: true
+        case .noReply(.unknownHost), .noReply(.refused), .noReply(.unreachable), .untrustedTLS,
+            .proxyAuthenticationRequired, .unavailable(429, _), .unavailable(503, _), .oauthError, .misconfigured:
+            true
         default: false
         }
     }

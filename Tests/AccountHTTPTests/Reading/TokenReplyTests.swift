@@ -64,8 +64,8 @@ struct TokenReplyTests {
         "Only Bearer tokens are taken",
         arguments: [
             (#""Bearer""#, nil), (#""bEARER""#, nil), ("null", nil),
-            (#""mac""#, AuthoritySignal.misconfigured("…")), (#""DPoP""#, .misconfigured("…")),
-            (#""""#, .misconfigured("…")), ("1", .unclear("…")),
+            (#""mac""#, AuthoritySignal.unclear("…")), (#""DPoP""#, .unclear("…")),
+            (#""""#, .unclear("…")), ("1", .unclear("…")),
         ])
     func tokenType(_ value: String, _ expected: AuthoritySignal?) {
         let body = #"{"access_token":"a","token_type":\#(value)}"#
@@ -75,7 +75,7 @@ struct TokenReplyTests {
     @Test("A token that was issued just now is not told either")
     func issuedToken() {
         let thrown = signal { try credentials(#"{"access_token":"\#(canary)","token_type":"\#(canary)"}"#) }
-        #expect(kind(thrown) == .misconfigured("…"))
+        #expect(kind(thrown) == .unclear("…"))
         #expect(!String(reflecting: thrown).contains(canary))
     }
 

@@ -20,6 +20,7 @@ struct RefreshProcedureTests {
         var run = Run(RefreshProcedure(of: account, now: Fixture.now))
         try run.expect("lock", then: .done)
         try run.expect("load", then: .content(.present(account, Fixture.old)))
+        try run.expect("withdraw revocation", then: .done)
         try run.expect("prepare save", then: .done)
         try run.expect("record intent", then: .intentRecorded(unfinished: unfinished))
         try #require(run.step.name == "request tokens")
@@ -61,7 +62,7 @@ struct RefreshProcedureTests {
 
     @Test(arguments: Fixture.failures)
     func `The service is not asked if the reply could not be stored`(error: AccountError) throws {
-        for failing in ["lock", "prepare save", "record intent"] {
+        for failing in ["lock", "withdraw revocation", "prepare save", "record intent"] {
             var run = Run(RefreshProcedure(of: Fixture.alice, now: Fixture.now))
             while run.outcome == nil {
                 switch run.step.name {
@@ -139,16 +140,24 @@ struct RefreshProcedureTests {
             (AuthoritySignal.noReply(.reset), true), (.noReply(.timeout), true), (.noReply(.truncated), true),
             (.noReply(.garbled), true), (.noReply(.cancelled), true), (.unavailable(status: 500, retryAfter: nil), true),
             (.unavailable(status: 502, retryAfter: nil), true), (.unavailable(status: 504, retryAfter: nil), true),
+            (.unavailable(status: 408, retryAfter: nil), true), (.intercepted("a web page"), true),
             (.unclear("200 without an access token"), true), (.noReply(.refused), false), (.noReply(.unknownHost), false),
             (.unavailable(status: 503, retryAfter: nil), false), (.unavailable(status: 429, retryAfter: nil), false),
             (.oauthError(.invalidClient), false), (.oauthError(.temporarilyUnavailable), false),
-            (.untrustedTLS("certificate"), false), (.intercepted("a web page"), false),
+            (.untrustedTLS("certificate"), false), (.proxyAuthenticationRequired, false), (.misconfigured("no"), false),
         ])
     func `The intent stays as long as the token may have been spent`(signal: AuthoritySignal, stays: Bool) throws {
         var run = try asking()
         run.answer(.refused(signal))
         while run.outcome == nil { run.answer(.done) }
         #expect(run.steps.contains("forget intent") != stays)
+    }
+
+    @Test func `An answer that spends nothing does not undo the record of a refresh before it`() throws {
+        var run = try asking(unfinished: Fixture.now)
+        run.answer(.refused(.noReply(.refused)))
+        #expect(run.outcome?.text == "kept access-1: offline")
+        #expect(!run.steps.contains("forget intent"))
     }
 
     @Test(arguments: Fixture.signals.filter { $0 != .oauthError(.invalidGrant) && $0 != .rejected("closed") })
@@ -286,7 +295,10 @@ struct RefreshProcedureTests {
         } visit: { run, events in
             let steps = run.steps
             if run.step.name == "request tokens" {
-                #expect(steps == ["lock", "load", "prepare save", "record intent", "request tokens"])
+                #expect(
+                    steps == [
+                        "lock", "load", "withdraw revocation", "prepare save", "record intent", "request tokens",
+                    ])
             }
             if case .clear(_, let revision) = run.step {
                 let isDefinite = events.contains { event in

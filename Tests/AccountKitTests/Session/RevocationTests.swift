@@ -98,8 +98,48 @@ struct RevocationTests {
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 1, of: .replace)
         let authority = ScriptedAuthority(revoke: [.refuse(.noReply(.timeout))], clock: clock)
         let report = try await store.signOut(with: authority)
-        #expect(report.revocation == .undelivered(.noReply(.timeout)))
+        #expect(report.revocation == .lost(.noReply(.timeout)), "there is nothing to tell the service later")
         #expect(await store.load().account == nil)
+        #expect(try await store.pendingRevocations().isEmpty)
+    }
+
+    @Test func `A sign-out that is under way is not taken for one that died`() async throws {
+        let base = InMemoryArchiveStorage()
+        let (storage, otherStorage) = (FaultyArchiveStorage(base), FaultyArchiveStorage(base))
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: otherStorage)
+        let authority = ScriptedAuthority(clock: clock)
+
+        // It has queued the tokens, and not cleared the account yet, when another process looks into the queue.
+        storage.inject(.stalls, of: .remove)
+        let signOut = Task {
+            try await store.signOut(with: ScriptedAuthority(revoke: [.refuse(.noReply(.timeout))], clock: clock))
+        }
+        await storage.waitForStall()
+        otherStorage.inject(.stalls, of: .begin)
+        let delivery = Task { await other.deliverRevocations { _ in authority }.count }
+        await otherStorage.waitForStall()
+        storage.release()
+        #expect(try await signOut.value.revocation == .undelivered(.noReply(.timeout)))
+        otherStorage.release()
+        #expect(await delivery.value == 0)
+        #expect(authority.requests == [.revoke], "the sign-out was forgotten")
+        #expect(try await store.pendingRevocations().isEmpty)
+    }
+
+    @Test func `Tokens that a sign-out left in the queue when it died are not revoked after a refresh`() async throws {
+        let storage = FaultyArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let authority = ScriptedAuthority(clock: clock)
+        for number in 1...2 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .remove) }
+        await #expect(throws: FaultyArchiveStorage.diskFull) { try await store.signOut(with: authority) }
+        #expect(try await store.pendingRevocations().count == 1)
+
+        try await store.refresh(with: authority)
+        #expect(try await store.pendingRevocations().isEmpty)
+        await store.deliverRevocations { _ in authority }
+        #expect(authority.requests == [.refresh], "a service may end the whole session for a token of it")
+        #expect(await store.load().account?.username == "alice")
     }
 
     @Test func `There are at most eight, and none is older than thirty days`() async throws {

@@ -173,6 +173,19 @@ struct StorageFaultTests {
         #expect(try await scene.store.unfinishedRefresh() == nil)
     }
 
+    @Test func `Saving what could not be saved before does not forget that it is being spent itself`() async throws {
+        let scene = try await Scene(.checkExpired)
+        for number in 2...3 {
+            scene.storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace)
+        }
+        #expect(await scene.store.checkSession(with: scene.service).text == "unverified access-2: notSaved")
+        let lost = ScriptedAuthority(refresh: [.refuse(.noReply(.truncated))], clock: scene.clock)
+        await #expect(throws: AccountError(.serviceUnavailable, "")) { try await scene.store.refresh(with: lost) }
+        try await scene.store.update { $0.profile.points = 7 }
+        #expect(try await scene.base.stateForNewProcess().account?.credentials.accessToken == Secret("access-2"))
+        #expect(try await scene.store.unfinishedRefresh() != nil, "the refresh token of access-2 may be spent")
+    }
+
     @Test func `Tokens that could not be saved give way to another process's sign-in or sign-out`() async throws {
         for signsIn in [true, false] {
             let scene = try await Scene(.checkExpired)

@@ -19,7 +19,7 @@ enum AuthorizationPage {
         }
         let content = """
             <p>A program on this machine asks for your account.</p>
-            <p>\(notice.escapedForHTML)</p>
+            \(notice.isEmpty ? "" : "<p role=\"alert\">\(notice.escapedForHTML)</p>")
             <form method="post" action="\(action.escapedForHTML)">
             \(carried.joined(separator: "\n"))
             <p><label>Username <input name="username" value="\(username.escapedForHTML)" autocomplete="username"></label></p>

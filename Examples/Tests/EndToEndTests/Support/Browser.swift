@@ -100,6 +100,8 @@ extension Browser {
     enum Step: Sendable {
         case type(String, into: String)
         case press(String)
+        /// Sees what is only on the page that is to be shown next.
+        case see(String)
     }
 
     /// Goes to an address.
@@ -113,6 +115,7 @@ extension Browser {
                 _ = try await post(try await element(selector) + "/value", ["text": .text(text)])
             case .press(let selector):
                 _ = try await post(try await element(selector) + "/click")
+            case .see(let selector): _ = try await element(selector)
             }
         }
     }

@@ -70,6 +70,7 @@ extension ExampleServer {
         case token = "token-reply"
         case userInfo = "userinfo-reply"
         case discovery = "discovery-reply"
+        case idToken = "id-token"
     }
 
     /// Leaves members out of a reply from now on, and sets others.

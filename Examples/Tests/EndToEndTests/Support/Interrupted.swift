@@ -1,17 +1,19 @@
 import Subprocess
 
-/// A command that is interrupted, as by Ctrl-C.
+/// A command that is interrupted, as by Ctrl-C, or killed.
 enum Interrupted {
-    /// Runs a command, and sends it SIGINT as soon as a condition holds.
+    /// Runs a command, and sends it a signal as soon as a condition holds.
     ///
     /// - Returns: Its exit code as a shell has it.
-    static func run(_ command: Command, when condition: () async throws -> Bool) async throws -> Int32 {
+    static func run(
+        _ command: Command, by signal: Signal = .interrupt, when condition: () async throws -> Bool
+    ) async throws -> Int32 {
         let result = try await Subprocess.run(
             command.executable, arguments: Arguments(command.words), environment: command.subprocessEnvironment,
             input: .none, output: .discarded, error: .discarded
         ) { execution in
             while try await !condition() {}
-            try execution.send(signal: .interrupt)
+            try execution.send(signal: signal)
         }
         return switch result.terminationStatus {
         case .exited(let code): code

@@ -1,0 +1,169 @@
+import Testing
+
+/// Services that are known by name, each played by the example server in that service's manner.
+@Suite(.queued, .timeLimit(.minutes(10)))
+struct KnownServiceTests {
+    /// A service, and what is to be expected of it.
+    struct Row: CustomTestStringConvertible, Sendable {
+        let name: String
+        var options: [String] = []
+        /// What the issuer has after the server's address.
+        var path = ""
+        var id = "u-5f0c2a9b7d314e86"
+        var environment: [String: String] = [:]
+        /// Whether there is a refresh token.
+        var refreshes = true
+        /// Whether user info says clearly that a session has ended.
+        var isClear = true
+
+        var testDescription: String { ([name] + options).joined(separator: " ") }
+
+        var serverOptions: [String] { ["--manner", name, "--device-interval", "1"] + options }
+
+        func issuer(at server: ExampleServer) -> String { server.issuer + path }
+
+        func arguments(_ server: ExampleServer) -> [String] {
+            ["--service", name, "--issuer", issuer(at: server), "--client-id", "account-cli"]
+        }
+    }
+
+    static let github = Row(name: "github", id: "583231", refreshes: false, isClear: false)
+    static let githubApp = Row(name: "github", options: ["--expiring-tokens"], id: "583231", isClear: false)
+    static let gitlab = Row(name: "gitlab", id: "1001")
+    static let google = Row(name: "google", environment: ["ACCOUNT_CLIENT_SECRET": "account-secret"])
+    static let microsoft = Row(name: "microsoft", path: "/common/v2.0")
+
+    private func run(_ row: Row, _ test: (ExampleServer, Container, Tool) async throws -> Void) async throws {
+        try await Container.run { container in
+            try await ExampleServer.run(row.serverOptions) { server in
+                var account = try Tool.account(in: container)
+                for (name, value) in row.environment { account = account.with(name, value) }
+                try await test(server, container, account)
+            }
+        }
+    }
+
+    private func signInOnDevice(
+        _ account: Tool, _ server: ExampleServer, _ arguments: [String], decision: String = "approve"
+    ) async throws -> Outcome {
+        let login = account.command(["login", "--device"] + arguments)
+        var page: String?
+        return try await login.run { line in
+            if let address = line.firstMatch(of: /^ +(http\S+)$/)?.output.1 { page = String(address) }
+            guard let code = line.firstMatch(of: /^ +([A-Z]{4}-[A-Z]{4})$/)?.output.1 else { return }
+            try await server.decide(decision, String(code), at: page)
+        }
+    }
+
+    @Test(arguments: [github, githubApp, gitlab, google, microsoft])
+    func `One signs in on another device, stays signed in, and signs out`(row: Row) async throws {
+        try await run(row) { server, container, account in
+            let login = try await signInOnDevice(account, server, row.arguments(server))
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(login.errors.hasSuffix("Signed in as alice at \(row.issuer(at: server)).\n"), "\(login)")
+
+            let verified = try await account("whoami", "--verify", "--json")
+            #expect(verified.exitCode == 0, "\(verified)")
+            #expect(try verified.document().account?.id == row.id)
+            #expect(try verified.document().account?.issuer == row.issuer(at: server))
+
+            let refresh = try await account("refresh")
+            #expect(refresh.exitCode == (row.refreshes ? 0 : 78), "\(refresh)")
+            #expect(try await account("whoami", "--verify").output == "alice\n")
+
+            // The session ends at the service.
+            try await server.endSessions()
+            let ended = try await account("whoami", "--max-age", "0", "--json")
+            #expect(ended.exitCode == (row.isClear ? 77 : 0), "\(ended)")
+            #expect(try ended.document().reason == (row.isClear ? "sessionEnded" : "unclearReply"))
+            if !row.isClear {
+                // The token endpoint may be clearer.
+                #expect(try await account("refresh").exitCode == (row.refreshes ? 77 : 78))
+            }
+            #expect(container.exists(container.archive) == !(row.isClear || row.refreshes))
+
+            // Who signs in again need not say where.
+            let again = try await signInOnDevice(account, server, [])
+            #expect(again.exitCode == 0, "\(again)")
+            let logout = try await account("logout", "--json")
+            #expect(logout.exitCode == 0)
+            #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
+            #expect(!container.exists(container.archive))
+        }
+    }
+
+    @Test(arguments: [github, gitlab, google, microsoft])
+    func `Who declines on the other device is not signed in, whatever the service calls it`(row: Row) async throws {
+        try await run(row) { server, container, account in
+            let login = try await signInOnDevice(account, server, row.arguments(server), decision: "deny")
+            #expect(login.exitCode == 77, "\(login)")
+            #expect(login.errors.contains("access_denied"), "\(login)")
+            #expect(!container.exists(container.archive))
+        }
+    }
+
+    @Test(arguments: [gitlab, google, microsoft])
+    func `One signs in with the browser, and gets a refresh token`(row: Row) async throws {
+        try await run(row) { server, container, account in
+            try await Browser.run(in: container) { browser in
+                let login = try await account.logIn(
+                    with: browser, following: ExampleServer.signInSteps(), row.arguments(server))
+                #expect(login.outcome.exitCode == 0, "\(login.outcome)")
+                #expect(login.page.heading == "You are signed in")
+                #expect(try await account("refresh").exitCode == 0)
+                #expect(try await account("whoami", "--verify").output == "alice\n")
+            }
+        }
+    }
+
+    @Test func `GitHub has no sign-in with a browser for a program, and says what there is`() async throws {
+        try await run(Self.github) { server, _, account in
+            let outcome = try await account.run(["login", "--web"] + Self.github.arguments(server))
+            #expect(outcome.exitCode == 78, "\(outcome)")
+            #expect(outcome.errors.contains("offers no sign-in with a browser"), "\(outcome)")
+        }
+    }
+
+    @Test func `A personal access token needs no registered program`() async throws {
+        try await run(Self.github) { server, _, account in
+            // The token of another program, as far as this one is concerned.
+            _ = try await signInOnDevice(account, server, Self.github.arguments(server))
+            let token = try await account.storedToken()
+            let outcome = try await account.run(
+                ["login", "--with-token", "--service", "github", "--issuer", server.issuer, "--session", "other"],
+                input: token + "\n")
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(try await account("whoami", "--verify", "--session", "other").output == "alice\n")
+        }
+    }
+
+    @Test func `Who is not registered is told where to do that`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container)
+            let outcome = try await account("login", "--device", "--service", "github")
+            #expect(outcome.exitCode == 78, "\(outcome)")
+            #expect(outcome.errors.contains("https://github.com/settings/developers"), "\(outcome)")
+        }
+    }
+
+    @Test func `A service that nobody knows is answered with those that are known`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container)
+            let outcome = try await account("login", "--device", "--service", "githob")
+            #expect(outcome.exitCode == 64, "\(outcome)")
+            #expect(outcome.errors.contains("github, gitlab, google, microsoft"), "\(outcome)")
+        }
+    }
+}
+
+extension ExampleServer {
+    /// What a user does on the server's own page to sign in, or to refuse that.
+    static func signInSteps(
+        _ username: String = "alice", _ password: String = alicePassword, decision: String = "approve"
+    ) -> [Browser.Step] {
+        [
+            .type(username, into: "[name=username]"), .type(password, into: "[name=password]"),
+            .press("[name=decision][value=\(decision)]"),
+        ]
+    }
+}

@@ -1,0 +1,92 @@
+import AccountHTTP
+import AccountKit
+import Foundation
+import Testing
+
+/// Many tasks of one process that share a session, as an app's own code has it.
+@Suite(.queued, .timeLimit(.minutes(5)))
+struct SharedSessionTests {
+    /// What an app keeps for as long as it runs.
+    private struct App {
+        let server: ExampleServer
+        let store: AccountStore
+        let authority: OAuthAuthority
+        let client: AuthenticatedClient
+    }
+
+    private func run(_ test: (App) async throws -> Void) async throws {
+        try await SignedInUser.run { user in
+            let store = AccountStore(container: try AppContainer(root: user.container.home, identifier: "account"))
+            let authority = try OAuthAuthority(issuer: user.server.issuer, clientID: "account-cli", timeout: .seconds(60))
+            let client = try AuthenticatedClient(
+                origin: user.server.issuer, store: store, authority: authority, timeout: .seconds(60))
+            // Issued an hour ago, so that a refusal is a reason to refresh.
+            try await store.update { $0.credentials.issuedAt -= 3600 }
+            try await test(App(server: user.server, store: store, authority: authority, client: client))
+        }
+    }
+
+    @Test func `A thousand tasks whose token has expired refresh it once, and all get their reply`() async throws {
+        try await run { app in
+            try await app.server.expireTokens()
+            try await withThrowingTaskGroup { group in
+                for _ in 1...1000 { group.addTask { try await app.client.send(.get("/oauth/userinfo")).status } }
+                for try await status in group { #expect(status == 200) }
+            }
+            let log = try await app.server.log()
+            #expect(log["refreshes"] == 1)
+            #expect(log["rotations"] == 1)
+            #expect(log["reuseAlarms"] == 0)
+        }
+    }
+
+    @Test func `A thousand tasks that need a token for longer share a refresh`() async throws {
+        try await run { app in
+            try await withThrowingTaskGroup { group in
+                for _ in 1...1000 {
+                    group.addTask { try await app.store.accessToken(minimumValidity: 3600, with: app.authority).reveal() }
+                }
+                var tokens: Set<String> = []
+                for try await token in group { tokens.insert(token) }
+                #expect(tokens.count <= 2, "the old one is never among those that asked before it was replaced")
+            }
+            #expect(try await app.server.log()["reuseAlarms"] == 0)
+        }
+    }
+
+    @Test func `One of several who wait for a refresh is cancelled, and the others get what they waited for`() async throws {
+        try await run { app in
+            try await app.server.setFaults(
+                Fault(path: "/oauth/token", delayMilliseconds: 2000, afterHandler: true, times: 1))
+            let before = try #require(await app.store.load().account?.credentials.accessToken)
+            let tasks = (1...3).map { _ in
+                Task { try await app.store.refresh(with: app.authority).credentials.accessToken }
+            }
+            while try await app.server.log()["rotations"] == 0 {}
+            tasks[0].cancel()
+            await #expect(throws: AccountError.self) { try await tasks[0].value }
+            // The reply is still on its way.
+            #expect(await app.store.load().account?.credentials.accessToken == before)
+            let tokens = [try await tasks[1].value, try await tasks[2].value]
+            #expect(tokens[0] == tokens[1])
+            #expect(tokens[0] != before)
+            #expect(await app.store.load().account?.credentials.accessToken == tokens[0])
+            #expect(try await app.store.unfinishedRefresh() == nil)
+            #expect(try await app.server.log()["refreshes"] == 1)
+        }
+    }
+
+    @Test func `The token goes to no other server, not even if the API says so`() async throws {
+        try await ExampleServer.run { other in
+            try await run { app in
+                try await app.server.setFaults(
+                    Fault(path: "/oauth/userinfo", status: 302, headers: ["Location": other.issuer + "/oauth/userinfo"]))
+                #expect(try await app.client.send(.get("/oauth/userinfo")).status == 302)
+                await #expect(throws: AccountError(.invalidArgument, "")) {
+                    try await app.client.send(.get(other.issuer + "/oauth/userinfo"))
+                }
+                #expect(try await other.log().requests == [])
+            }
+        }
+    }
+}

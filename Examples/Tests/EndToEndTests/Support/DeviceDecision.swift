@@ -1,0 +1,16 @@
+extension ExampleServer {
+    /// What the page for another device sends when its user has decided.
+    ///
+    /// - Parameter page: The address that the device showed; `/device` if it is left out.
+    func decide(
+        _ decision: String, _ code: String, at page: String? = nil, username: String = "alice",
+        password: String = alicePassword
+    ) async throws {
+        let form = [
+            "user_code=\(code)", "username=\(username)", "password=\(password.replacing(" ", with: "+"))",
+            "decision=\(decision)",
+        ]
+        let reply = try await HTTP.postForm(page ?? issuer + "/device", form.joined(separator: "&"))
+        guard reply.status == 200 else { throw Unexpected(reply.text) }
+    }
+}
