@@ -55,7 +55,7 @@ struct CheckProcedure: SessionProcedure {
             guard identity.id == account.id else {
                 return rule(on: .otherUser(id: identity.id), account, justRefreshed: justRefreshed)
             }
-            return go(to: .lockingToStore(account, identity), .lock)
+            return go(to: .lockingToStore(account, identity), .lockSoon)
         case (.verifying(let account, let justRefreshed), .refused(let signal)):
             return rule(on: signal, account, justRefreshed: justRefreshed)
 

@@ -43,6 +43,8 @@ struct SessionDriver: Sendable {
             switch step {
             case .load: return .content(await load(transaction))
             case .lock: transaction = try await archive.storage.beginTransaction(patience: lockPatience)
+            case .lockSoon:
+                transaction = try await archive.storage.beginTransaction(patience: min(lockPatience, .seconds(1)))
             case .prepareSave: try await archive.prepareSave(at: clock.now, in: transaction.held)
             case .setAside:
                 let place = try await archive.setAside(at: clock.now, in: transaction.held)

@@ -27,6 +27,9 @@ enum SessionStep<Outcome: Sendable>: Sendable {
     /// Begin a transaction (`done`, `failed`). It ends with the procedure.
     case lock
 
+    /// The same, for what is not worth a long wait (`done`, `failed`).
+    case lockSoon
+
     /// Make sure that the account could be saved (`done`, `failed`).
     case prepareSave
 

@@ -38,6 +38,7 @@ extension SessionStep {
         switch self {
         case .load: "load"
         case .lock: "lock"
+        case .lockSoon: "lock soon"
         case .prepareSave: "prepare save"
         case .setAside: "set aside"
         case .putBack: "put back"

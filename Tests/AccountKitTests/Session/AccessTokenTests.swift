@@ -1,0 +1,107 @@
+import AccountKit
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Access tokens for an app.
+struct AccessTokenTests {
+    @Test(
+        arguments: [
+            // For how long the token is good, for how long it should be, whether it is refreshed.
+            (3600, 60, false), (3600, 3599, false), (3600, 3600, true), (3600, 7200, true), (60, 60, true),
+            (61, 60, false),
+            (0, 0, true), (1, 0, false), (-1, 0, true), (nil, 1e9, false),
+        ] as [(TimeInterval?, TimeInterval, Bool)])
+    func `A token is refreshed if it is not good for long enough`(
+        seconds: TimeInterval?, minimumValidity: TimeInterval, isRefreshed: Bool
+    ) async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .testing(at: clock.now, expiringIn: seconds), clock: clock)
+        let authority = ScriptedAuthority(clock: clock)
+        let token = try await store.accessToken(minimumValidity: minimumValidity, with: authority)
+        #expect(token == Secret(isRefreshed ? "access-2" : "access-1"))
+        #expect(authority.requests == (isRefreshed ? [.refresh] : []))
+    }
+
+    @Test(arguments: Fixture.signals.filter { $0 != .oauthError(.invalidGrant) && $0 != .rejected("closed") })
+    func `A failed early refresh gives the token that is still good, a late one says so`(
+        signal: AuthoritySignal
+    ) async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .testing(at: clock.now, expiringIn: 30), clock: clock)
+        let authority = ScriptedAuthority(refresh: [.refuse(signal)], clock: clock)
+        #expect(try await store.accessToken(minimumValidity: 60, with: authority) == Secret("access-1"))
+        clock.advance(by: 30)
+        let error = await #expect(throws: AccountError.self) { try await store.accessToken(with: authority) }
+        #expect(error?.code == .serviceUnavailable || error?.code == .misconfigured)
+        #expect(store.account?.username == "alice")
+
+        // However long the service was to be left alone, it is asked again in the end.
+        authority.answer(.refresh, with: [.accept])
+        clock.advance(by: 300)
+        #expect(try await store.accessToken(with: authority) == Secret("access-2"))
+    }
+
+    @Test func `Without a refresh token an expired token is given as it is, for the service to judge`() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(
+            signedIn: .expired(at: clock.now, hasRefreshToken: false), clock: clock)
+        let authority = ScriptedAuthority(clock: clock)
+        #expect(try await store.accessToken(with: authority) == Secret("access-1"))
+        await #expect(throws: AccountError(.misconfigured, "")) { try await store.refresh(with: authority) }
+        #expect(authority.requests.isEmpty)
+    }
+
+    // MARK: In place of a refused one
+
+    private func store(issued age: TimeInterval, hasRefreshToken: Bool = true) async throws -> AccountStore {
+        let clock = ManualClock()
+        let account = Account.testing(
+            at: clock.now.addingTimeInterval(-age), expiringIn: 86_400, hasRefreshToken: hasRefreshToken)
+        return try await AccountStore.testing(signedIn: account, clock: clock)
+    }
+
+    @Test func `A token that was refused is refreshed, and one that was replaced already is not`() async throws {
+        let store = try await store(issued: 3600)
+        let authority = ScriptedAuthority()
+        #expect(try await store.accessToken(insteadOf: Secret("access-1"), with: authority) == Secret("access-2"))
+        #expect(try await store.accessToken(insteadOf: Secret("access-1"), with: authority) == Secret("access-2"))
+        #expect(authority.requests == [.refresh])
+    }
+
+    @Test(arguments: [0, 1, 59.9])
+    func `A token that was issued a moment ago is not replaced: another would be no better`(age: TimeInterval) async throws {
+        let store = try await store(issued: age)
+        let authority = ScriptedAuthority()
+        #expect(try await store.accessToken(insteadOf: Secret("access-1"), with: authority) == nil)
+        #expect(authority.requests.isEmpty)
+    }
+
+    @Test(arguments: [60, 86_400, -1, -1e9])
+    func `One from longer ago, or from the future of a clock that was set back, is`(age: TimeInterval) async throws {
+        let store = try await store(issued: age)
+        #expect(try await store.accessToken(insteadOf: Secret("access-1"), with: ScriptedAuthority()) == Secret("access-2"))
+    }
+
+    @Test func `Without a refresh token there is none in its place`() async throws {
+        let store = try await store(issued: 3600, hasRefreshToken: false)
+        #expect(try await store.accessToken(insteadOf: Secret("access-1"), with: ScriptedAuthority()) == nil)
+    }
+
+    @Test func `A refused token is not given out again because no other could be had`() async throws {
+        let store = try await store(issued: 3600)
+        let authority = ScriptedAuthority(refresh: [.refuse(.noReply(.refused))])
+        for _ in 1...2 {
+            await #expect(throws: AccountError(.serviceUnavailable, "")) {
+                try await store.accessToken(insteadOf: Secret("access-1"), with: authority)
+            }
+        }
+        #expect(authority.requests == [.refresh], "the service is left alone for a while")
+        #expect(try await store.accessToken(with: authority) == Secret("access-1"), "elsewhere it may still do")
+    }
+}

@@ -1,0 +1,103 @@
+import AccountKit
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Changes of the stored account.
+struct AccountChangeTests {
+    @Test func `Changes from several stores at once are all there`() async throws {
+        let storage = InMemoryArchiveStorage()
+        let first = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
+        let second = try await AccountStore.testing(signedIn: nil, storage: storage)
+        let before = try #require(try storage.storedGeneration)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for store in [first, second] {
+                for _ in 0..<50 {
+                    group.addTask { try await store.update { $0.profile.points = ($0.profile.points ?? 0) + 1 } }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await storage.stateForNewProcess().account?.profile.points == 100)
+        let after = try #require(try storage.storedGeneration)
+        #expect(after == (before.lineage, before.generation + 100))
+    }
+
+    @Test func `A profile that the service took is stored, with what it made of it`() async throws {
+        let clock = ManualClock()
+        let storage = InMemoryArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let authority = ScriptedAuthority(clock: clock)
+        authority.answer(
+            .updateProfile,
+            with: [.identity(Identity(id: Fixture.alice.id, username: "ally", profile: ["nickname": "ally"]))])
+        let account = try await store.updateProfile(with: authority) {
+            $0.nickname = "Ally"
+            $0.name = nil
+            $0.points = 3
+        }
+        #expect(account.username == "ally")
+        #expect(account.profile == ["nickname": "ally", "points": 3, "email": "alice@example.com"])
+        #expect(try await storage.stateForNewProcess().account == account)
+    }
+
+    @Test func `A profile that the service did not take changes nothing`() async throws {
+        let storage = InMemoryArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
+        let before = storage.entries
+        let authority = ScriptedAuthority()
+        authority.answer(.updateProfile, with: [.refuse(.noReply(.timeout))])
+        await #expect(throws: AccountError(.serviceUnavailable, "")) {
+            try await store.updateProfile(with: authority) { $0.nickname = "Ally" }
+        }
+        #expect(storage.entries == before)
+        #expect(store.account?.profile.nickname == nil)
+    }
+
+    @Test func `A change of the profile does not undo another process's change of another field`() async throws {
+        let storage = InMemoryArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
+        let other = try await AccountStore.testing(signedIn: nil, storage: storage)
+        let authority = ScriptedAuthority()
+        authority.answer(.updateProfile, with: [.hang])
+        let change = Task { try await store.updateProfile(with: authority) { $0.nickname = "Ally" } }
+        await authority.waitForRequest(.updateProfile)
+        try await other.update {
+            $0.profile.points = 5
+            $0.profile.email = nil
+        }
+        authority.release()
+        let profile = try await change.value.profile
+        #expect(profile == ["nickname": "Ally", "points": 5, "name": "Alice Liddell"])
+    }
+
+    @Test func `A change of the profile is not stored in another user's account`() async throws {
+        let clock = ManualClock()
+        let storage = InMemoryArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let authority = ScriptedAuthority(clock: clock)
+        authority.answer(.updateProfile, with: [.hang])
+        let change = Task { try await store.updateProfile(with: authority) { $0.nickname = "Ally" } }
+        await authority.waitForRequest(.updateProfile)
+        try await store.signIn { Fixture.bob }
+        authority.release()
+        await #expect(throws: AccountError(.conflict, "")) { try await change.value }
+        #expect(try await storage.stateForNewProcess().account == Fixture.bob)
+    }
+
+    @Test func `An account that is too large is refused, and the old one stays`() async throws {
+        let storage = InMemoryArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
+        await #expect(throws: AccountError(.tooLarge, "")) {
+            try await store.update { $0.profile["picture"] = .data(Data(count: 1024 * 1024)) }
+        }
+        #expect(try await storage.stateForNewProcess().account == store.account)
+        try await store.update { $0.profile["picture"] = .data(Data(count: 1000 * 1024)) }
+        #expect(try await storage.stateForNewProcess().account == store.account)
+    }
+}

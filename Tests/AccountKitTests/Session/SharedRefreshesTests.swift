@@ -1,0 +1,167 @@
+import AccountKit
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Tasks and processes that want the same at the same time.
+struct SharedRefreshesTests {
+    @Test func `A thousand tasks refresh once`() async throws {
+        let clock = ManualClock()
+        // Who asks for the lock while another has it fails: only who joins the refresh does not ask for it.
+        let store = AccountStore(
+            storage: InMemoryArchiveStorage(), appIdentifier: "testing", keySource: InMemoryKey(), clock: clock,
+            lockPatience: .zero)
+        try await store.signIn { .expired(at: clock.now) }
+        let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
+        let tokens = try await withThrowingTaskGroup(of: Secret.self) { group in
+            for _ in 0..<1000 { group.addTask { try await store.accessToken(with: authority) } }
+            await authority.waitForRequest(.refresh)
+            authority.release()
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(tokens == Array(repeating: Secret("access-2"), count: 1000))
+        #expect(authority.requests == [.refresh])
+    }
+
+    @Test func `Several processes refresh once`() async throws {
+        let clock = ManualClock()
+        let storage = InMemoryArchiveStorage()
+        _ = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
+        let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
+        let tokens = try await withThrowingTaskGroup(of: Secret.self) { group in
+            for _ in 0..<20 {
+                let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+                group.addTask { try await store.accessToken(with: authority) }
+            }
+            await authority.waitForRequest(.refresh)
+            authority.release()
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(tokens == Array(repeating: Secret("access-2"), count: 20))
+        #expect(authority.requests == [.refresh])
+    }
+
+    @Test(arguments: [true, false])
+    func `A task that is cancelled stops waiting, and the others get their token`(cancelsFirst: Bool) async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
+        let first = Task { try await store.accessToken(with: authority) }
+        await authority.waitForRequest(.refresh)
+        let second = Task { try await store.accessToken(with: authority) }
+        let (cancelled, other) = cancelsFirst ? (first, second) : (second, first)
+        cancelled.cancel()
+        // It ends although the service has not answered.
+        await #expect(throws: AccountError(.serviceUnavailable, "")) { try await cancelled.value }
+        authority.release()
+        #expect(try await other.value == Secret("access-2"))
+        #expect(authority.requests == [.refresh])
+    }
+
+    @Test func `A refresh that nobody waits for any more is stored nevertheless`() async throws {
+        let clock = ManualClock()
+        let storage = InMemoryArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
+        let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
+        let only = Task { try await store.accessToken(with: authority) }
+        await authority.waitForRequest(.refresh)
+        only.cancel()
+        await #expect(throws: AccountError.self) { try await only.value }
+        authority.release()
+        // Waits for the lock, which the refresh has until its reply is stored.
+        try await store.update { $0.profile.points = 1 }
+        #expect(try await storage.stateForNewProcess().account?.credentials.accessToken == Secret("access-2"))
+        #expect(authority.requests == [.refresh])
+    }
+
+    @Test func `A refresh of other tokens is another refresh`() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        let authority = ScriptedAuthority(clock: clock)
+        _ = try await store.accessToken(with: authority)
+        clock.advance(by: 3600)
+        _ = try await store.accessToken(with: authority)
+        try await store.refresh(with: authority)
+        #expect(authority.requests == [.refresh, .refresh, .refresh])
+        #expect(store.account?.credentials.accessToken == Secret("access-4"))
+    }
+
+    @Test func `A sign-out during a check is not undone by the answer`() async throws {
+        let clock = ManualClock()
+        let storage = InMemoryArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let authority = ScriptedAuthority(verify: [.hang], clock: clock)
+        let check = Task { await store.checkSession(with: authority) }
+        await authority.waitForRequest(.verify)
+        try await store.signOut()
+        authority.release()
+        #expect(await check.value.text == "signed out: signedOutByUser")
+        #expect(store.account == nil)
+        #expect(try await storage.stateForNewProcess().text == "signed out: signedOutByUser")
+    }
+
+    @Test(arguments: [AuthoritySignal.bearerChallenge(error: "invalid_token"), .rejected("closed")])
+    func `A sign-in during a check is not undone by the answer about the old token`(
+        signal: AuthoritySignal
+    ) async throws {
+        let clock = ManualClock()
+        let storage = FaultyArchiveStorage()
+        let store = try await AccountStore.testing(
+            signedIn: .testing(at: clock.now, hasRefreshToken: false), clock: clock, storage: storage)
+        let authority = ScriptedAuthority(verify: [.refuse(signal)], clock: clock)
+        // The answer has come, and the check waits for the lock.
+        storage.inject(.stalls, of: .begin)
+        let check = Task { await store.checkSession(with: authority) }
+        await storage.waitForStall()
+        try await store.signIn { Fixture.bob }
+        storage.release()
+        #expect(await check.value.text == "unverified bob-access: replacedMeanwhile")
+        #expect(store.account == Fixture.bob)
+    }
+
+    @Test func `A storage whose lock is lost does not let a refresh undo a sign-out or a sign-in`() async throws {
+        let clock = ManualClock()
+        let bobs = InMemoryArchiveStorage()
+        _ = try await AccountStore.testing(signedIn: Fixture.bob, clock: clock, storage: bobs)
+        for bytes in [nil, bobs.entries[.account]?.bytes] {
+            let base = InMemoryArchiveStorage()
+            let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
+            let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
+            let token = Task { try await store.accessToken(with: authority) }
+            await authority.waitForRequest(.refresh)
+            base.overwrite(.account, with: bytes)
+            authority.release()
+            if bytes == nil {
+                await #expect(throws: AccountError(.notSignedIn, "")) { try await token.value }
+                #expect(store.account == nil)
+            } else {
+                #expect(try await token.value == Secret("bob-access"))
+                #expect(store.account == Fixture.bob)
+            }
+            #expect(base.entries[.account]?.bytes == bytes)
+        }
+    }
+
+    @Test func `Tokens that could not be saved do not come back after a sign-out`() async throws {
+        let clock = ManualClock()
+        let gate = Gate()
+        let faulty = FaultyArchiveStorage()
+        let store = try await AccountStore.testing(
+            signedIn: .expired(at: clock.now), clock: clock,
+            storage: HookedStorage(base: faulty, onEnd: { await gate.pass() }))
+        for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
+        gate.shut()
+        let check = Task { await store.checkSession(with: ScriptedAuthority(clock: clock)) }
+        await gate.waitForSomebody()
+        try await store.signOut()
+        gate.open()
+        #expect(await check.value.text == "unverified access-2: notSaved")
+        #expect(store.account == nil)
+        #expect(await store.load().text == "signed out: signedOutByUser")
+    }
+}

@@ -1,0 +1,86 @@
+import AccountKit
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// An archive that cannot be read.
+struct UnreadableArchiveTests {
+    @Test func `Unreadable is neither signed out nor changed by anything but a sign-in`() async throws {
+        let clock = ManualClock()
+        let storage = InMemoryArchiveStorage()
+        _ = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let good = try #require(storage.entries[.account])
+        var flipped = good.bytes
+        flipped[flipped.count / 2] ^= 1
+        var later = good.bytes
+        later[try #require(later.firstRange(of: Array("ACCT\r\n\u{1A}\n".utf8))).upperBound] = 2
+        for (bytes, code) in [
+            (Array(good.bytes.dropLast()), AccountError.Code.damaged), ([], .damaged), (flipped, .wrongKeyOrDamaged),
+            (later, .unsupportedVersion), (Array("{\"access_token\": 1}".utf8), .damaged),
+            ([UInt8](repeating: 0, count: 1024 * 1024 + 1), .damaged),
+        ] {
+            storage.overwrite(.account, with: bytes)
+            let before = storage.entries
+            let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+            let authority = ScriptedAuthority(clock: clock)
+            #expect(await store.load() == .unreadable(AccountError(code, "")))
+            #expect(await store.checkSession(with: authority) == .unreadable(AccountError(code, "")))
+            await #expect(throws: AccountError(code, "")) { try await store.accessToken(with: authority) }
+            await #expect(throws: AccountError(code, "")) { try await store.refresh(with: authority) }
+            await #expect(throws: AccountError(code, "")) { try await store.update { _ in } }
+            await #expect(throws: AccountError(code, "")) { try await store.signOut(with: authority) }
+            #expect(storage.entries == before)
+            #expect(authority.requests.isEmpty)
+
+            try await store.signIn { .fresh(at: clock.now) }
+            #expect(await store.load().text == "unverified access-1: notChecked")
+            let aside = storage.entries.filter { $0.key.rawValue.hasPrefix("Account.plist.unreadable-") }
+            #expect(aside.values.map(\.bytes) == [bytes])
+            for entry in aside.keys { storage.overwrite(entry, with: nil) }
+        }
+    }
+
+    @Test func `An account in memory outlives an archive that cannot be read for a while`() async throws {
+        let storage = InMemoryArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
+        let good = storage.entries[.account]?.bytes
+        storage.overwrite(.account, with: [1, 2, 3])
+        #expect(await store.load().text == "unreadable: damaged")
+        #expect(store.account?.username == "alice")
+        storage.overwrite(.account, with: good)
+        #expect(await store.load().text == "unverified access-1: notChecked")
+    }
+
+    @Test func `An archive without its key is not signed out, and opens again with it`() async throws {
+        struct MissingKey: KeySource {
+            var kind: KeyKind { .keyFile }
+            func key() async throws -> ArchiveKey? { nil }
+            func makeKey() async throws -> ArchiveKey { throw AccountError(.inaccessible, "no new keys here") }
+        }
+        let storage = InMemoryArchiveStorage()
+        _ = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
+        for (source, code) in [
+            (MissingKey() as any KeySource, AccountError.Code.noKey), (InMemoryKey(byte: 8), .wrongKeyOrDamaged),
+        ] {
+            let store = AccountStore(storage: storage, appIdentifier: "testing", keySource: source)
+            #expect(await store.load() == .unreadable(AccountError(code, "")))
+        }
+        #expect(try await storage.stateForNewProcess().text == "unverified access-1: notChecked")
+    }
+
+    @Test func `A record of the last sign-out that cannot be read is in nobody's way`() async throws {
+        let storage = HookedStorage(onRead: { entry in
+            if entry == .signOut { throw AccountError(.damaged, "too large") }
+        })
+        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
+        #expect(await store.load() == .signedOut(.neverSignedIn))
+        try await store.signIn { .fresh(at: ManualClock().now) }
+        try await store.signOut()
+        #expect(await store.load() == .signedOut(.neverSignedIn))
+    }
+}
