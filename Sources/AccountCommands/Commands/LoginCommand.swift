@@ -134,9 +134,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         guard let authority = authority as? any BrowserAuthority else {
             throw AccountError(.invalidArgument, "this service has no sign-in with a browser: leave --web away")
         }
-        return try await context.store.signIn(with: authority) { address in
+        return try await context.store.signIn(with: authority) { signIn in
+            let address = signIn.address
             context.say(
-                "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(address)\n")
+                "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(address)\n\n"
+                    + "It is waited for up to \(signIn.lifetime.text). Ctrl-C gives up.")
             // Not waited for: a browser that was not running yet may stay in the foreground until it is closed.
             Task { await ExternalProgram.openBrowser(address) }
         }

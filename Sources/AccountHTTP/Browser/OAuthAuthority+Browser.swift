@@ -13,8 +13,8 @@ extension OAuthAuthority: BrowserAuthority {
         try await beginBrowserSignIn(deliveryTime: .seconds(2))
     }
 
-    /// The same, with another time for the browser to fetch the result page.
-    func beginBrowserSignIn(deliveryTime: Duration) async throws -> OAuthBrowserSignIn {
+    /// The same, with another time for the browser to fetch the result page, and for the user to come.
+    func beginBrowserSignIn(deliveryTime: Duration, lifetime: Duration = .seconds(600)) async throws -> OAuthBrowserSignIn {
         let clientID = try registeredClient()
         let metadata = try await knownMetadata.value()
         guard let endpoint = metadata.endpoints.authorizationURL else {
@@ -26,7 +26,7 @@ extension OAuthAuthority: BrowserAuthority {
         let request = AuthorizationRequest(
             clientID: clientID, scopes: scopes, port: listener.port, state: state, dialect: dialect)
         return OAuthBrowserSignIn(
-            self, request, address: request.address(at: endpoint), namesIssuer: metadata.namesIssuer, desk: desk,
+            self, request, address: request.address(at: endpoint), lifetime: lifetime, namesIssuer: metadata.namesIssuer, desk: desk,
             listener: listener, deliveryTime: deliveryTime)
     }
 }

@@ -6,6 +6,7 @@ import Synchronization
 /// It stops listening when ``account()`` is done, or when the value is dropped without that.
 final class OAuthBrowserSignIn: BrowserSignIn {
     let address: String
+    let lifetime: Duration
 
     private let authority: OAuthAuthority
     private let request: AuthorizationRequest
@@ -18,12 +19,13 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     private let deliveryTime: Duration
 
     init(
-        _ authority: OAuthAuthority, _ request: AuthorizationRequest, address: String, namesIssuer: Bool,
-        desk: CallbackDesk, listener: LoopbackListener, deliveryTime: Duration
+        _ authority: OAuthAuthority, _ request: AuthorizationRequest, address: String, lifetime: Duration,
+        namesIssuer: Bool, desk: CallbackDesk, listener: LoopbackListener, deliveryTime: Duration
     ) {
         self.authority = authority
         self.request = request
         self.address = address
+        self.lifetime = lifetime
         self.namesIssuer = namesIssuer
         self.desk = desk
         self.listener = listener
@@ -39,10 +41,13 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         }
         guard isFirst else { throw .unclear("this sign-in was waited for already: begin a new one") }
 
-        guard let response = await desk.responses.first(where: { _ in true }) else {
-            desk.finish(with: ResultPage(.noReply(.cancelled), hiding: request.secrets))
+        guard let response = await response() else {
+            let signal: AuthoritySignal =
+                Task.isCancelled
+                ? .noReply(.cancelled) : .signInRefused("nobody signed in with the browser within \(lifetime.text)")
+            desk.finish(with: ResultPage(signal, hiding: request.secrets))
             await listener.close()
-            throw .noReply(.cancelled)
+            throw signal
         }
         let secrets = request.secrets + (response.code.map { [$0] } ?? [])
         let result: Result<Account, AuthoritySignal>
@@ -57,6 +62,20 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         await waitForDelivery()
         await listener.close()
         return try result.get()
+    }
+
+    /// What the browser brings; `nil` if the task was cancelled, or if nobody came in time.
+    private func response() async -> AuthorizationResponse? {
+        await withTaskGroup(of: AuthorizationResponse?.self) { group in
+            group.addTask { [responses = desk.responses] in await responses.first { _ in true } }
+            group.addTask { [lifetime] in
+                // It throws only when it is not needed any more.
+                try? await Task.sleep(for: lifetime)
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
     }
 
     private func account(for response: AuthorizationResponse) async throws(AuthoritySignal) -> Account {

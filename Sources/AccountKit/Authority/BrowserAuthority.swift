@@ -12,10 +12,14 @@ public protocol BrowserSignIn: Sendable {
     /// The page to open. It is good for this one sign-in.
     var address: String { get }
 
+    /// How long the user is waited for.
+    var lifetime: Duration { get }
+
     /// Waits until the user is done in the browser, and gets the account.
     ///
     /// Nothing is received any more once it has returned or thrown, also if the task was cancelled.
     ///
-    /// - Throws: An ``AuthoritySignal``: `oauthError(.accessDenied)` if the user refused.
+    /// - Throws: An ``AuthoritySignal``: `oauthError(.accessDenied)` if the user refused, and `signInRefused` if nobody came
+    ///   in time.
     func account() async throws -> Account
 }

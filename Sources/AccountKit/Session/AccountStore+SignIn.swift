@@ -87,14 +87,14 @@ extension AccountStore {
     ///
     /// - Parameters:
     ///   - authority: The service.
-    ///   - open: Opens the page, or shows its address.
+    ///   - open: Opens the page, or shows its address, and says how long it is waited for.
     @discardableResult
     public func signIn(
-        with authority: any BrowserAuthority, opening open: (_ address: String) async throws -> Void
+        with authority: any BrowserAuthority, opening open: (any BrowserSignIn) async throws -> Void
     ) async throws(AccountError) -> Account {
         try await signIn {
             let signIn = try await authority.beginBrowserSignIn()
-            try await open(signIn.address)
+            try await open(signIn)
             return try await signIn.account()
         }
     }

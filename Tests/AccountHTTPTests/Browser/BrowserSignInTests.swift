@@ -297,6 +297,17 @@ struct BrowserSignInTests {
         #expect(await !RawClient.isOpen(visit.port))
     }
 
+    @Test("Nobody who comes in time ends the wait and closes the port")
+    func nobodyCame() async throws {
+        let signIn = try await authority(at: "http://127.0.0.1:1")
+            .beginBrowserSignIn(deliveryTime: .zero, lifetime: .milliseconds(50))
+        let visit = try Visit(signIn.address)
+        await #expect(throws: AuthoritySignal.signInRefused("nobody signed in with the browser within 50 ms")) {
+            try await signIn.account()
+        }
+        #expect(await !RawClient.isOpen(visit.port))
+    }
+
     @Test("Cancelling during the exchange ends it, and closes the port")
     func cancelledExchange() async throws {
         let asked = AsyncStream<Void>.makeStream()
