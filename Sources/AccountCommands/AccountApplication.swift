@@ -82,7 +82,8 @@ public struct AccountService: Sendable, Hashable, Codable {
     ///   - remembered: The service that was signed in to last. If that is there too, it says which one it is.
     init(of account: Account, remembered: AccountService?) {
         self.init(
-            name: remembered?.issuer == account.issuer ? remembered?.name : nil, issuer: account.issuer, clientID: account.credentials.clientID, scopes: account.credentials.scopes)
+            name: remembered?.issuer == account.issuer ? remembered?.name : nil, issuer: account.issuer,
+            clientID: account.credentials.clientID, scopes: account.credentials.scopes)
     }
 }
 

@@ -34,7 +34,8 @@ enum StandAlone: AccountApplication {
                 .misconfigured, "it is not known which service this account belongs to: sign in again with --issuer")
         }
         let authority = try OAuthAuthority(
-            issuer: issuer, clientID: service.clientID, clientSecret: Environment.value(secretVariable).map { Secret($0) },
+            issuer: issuer, clientID: service.clientID,
+            clientSecret: Environment.value(secretVariable).map { Secret($0) },
             scopes: service.scopes.isEmpty ? nil : service.scopes, service: known, timeout: timeout, logger: logger)
         // The known services want their programs registered.
         guard service.clientID == nil, authority.service == nil else { return authority }

@@ -56,7 +56,9 @@ struct KilledProcessesTests {
         }
     }
 
-    @Test func `Twenty rounds of random kills sign nobody out but by the service's word, and status knows why`() async throws {
+    @Test func `Twenty rounds of random kills sign nobody out but by the service's word, and status knows why`()
+        async throws
+    {
         try await SignedInUser.run { user in
             var random = SystemRandomNumberGenerator()
             var killCount = 0
@@ -66,15 +68,17 @@ struct KilledProcessesTests {
                 // So that many of the kills fall between the service's reply and the write.
                 try await user.server.setFaults(
                     Fault(path: "/oauth/token", delayMilliseconds: 100, afterHandler: true))
-                let outcomes = try await run(killing: (0..<200).map { _ in
-                    // Every third is killed, sooner or later.
-                    Int.random(in: 0..<3, using: &random) == 0 ? Int.random(in: 5..<3000, using: &random) : nil
-                }, user)
+                let outcomes = try await run(
+                    killing: (0..<200).map { _ in
+                        // Every third is killed, sooner or later.
+                        Int.random(in: 0..<3, using: &random) == 0 ? Int.random(in: 5..<3000, using: &random) : nil
+                    }, user)
                 try await user.server.clearFaults()
                 let log = try await user.server.log()
                 for outcome in outcomes where outcome.exitCode != 137 {
                     let isEnded = outcome.exitCode == 77 && log["reuseAlarms"] > 0
-                    #expect(isEnded || outcome.exitCode == 0 && outcome.output == "alice\n", "round \(round): \(outcome)")
+                    #expect(
+                        isEnded || outcome.exitCode == 0 && outcome.output == "alice\n", "round \(round): \(outcome)")
                 }
                 // Each rotation but one was lost with the process that had asked for it.
                 let killed = outcomes.filter { $0.exitCode == 137 }

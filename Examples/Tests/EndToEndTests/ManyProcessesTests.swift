@@ -3,7 +3,8 @@ import Testing
 /// Processes that want the same at the same time.
 @Suite(.queued, .timeLimit(.minutes(5)))
 struct ManyProcessesTests {
-    @Test func `Two hundred processes that find the token expired refresh it once, and all are signed in`() async throws {
+    @Test func `Two hundred processes that find the token expired refresh it once, and all are signed in`() async throws
+    {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             try await withThrowingTaskGroup { group in

@@ -20,7 +20,9 @@ struct RaceTests {
         Fault(path: "/oauth/token", status: status, body: body, delayMilliseconds: 2500, times: 1)
     }
 
-    @Test func `A sign-out during a refresh is not undone by its reply, and the new tokens are taken back too`() async throws {
+    @Test func `A sign-out during a refresh is not undone by its reply, and the new tokens are taken back too`()
+        async throws
+    {
         try await SignedInUser.run { user in
             // It waits for the refresh to end, which holds the lock, and signs out what that has got.
             let outcome = try await refresh(user, Self.late()) {
@@ -41,7 +43,9 @@ struct RaceTests {
     @Test(arguments: [
         RaceTests.late(), RaceTests.late(status: 400, body: #"{"error":"invalid_grant"}"#), RaceTests.late(status: 503),
     ])
-    func `Another user who signs in during a refresh stays signed in, however the refresh ends`(fault: Fault) async throws {
+    func `Another user who signs in during a refresh stays signed in, however the refresh ends`(fault: Fault)
+        async throws
+    {
         try await SignedInUser.run { user in
             _ = try await refresh(user, fault) {
                 let signIn = try await user.account(
@@ -92,7 +96,9 @@ struct RaceTests {
             "ENOSPC"
         ),
     ])
-    func `Where the reply could not be stored the refresh token is not spent`(mounts: String, error: String) async throws {
+    func `Where the reply could not be stored the refresh token is not spent`(mounts: String, error: String)
+        async throws
+    {
         try await SignedInUser.run { user in
             let folder = user.container.home + "/Documents"
             let copied = try await Command(words: ["cp", "-a", folder, folder + ".copy"]).run()
@@ -119,7 +125,9 @@ struct RaceTests {
         }
     }
 
-    @Test func `A service that does not rotate sends no refresh token, and the old one goes on being used`() async throws {
+    @Test func `A service that does not rotate sends no refresh token, and the old one goes on being used`()
+        async throws
+    {
         try await SignedInUser.run(serverOptions: ["--refresh-rotation", "off"]) { user in
             for _ in 1...3 { #expect(try await user.account("refresh").exitCode == 0) }
             let log = try await user.server.log()

@@ -17,7 +17,8 @@ struct SharedSessionTests {
     private func run(_ test: (App) async throws -> Void) async throws {
         try await SignedInUser.run { user in
             let store = AccountStore(container: try AppContainer(root: user.container.home, identifier: "account"))
-            let authority = try OAuthAuthority(issuer: user.server.issuer, clientID: "account-cli", timeout: .seconds(60))
+            let authority = try OAuthAuthority(
+                issuer: user.server.issuer, clientID: "account-cli", timeout: .seconds(60))
             let client = try AuthenticatedClient(
                 origin: user.server.issuer, store: store, authority: authority, timeout: .seconds(60))
             // Issued an hour ago, so that a refusal is a reason to refresh.
@@ -57,7 +58,9 @@ struct SharedSessionTests {
         }
     }
 
-    @Test func `One of several who wait for a refresh is cancelled, and the others get what they waited for`() async throws {
+    @Test func `One of several who wait for a refresh is cancelled, and the others get what they waited for`()
+        async throws
+    {
         try await run { app in
             try await app.server.setFaults(
                 Fault(path: "/oauth/token", delayMilliseconds: 2000, afterHandler: true, times: 1))
@@ -83,7 +86,8 @@ struct SharedSessionTests {
         try await ExampleServer.run { other in
             try await run { app in
                 try await app.server.setFaults(
-                    Fault(path: "/oauth/userinfo", status: 302, headers: ["Location": other.issuer + "/oauth/userinfo"]))
+                    Fault(path: "/oauth/userinfo", status: 302, headers: ["Location": other.issuer + "/oauth/userinfo"])
+                )
                 #expect(try await app.client.send(.get("/oauth/userinfo")).status == 302)
                 await #expect(throws: AccountError(.invalidArgument, "")) {
                     try await app.client.send(.get(other.issuer + "/oauth/userinfo"))

@@ -104,7 +104,8 @@ struct CommandContext<App: AccountApplication> {
             && (options.name == nil || options.name == remembered?.name)
         return AccountService(
             name: options.name ?? (isSame ? remembered?.name : nil),
-            issuer: options.issuer ?? (isSame ? remembered?.issuer : nil), clientID: options.clientID ?? (isSame ? remembered?.clientID : nil),
+            issuer: options.issuer ?? (isSame ? remembered?.issuer : nil),
+            clientID: options.clientID ?? (isSame ? remembered?.clientID : nil),
             scopes: options.scopes.isEmpty && isSame ? remembered?.scopes ?? [] : options.scopes)
     }
 

@@ -14,7 +14,9 @@ extension OAuthAuthority: BrowserAuthority {
     }
 
     /// The same, with another time for the browser to fetch the result page, and for the user to come.
-    func beginBrowserSignIn(deliveryTime: Duration, lifetime: Duration = .seconds(600)) async throws -> OAuthBrowserSignIn {
+    func beginBrowserSignIn(deliveryTime: Duration, lifetime: Duration = .seconds(600)) async throws
+        -> OAuthBrowserSignIn
+    {
         let clientID = try registeredClient()
         let metadata = try await knownMetadata.value()
         guard let endpoint = metadata.endpoints.authorizationURL else {
@@ -26,7 +28,8 @@ extension OAuthAuthority: BrowserAuthority {
         let request = AuthorizationRequest(
             clientID: clientID, scopes: scopes, port: listener.port, state: state, dialect: dialect)
         return OAuthBrowserSignIn(
-            self, request, address: request.address(at: endpoint), lifetime: lifetime, namesIssuer: metadata.namesIssuer, desk: desk,
+            self, request, address: request.address(at: endpoint), lifetime: lifetime,
+            namesIssuer: metadata.namesIssuer, desk: desk,
             listener: listener, deliveryTime: deliveryTime)
     }
 }

@@ -71,7 +71,8 @@ public struct AuthenticatedClient: Sendable {
         }
         guard url.path.isEmpty || url.path == "/", url.query == nil else {
             throw AccountError(
-                .invalidArgument, "the origin of the API must end with its host or port: put the path into the requests")
+                .invalidArgument, "the origin of the API must end with its host or port: put the path into the requests"
+            )
         }
         originURL = ServiceURL(at: url, path: "")
         self.store = store
@@ -138,7 +139,8 @@ public struct AuthenticatedClient: Sendable {
             throw AccountError(request: error, to: origin)
         }
         guard reply.isBodyWhole else {
-            throw AccountError(.serviceUnavailable, "the reply of \(origin) is longer than \(maximumResponseLength) bytes")
+            throw AccountError(
+                .serviceUnavailable, "the reply of \(origin) is longer than \(maximumResponseLength) bytes")
         }
         return APIResponse(reply)
     }

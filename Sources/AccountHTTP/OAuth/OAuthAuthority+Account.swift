@@ -49,6 +49,7 @@ extension OAuthAuthority: AccountAuthority {
             form.append("token_type_hint", "access_token")
         }
         let request = HTTPRequest(url: url, form: identified(form, as: account.credentials.clientID ?? clientID))
-        try ReplyReading(.revocation, sent: request.secrets, dialect: dialect).acknowledgement(in: try await send(request))
+        try ReplyReading(.revocation, sent: request.secrets, dialect: dialect).acknowledgement(
+            in: try await send(request))
     }
 }

@@ -16,7 +16,8 @@ extension OAuthAuthority: PasswordAuthority {
         form.append("username", username)
         form.append("password", password)
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
-        return try await account(with: try await requestCredentials(form, for: try registeredClient()), signedInAs: username)
+        return try await account(
+            with: try await requestCredentials(form, for: try registeredClient()), signedInAs: username)
     }
 }
 

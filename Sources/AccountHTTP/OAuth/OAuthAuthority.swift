@@ -197,7 +197,10 @@ extension OAuthAuthority {
     ) async throws(AuthoritySignal) -> (credentials: Credentials, reply: HTTPReply) {
         let request = HTTPRequest(url: try await endpoints().tokenURL, form: identified(form, as: clientID))
         let reply = try await send(request)
-        return (try ReplyReading(.token, sent: request.secrets, dialect: dialect).credentials(in: reply, for: clientID), reply)
+        return (
+            try ReplyReading(.token, sent: request.secrets, dialect: dialect).credentials(in: reply, for: clientID),
+            reply
+        )
     }
 
     /// Asks whose a token is.

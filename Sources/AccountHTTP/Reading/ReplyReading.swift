@@ -124,7 +124,8 @@ struct ReplyReading: Sendable {
     func oauthError(in object: JSONObject) -> AuthoritySignal? {
         guard let code = object["error"]?.string, isErrorCode(code) else { return nil }
         return .oauthError(
-            dialect.errorCodes[code] ?? OAuthErrorCode(rawValue: code), description: text.shown(object["error_description"]?.string))
+            dialect.errorCodes[code] ?? OAuthErrorCode(rawValue: code),
+            description: text.shown(object["error_description"]?.string))
     }
 
     private func challenge(in reply: HTTPReply) -> AuthoritySignal {

@@ -96,7 +96,8 @@ struct NetworkEnvironment: Sendable, Equatable {
         if let exceptions {
             settings.append(
                 NetworkSetting(
-                    variable: exceptions.name, value: exceptions.value, effect: "hosts that need no proxy", problem: nil))
+                    variable: exceptions.name, value: exceptions.value, effect: "hosts that need no proxy", problem: nil
+                ))
         }
         if let certificateFile {
             settings.append(
@@ -193,7 +194,8 @@ private struct ProxyException {
         let entry = text.lowercased()[...]
         // A colon in an address of IPv6 without brackets is not before a port.
         if let colon = entry.lastIndex(of: ":"), !entry.hasSuffix("]"),
-            entry.hasPrefix("[") || entry.firstIndex(of: ":") == colon, let port = Int(entry[entry.index(after: colon)...])
+            entry.hasPrefix("[") || entry.firstIndex(of: ":") == colon,
+            let port = Int(entry[entry.index(after: colon)...])
         {
             (host, self.port) = (entry[..<colon], port)
         } else {

@@ -28,7 +28,8 @@ struct AuthenticatedClientTests {
     /// A service that takes some tokens and refuses all others.
     private func taking(_ tokens: String...) -> @Sendable (LoopbackServer.Request, String) -> LoopbackServer.Action {
         { request, _ in
-            tokens.contains { request.headers["authorization"] == "Bearer \($0)" } ? .json(#"{"ok":true}"#) : Self.refusal
+            tokens.contains { request.headers["authorization"] == "Bearer \($0)" }
+                ? .json(#"{"ok":true}"#) : Self.refusal
         }
     }
 

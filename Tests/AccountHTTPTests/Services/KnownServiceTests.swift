@@ -16,7 +16,8 @@ struct KnownServiceTests {
     }
 
     private static let device = DeviceAuthorization(
-        deviceCode: Secret("device-code"), userCode: "X", verificationURL: "https://example.com", lifetime: .seconds(60))
+        deviceCode: Secret("device-code"), userCode: "X", verificationURL: "https://example.com", lifetime: .seconds(60)
+    )
 
     // MARK: Which service
 
@@ -46,7 +47,9 @@ struct KnownServiceTests {
 
     @Test(
         "Another host is another service",
-        arguments: ["https://github.com.example", "https://gitlab.example", "https://github.com:8443", "http://localhost"])
+        arguments: [
+            "https://github.com.example", "https://gitlab.example", "https://github.com:8443", "http://localhost",
+        ])
     func otherHost(_ issuer: String) throws {
         let authority = try OAuthAuthority(issuer: issuer, clientID: "tool")
         #expect(authority.service == nil)
@@ -108,7 +111,8 @@ struct KnownServiceTests {
     @Test("GitHub's errors come with status 200, some under names of its own")
     func gitHubErrors() async throws {
         let expected: [(String, OAuthErrorCode)] = [
-            ("authorization_pending", .authorizationPending), ("slow_down", .slowDown), ("expired_token", .expiredToken),
+            ("authorization_pending", .authorizationPending), ("slow_down", .slowDown),
+            ("expired_token", .expiredToken),
             ("access_denied", .accessDenied), ("incorrect_device_code", .invalidGrant),
             ("incorrect_client_credentials", .invalidClient), ("device_flow_disabled", .unauthorizedClient),
             ("bad_verification_code", .invalidGrant),
@@ -118,7 +122,8 @@ struct KnownServiceTests {
                 .json(#"{"error":"\#(sent)","error_description":"d","error_uri":"https://docs.example"}"#)
             } _: { server in
                 let authority = try authority(.github, server.address)
-                #expect(kind(await asyncSignal { try await authority.pollDeviceSignIn(Self.device) }) == .oauthError(code))
+                #expect(
+                    kind(await asyncSignal { try await authority.pollDeviceSignIn(Self.device) }) == .oauthError(code))
                 #expect(kind(await asyncSignal { try await authority.beginDeviceSignIn() }) == .oauthError(code))
             }
         }
@@ -330,15 +335,19 @@ struct IssuerFormTests {
     @Test(
         "With the user's tenant, which the token must be of",
         arguments: [
-            ("https://login.example/\(tenant)/v2.0", tenant, true), ("https://login.example/\(tenant)/v2.0", "other", false),
+            ("https://login.example/\(tenant)/v2.0", tenant, true),
+            ("https://login.example/\(tenant)/v2.0", "other", false),
             ("https://login.example/\(tenant)/v2.0", "", false), ("https://login.example/{tenantid}/v2.0", nil, true),
             ("https://login.example/{tenantid}/v2.0", tenant, false), ("https://login.example/a/b/v2.0", nil, false),
             ("https://login.example//v2.0", nil, false), ("https://login.example/v2.0", nil, false),
-            ("https://login.example/\(tenant)/v1.0", tenant, false), ("https://evil.example/\(tenant)/v2.0", tenant, false),
-            ("https://login.example.evil/\(tenant)/v2.0", tenant, false), ("https://login.example/common/v2.0", "x", true),
+            ("https://login.example/\(tenant)/v1.0", tenant, false),
+            ("https://evil.example/\(tenant)/v2.0", tenant, false),
+            ("https://login.example.evil/\(tenant)/v2.0", tenant, false),
+            ("https://login.example/common/v2.0", "x", true),
         ])
     func perTenant(text: String, tenant: String?, isNamed: Bool) throws {
-        #expect(try issuer("https://login.example/common/v2.0", .perTenant).isNamed(by: text, tenant: tenant) == isNamed)
+        #expect(
+            try issuer("https://login.example/common/v2.0", .perTenant).isNamed(by: text, tenant: tenant) == isNamed)
     }
 
     @Test("Only an account's own issuer is sent its token, however the service names itself")

@@ -22,7 +22,8 @@ struct NetworkEnvironmentTests {
         let proxy = NetworkEnvironment.Route.proxy(try ProxyAddress("http://proxy:3128"))
         #expect(try route("https://auth.example", [:]) == .direct)
         #expect(try route("https://auth.example", ["HTTPS_PROXY": "http://proxy:3128"]) == proxy)
-        #expect(try route("https://auth.example", ["https_proxy": "proxy:3128", "HTTPS_PROXY": "http://other"]) == proxy)
+        #expect(
+            try route("https://auth.example", ["https_proxy": "proxy:3128", "HTTPS_PROXY": "http://other"]) == proxy)
         for local in ["https://localhost:8443", "https://127.0.0.1", "https://[::1]", "http://127.0.0.1:80"] {
             #expect(try route(local, ["HTTPS_PROXY": "http://proxy:3128"]) == .direct)
         }
@@ -31,7 +32,8 @@ struct NetworkEnvironmentTests {
     @Test(
         "What NO_PROXY names is reached directly",
         arguments: [
-            "*", "auth.example", ".auth.example", "AUTH.EXAMPLE", "example", ".example", "*.example", "a, auth.example ,b",
+            "*", "auth.example", ".auth.example", "AUTH.EXAMPLE", "example", ".example", "*.example",
+            "a, auth.example ,b",
             "auth.example:443", "x auth.example",
         ])
     func exceptions(_ exceptions: String) throws {
@@ -40,7 +42,9 @@ struct NetworkEnvironmentTests {
 
     @Test(
         "What it does not name is not",
-        arguments: ["", "uth.example", "auth.example.org", "auth", "auth.example:8443", "10.0.0.1", ",", ".", "*x", "::1"])
+        arguments: [
+            "", "uth.example", "auth.example.org", "auth", "auth.example:8443", "10.0.0.1", ",", ".", "*x", "::1",
+        ])
     func noExceptions(_ exceptions: String) throws {
         #expect(try !isDirect("https://auth.example", exceptions))
     }
@@ -49,7 +53,8 @@ struct NetworkEnvironmentTests {
         "Addresses, and blocks of them",
         arguments: [
             ("10.1.2.3", true), ("10.0.0.0/8", true), ("10.1.2.0/24", true), ("10.1.2.3/32", true), ("0.0.0.0/0", true),
-            ("10.1.2.2", false), ("10.1.3.0/24", false), ("10.1.2.0/33", false), ("10.1.2.0/-1", false), ("10.1.2.0/x", false),
+            ("10.1.2.2", false), ("10.1.3.0/24", false), ("10.1.2.0/33", false), ("10.1.2.0/-1", false),
+            ("10.1.2.0/x", false),
             ("2.3", false), ("10.1.2.3:443", true), ("10.1.2.3:80", false), ("::/0", false),
         ])
     func addresses(exceptions: String, isException: Bool) throws {
@@ -69,7 +74,8 @@ struct NetworkEnvironmentTests {
     @Test(
         "The forms of a proxy's address",
         arguments: [
-            ("http://proxy:3128", "http://proxy:3128"), ("proxy:3128", "http://proxy:3128"), ("http://proxy/", "http://proxy:80"),
+            ("http://proxy:3128", "http://proxy:3128"), ("proxy:3128", "http://proxy:3128"),
+            ("http://proxy/", "http://proxy:80"),
             ("http://proxy:443", "http://proxy:443"), ("socks5://10.0.0.1", "socks5://10.0.0.1:1080"),
             ("SOCKS5H://proxy:9050", "socks5://proxy:9050"), ("http://[::1]:3128", "http://[::1]:3128"),
             ("http://jane:s%40cret@proxy:3128", "http://…@proxy:3128"),
@@ -91,7 +97,10 @@ struct NetworkEnvironmentTests {
 
     @Test(
         "What is no proxy keeps the account, and is named",
-        arguments: ["https://proxy:3128", "ftp://proxy", "http://", "http://proxy:port", "http://proxy/path", "a b", "http://%zz@p"])
+        arguments: [
+            "https://proxy:3128", "ftp://proxy", "http://", "http://proxy:port", "http://proxy/path", "a b",
+            "http://%zz@p",
+        ])
     func badProxy(_ text: String) async throws {
         let transport = HTTPTransport(environment: environment(["HTTPS_PROXY": text]))
         let authority = try OAuthAuthority.test("https://auth.example", transport: transport)

@@ -75,7 +75,9 @@ struct AccessTokenTests {
     }
 
     @Test(arguments: [0, 1, 59.9])
-    func `A token that was issued a moment ago is not replaced: another would be no better`(age: TimeInterval) async throws {
+    func `A token that was issued a moment ago is not replaced: another would be no better`(age: TimeInterval)
+        async throws
+    {
         let store = try await store(issued: age)
         let authority = ScriptedAuthority()
         #expect(try await store.accessToken(insteadOf: Secret("access-1"), with: authority) == nil)
@@ -85,7 +87,8 @@ struct AccessTokenTests {
     @Test(arguments: [60, 86_400, -1, -1e9])
     func `One from longer ago, or from the future of a clock that was set back, is`(age: TimeInterval) async throws {
         let store = try await store(issued: age)
-        #expect(try await store.accessToken(insteadOf: Secret("access-1"), with: ScriptedAuthority()) == Secret("access-2"))
+        #expect(
+            try await store.accessToken(insteadOf: Secret("access-1"), with: ScriptedAuthority()) == Secret("access-2"))
     }
 
     @Test func `Without a refresh token there is none in its place`() async throws {

@@ -138,10 +138,12 @@ struct RefreshProcedureTests {
     @Test(
         arguments: [
             (AuthoritySignal.noReply(.reset), true), (.noReply(.timeout), true), (.noReply(.truncated), true),
-            (.noReply(.garbled), true), (.noReply(.cancelled), true), (.unavailable(status: 500, retryAfter: nil), true),
+            (.noReply(.garbled), true), (.noReply(.cancelled), true),
+            (.unavailable(status: 500, retryAfter: nil), true),
             (.unavailable(status: 502, retryAfter: nil), true), (.unavailable(status: 504, retryAfter: nil), true),
             (.unavailable(status: 408, retryAfter: nil), true), (.intercepted("a web page"), true),
-            (.unclear("200 without an access token"), true), (.noReply(.refused), false), (.noReply(.unknownHost), false),
+            (.unclear("200 without an access token"), true), (.noReply(.refused), false),
+            (.noReply(.unknownHost), false),
             (.unavailable(status: 503, retryAfter: nil), false), (.unavailable(status: 429, retryAfter: nil), false),
             (.oauthError(.invalidClient), false), (.oauthError(.temporarilyUnavailable), false),
             (.untrustedTLS("certificate"), false), (.proxyAuthenticationRequired, false), (.misconfigured("no"), false),
