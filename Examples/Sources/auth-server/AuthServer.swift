@@ -35,6 +35,9 @@ struct AuthServer: AsyncParsableCommand {
     @Option(help: "A name or address of the loopback interface.")
     var host = "127.0.0.1"
 
+    @Option(help: ArgumentHelp("Another name that clients know it by, as through a proxy.", valueName: "host"))
+    var name: String?
+
     @Option(help: "The port; 0 for any free one.")
     var port = 0
 
@@ -108,6 +111,7 @@ struct AuthServer: AsyncParsableCommand {
         settings.deviceCodeLifetime = deviceCodeLifetime
         settings.deviceInterval = deviceInterval
         settings.users = UserDirectory(demoUsers: demoUsers)
+        settings.name = name
         var tls: TLSConfiguration?
         if let tlsCertificate, let tlsKey {
             tls = try TLSIdentity.configuration(certificatePath: tlsCertificate, keyPath: tlsKey)

@@ -38,6 +38,16 @@ struct LoopbackTests {
         #expect(Origin(authority: authority, usesTLS: false) == nil)
     }
 
+    @Test("A server that goes by another name has an origin under it, and under no other")
+    func otherName() {
+        #expect(Origin(authority: "auth.test:443", usesTLS: true, name: "auth.test")?.text == "https://auth.test:443")
+        #expect(Origin(authority: "auth.test", usesTLS: false, name: "auth.test")?.text == "http://auth.test")
+        #expect(Origin(authority: "127.0.0.1", usesTLS: false, name: "auth.test")?.text == "http://127.0.0.1")
+        for authority in ["a.auth.test", "auth.test.example", "test", "auth.test:x", ""] {
+            #expect(Origin(authority: authority, usesTLS: false, name: "auth.test") == nil)
+        }
+    }
+
     @Test("A request for another host is refused, to the control endpoints too")
     func refusesRequests() async throws {
         try await TestServer().listen { _, port in

@@ -19,4 +19,6 @@ struct ServerSettings: Sendable {
     var users = UserDirectory()
     /// Whether clients connect over TLS, which decides the scheme of the issuer.
     var usesTLS = false
+    /// A host that requests may be for, besides the loopback interface.
+    var name: String?
 }

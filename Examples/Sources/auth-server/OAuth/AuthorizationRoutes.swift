@@ -85,7 +85,7 @@ struct AuthorizationRoutes: Sendable {
         _ parameters: [(name: String, value: String)],
         state: String?
     ) throws -> Response {
-        let origin = try Origin(of: request, usesTLS: server.settings.usesTLS)
+        let origin = try Origin(of: request, settings: server.settings)
         let manner = server.settings.manner
         let issuer = manner.namesIssuerInAnswers ? manner.issuer(for: origin) : nil
         let others = [("state", state), ("iss", issuer)].compactMap { name, value in value.map { (name, $0) } }

@@ -19,7 +19,7 @@ struct DeviceRoutes: Sendable {
         let settings = server.settings
         let manner = settings.manner
         let form = try await OAuthForm(request, context: context, settings: settings)
-        let origin = try Origin(of: request, usesTLS: settings.usesTLS)
+        let origin = try Origin(of: request, settings: settings)
         let codes = try await server.beginDeviceAuthorization(scope: form.scope() ?? manner.defaultScope)
         let page = origin.url(manner.endpoints.devicePage)
         let reply: JSONObject = [

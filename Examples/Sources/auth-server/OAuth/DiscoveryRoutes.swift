@@ -14,7 +14,7 @@ struct DiscoveryRoutes: Sendable {
 
     @Sendable
     private func document(_ request: Request, context: ServerContext) async throws -> Response {
-        let origin = try Origin(of: request, usesTLS: server.settings.usesTLS)
+        let origin = try Origin(of: request, settings: server.settings)
         let manner = server.settings.manner
         let document = manner.discovery(Self.document(of: manner, at: origin))
         return try .json(await server.altered(document, of: .discovery))

@@ -58,7 +58,7 @@ struct TokenRoutes: Sendable {
     }
 
     private func reply(to request: Request, _ signIn: SignIn) async throws -> JSONObject {
-        let origin = try Origin(of: request, usesTLS: server.settings.usesTLS)
+        let origin = try Origin(of: request, settings: server.settings)
         var reply = manner.tokenReply(signIn.tokens)
         reply["id_token"] = try await server.idToken(for: signIn, origin: origin).map { .string($0) }
         return reply

@@ -40,7 +40,7 @@ struct AuthServerApplication {
     private func router() -> Router<ServerContext> {
         let router = Router(context: ServerContext.self)
         router.add(middleware: RequestLogMiddleware(server: server, logger: requestLogger))
-        router.add(middleware: LoopbackMiddleware(usesTLS: server.settings.usesTLS))
+        router.add(middleware: LoopbackMiddleware(settings: server.settings))
         router.add(middleware: FaultMiddleware(server: server, sleep: sleep))
         router.add(middleware: MannerMiddleware(manner: server.settings.manner))
         DiscoveryRoutes(server: server).add(to: router)

@@ -4,14 +4,14 @@ import Hummingbird
 struct LoopbackMiddleware: RouterMiddleware {
     typealias Context = ServerContext
 
-    let usesTLS: Bool
+    let settings: ServerSettings
 
     func handle(
         _ request: Request,
         context: ServerContext,
         next: (Request, ServerContext) async throws -> Response
     ) async throws -> Response {
-        _ = try Origin(of: request, usesTLS: usesTLS)
+        _ = try Origin(of: request, settings: settings)
         return try await next(request, context)
     }
 }

@@ -11,22 +11,26 @@ struct Origin: Equatable, Sendable {
     /// The origin without its scheme.
     let authority: String
 
-    /// - Parameter authority: the `Host` field: a name of the loopback interface, with or without a port. Everything
-    ///   else is refused, so that no web page can talk to the server by way of a name that it makes resolve to 127.0.0.1.
-    init?(authority: String, usesTLS: Bool) {
+    /// - Parameters:
+    ///   - authority: the `Host` field: a name of the loopback interface, with or without a port. Everything else is
+    ///     refused, so that no web page can talk to the server by way of a name that it makes resolve to 127.0.0.1.
+    ///   - usesTLS: whether the scheme is `https`.
+    ///   - name: a host that is not refused either.
+    init?(authority: String, usesTLS: Bool, name: String? = nil) {
         var host = authority
         if let colon = authority.lastIndex(of: ":"), !authority.hasSuffix("]") {
             guard UInt16(authority[authority.index(after: colon)...]) != nil else { return nil }
             host = String(authority[..<colon])
         }
-        guard host.hasPrefix("[") || !host.contains(":"), LoopbackHost(host) != nil else { return nil }
+        guard host.hasPrefix("[") || !host.contains(":"), LoopbackHost(host) != nil || host == name else { return nil }
         self.authority = authority
         text = (usesTLS ? "https://" : "http://") + authority
     }
 
     /// - Throws: `421 Misdirected Request` (RFC 9110, section 15.5.20) when it is not for the loopback interface.
-    init(of request: Request, usesTLS: Bool) throws {
-        guard let origin = Origin(authority: request.head.authority ?? "", usesTLS: usesTLS) else {
+    init(of request: Request, settings: ServerSettings) throws {
+        let authority = request.head.authority ?? ""
+        guard let origin = Origin(authority: authority, usesTLS: settings.usesTLS, name: settings.name) else {
             throw HTTPError(.misdirectedRequest, message: "this server answers only to names of the loopback interface")
         }
         self = origin
