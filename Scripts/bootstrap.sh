@@ -12,7 +12,7 @@ build=(libsodium-dev:/usr/include/sodium.h pkg-config:pkg-config)
 # shellcheck disable=SC2034
 demo=("${build[@]}" curl:curl python3:python3)
 # shellcheck disable=SC2034
-test=("${demo[@]}" python3-venv:/usr/share/doc/python3-venv strace:strace openssl:openssl procps:ps util-linux:unshare qrencode:qrencode chromium:chromium chromium-driver:chromedriver spin:spin gcc:gcc)
+test=("${demo[@]}" python3-venv:/usr/share/doc/python3-venv strace:strace openssl:openssl procps:ps util-linux:unshare qrencode:qrencode chromium:chromium chromium-driver:chromedriver spin:spin gcc:gcc tinyproxy-bin:tinyproxy)
 # shellcheck disable=SC2034
 check=("${build[@]}" shellcheck:shellcheck python3:python3)
 
