@@ -63,6 +63,12 @@ public struct Credentials: Sendable, Equatable {
         return expiresAt <= date.addingTimeInterval(seconds)
     }
 
+    /// Whether the tokens seem to have been received after `date`: the clock was set back since then, and the expiry, which
+    /// was reckoned by it, says nothing. Some minutes are no sign of that: machines that share a folder differ by so much.
+    package func isFromFuture(at date: Date) -> Bool {
+        expiresAt != nil && issuedAt.timeIntervalSince(date) > 300
+    }
+
     /// What a refresh that answered with `renewed` leaves: what the reply left out stays as it was.
     ///
     /// Source: RFC 6749, section 6 (refresh token and scope may be missing), OpenID Connect Core, section 12.2 (ID token).

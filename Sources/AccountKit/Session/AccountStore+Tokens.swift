@@ -21,10 +21,11 @@ extension AccountStore {
         minimumValidity: TimeInterval = 60, with authority: any AccountAuthority
     ) async throws(AccountError) -> Secret {
         let account = try await loadedAccount()
-        guard account.credentials.expires(within: minimumValidity, of: clock.now),
-            account.credentials.refreshToken != nil
-        else { return account.credentials.accessToken }
-        let isUsable = !account.credentials.expires(within: 0, of: clock.now)
+        let (credentials, now) = (account.credentials, clock.now)
+        guard credentials.expires(within: minimumValidity, of: now) || credentials.isFromFuture(at: now),
+            credentials.refreshToken != nil
+        else { return credentials.accessToken }
+        let isUsable = !credentials.expires(within: 0, of: now)
         return try await replacedToken(of: account, with: authority, isUsable: isUsable)
     }
 

@@ -82,6 +82,8 @@ struct RefreshProcedure: SessionProcedure {
         case (.requesting(let stored, let revision), .renewed(let credentials)):
             var renewed = stored
             renewed.credentials = stored.credentials.renewed(by: credentials)
+            // An authority may have the date from its service. One that is ahead must not lead to the next refresh.
+            if renewed.credentials.isFromFuture(at: now) { renewed.credentials.issuedAt = now }
             renewed.verifiedAt = now
             return go(to: .saving(renewed, revision, isRetry: false), .save(renewed, ifRevision: revision))
         case (.requesting(let stored, let revision), .refused(let signal)):

@@ -28,6 +28,40 @@ struct AccessTokenTests {
         #expect(authority.requests == (isRefreshed ? [.refresh] : []))
     }
 
+    @Test(
+        arguments: [
+            // For how long the token is good, by how much the clock is set back, whether it is refreshed.
+            (3600, 0, false), (3600, 300, false), (3600, 301, true), (3600, 1e8, true), (nil, 1e8, false),
+        ] as [(TimeInterval?, TimeInterval, Bool)])
+    func `A token from before the clock was set back is refreshed once, for nobody knows how old it is`(
+        seconds: TimeInterval?, step: TimeInterval, isRefreshed: Bool
+    ) async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .testing(at: clock.now, expiringIn: seconds), clock: clock)
+        // Its dates are those of the clock as it was.
+        let authority = ScriptedAuthority(clock: ManualClock(clock.now))
+        clock.advance(by: -step)
+        for _ in 1...3 {
+            let token = try await store.accessToken(with: authority)
+            #expect(token == Secret(isRefreshed ? "access-2" : "access-1"))
+        }
+        #expect(authority.requests == (isRefreshed ? [.refresh] : []))
+    }
+
+    @Test func `Where a refresh fails after the clock was set back, the old token is tried`() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let authority = ScriptedAuthority(refresh: [.refuse(.noReply(.unreachable))], clock: clock)
+        clock.advance(by: -7200)
+        #expect(try await store.accessToken(with: authority) == Secret("access-1"))
+        #expect(authority.requests == [.refresh])
+
+        let bare = try await AccountStore.testing(
+            signedIn: .testing(at: clock.now.addingTimeInterval(7200), hasRefreshToken: false), clock: clock)
+        #expect(try await bare.accessToken(with: authority) == Secret("access-1"))
+        #expect(authority.requests == [.refresh])
+    }
+
     @Test(arguments: Fixture.signals.filter { $0 != .oauthError(.invalidGrant) && $0 != .rejected("closed") })
     func `A failed early refresh gives the token that is still good, a late one says so`(
         signal: AuthoritySignal
