@@ -1,4 +1,5 @@
 import AccountKit
+import AsyncHTTPClient
 import Testing
 
 @testable import AccountHTTP
@@ -102,7 +103,7 @@ struct NetworkEnvironmentTests {
             "http://%zz@p",
         ])
     func badProxy(_ text: String) async throws {
-        let transport = HTTPTransport(environment: environment(["HTTPS_PROXY": text]))
+        let transport = HTTPTransport(client: .shared, environment: environment(["HTTPS_PROXY": text]))
         let authority = try OAuthAuthority.test("https://auth.example", transport: transport)
         let thrown = await asyncSignal { try await authority.verify(account(at: "https://auth.example")) }
         guard case .misconfigured(let problem)? = thrown else { throw try #require(thrown) }
@@ -135,7 +136,7 @@ struct NetworkEnvironmentTests {
 
     @Test("Certificates that are not there are said, and nothing is trusted instead")
     func missingCertificates() async throws {
-        let transport = HTTPTransport(environment: environment(["SSL_CERT_FILE": "/nowhere/ca.pem"]))
+        let transport = HTTPTransport(client: .shared, environment: environment(["SSL_CERT_FILE": "/nowhere/ca.pem"]))
         let authority = try OAuthAuthority.test("https://localhost:1", transport: transport)
         let thrown = await asyncSignal { try await authority.verify(account(at: "https://localhost:1")) }
         #expect(thrown == .untrustedTLS("SSL_CERT_FILE names /nowhere/ca.pem, which is not there"))
