@@ -21,6 +21,7 @@ import Darwin
 //     archive-exerciser ROOT read                 prints the state and the points
 //     archive-exerciser ROOT refresh [BALLAST]    refreshes; the disk is filled while the service is asked
 //     archive-exerciser ROOT sign-out
+//     archive-exerciser ROOT follow [LAST]        prints a line for what it finds and for each change, till the LAST one
 //     archive-exerciser FILE make-key
 //
 // Prints one line and exits with 0, or prints an error and exits with 1.
@@ -82,6 +83,25 @@ do {
     case "sign-out":
         try await AccountStore(container: container).signOut()
         print("signed out")
+    case "follow":
+        let store = AccountStore(container: container)
+        let events = store.events()
+        let following = Task { await store.followChanges() }
+        for await event in events {
+            var line: String?
+            switch event {
+            case .loaded(let account), .signedIn(let account), .refreshed(let account), .updated(let account):
+                line = "signed in, \(account.profile.points ?? 0)"
+            case .signedOut: line = "signed out"
+            default: break
+            }
+            if let line { print(line) }
+            // A pipe gets whole pages otherwise.
+            fflush(nil)
+            if let line, line == argument { break }
+        }
+        following.cancel()
+        await following.value
     default:
         fatalError("unknown: \(arguments[2])")
     }

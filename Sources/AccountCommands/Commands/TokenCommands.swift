@@ -17,13 +17,14 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
 
     @Option(
         help: ArgumentHelp(
-            "For how long the token should still be good; it is refreshed otherwise.", valueName: "seconds"))
-    var minValidity = 60.0
+            "For how long the token should still be good; it is refreshed otherwise. 60, or half of the token's lifetime if "
+                + "that is less, unless you say more.", valueName: "seconds"))
+    var minValidity: Double?
 
     @OptionGroup var options: CommonOptions
 
     func validate() throws {
-        guard minValidity >= 0, minValidity.isFinite else {
+        if let minValidity, minValidity < 0 || !minValidity.isFinite {
             throw ValidationError("--min-validity takes a number of seconds, 0 or more")
         }
     }

@@ -27,8 +27,8 @@ public struct AuthenticatedClient: Sendable {
     /// How long one request may take, from the look-up of the host to the last byte of the reply.
     public let timeout: Duration
 
-    /// For how many seconds a token must still be good to be sent.
-    public let minimumValidity: TimeInterval
+    /// For how many seconds a token must still be good to be sent; `nil` is 60 s, or half of its lifetime if that is less.
+    public let minimumValidity: TimeInterval?
 
     /// How long a reply may be, in bytes.
     public let maximumResponseLength: Int
@@ -45,13 +45,14 @@ public struct AuthenticatedClient: Sendable {
     ///   - origin: `https`, host, and port if there is one; `http` on the loopback interface only.
     ///   - store: Whose account it is.
     ///   - authority: The service that issues the tokens.
-    ///   - minimumValidity: For how many seconds a token must still be good to be sent.
+    ///   - minimumValidity: For how many seconds a token must still be good to be sent; `nil` is 60 s, or half of its
+    ///     lifetime if that is less.
     ///   - timeout: How long one request may take. A call may need three: request, refresh, and the request once more.
     ///   - maximumResponseLength: How long a reply may be, in bytes.
     ///   - logger: Gets a line a request at debug level: method, host, path and status, and nothing else.
     /// - Throws: `invalidArgument`, if the origin is not one that a token may be sent to, or has a path.
     public init(
-        origin: String, store: AccountStore, authority: any AccountAuthority, minimumValidity: TimeInterval = 60,
+        origin: String, store: AccountStore, authority: any AccountAuthority, minimumValidity: TimeInterval? = nil,
         timeout: Duration = .seconds(30), maximumResponseLength: Int = 16 << 20, logger: Logger? = nil
     ) throws(AccountError) {
         try self.init(
@@ -60,7 +61,7 @@ public struct AuthenticatedClient: Sendable {
     }
 
     init(
-        origin: String, store: AccountStore, authority: any AccountAuthority, minimumValidity: TimeInterval,
+        origin: String, store: AccountStore, authority: any AccountAuthority, minimumValidity: TimeInterval?,
         timeout: Duration, maximumResponseLength: Int, logger: Logger?, transport: HTTPTransport
     ) throws(AccountError) {
         let url: ServiceURL

@@ -63,6 +63,13 @@ public struct Credentials: Sendable, Equatable {
         return expiresAt <= date.addingTimeInterval(seconds)
     }
 
+    /// For how many seconds a token should still be good, where nobody says more: a minute, but not so long that a token
+    /// that lives a minute is never good enough.
+    package var usualValidity: TimeInterval {
+        guard let expiresAt else { return 60 }
+        return min(60, max(0, expiresAt.timeIntervalSince(issuedAt) / 2))
+    }
+
     /// Whether the tokens seem to have been received after `date`: the clock was set back since then, and the expiry, which
     /// was reckoned by it, says nothing. Some minutes are no sign of that: machines that share a folder differ by so much.
     package func isFromFuture(at date: Date) -> Bool {

@@ -9,8 +9,11 @@ import Darwin
 /// Tells when an entry of a folder is put in place or removed.
 ///
 /// On Linux the kernel tells (inotify(7)): a thread sleeps until it does, so an idle watch costs nothing. Where the kernel
-/// cannot, the folder's entry is looked at twice a second.
+/// cannot, the folder's entry is looked at eleven times a second.
 enum DirectoryWatch {
+    /// How often an entry is looked at where nobody tells of its changes.
+    static let interval: Duration = .milliseconds(90)
+
     /// Changes of the entry `name` from now on; several that come close together are one.
     static func changes(of name: String, in folder: String) -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -21,15 +24,20 @@ enum DirectoryWatch {
             return stream
         }
         #endif
-        let looking = Task { await look(at: folder + "/" + name, continuation) }
+        let path = folder + "/" + name
+        // Now, not when the task begins: what changes until then would never be noticed.
+        let first = try? SystemCall.identity(path)
+        let looking = Task { await look(at: path, knowing: first, continuation) }
         continuation.onTermination = { _ in looking.cancel() }
         return stream
     }
 
-    private static func look(at path: String, _ continuation: AsyncStream<Void>.Continuation) async {
-        var last = try? SystemCall.identity(path)
+    private static func look(
+        at path: String, knowing first: FileIdentity??, _ continuation: AsyncStream<Void>.Continuation
+    ) async {
+        var last = first
         while !Task.isCancelled {
-            try? await Task.sleep(for: .milliseconds(500))
+            try? await Task.sleep(for: interval)
             let now = try? SystemCall.identity(path)
             if now != last { continuation.yield() }
             last = now
@@ -43,6 +51,7 @@ private final class Notifier: Sendable {
     private let notifications: Int32
     private let stopReader: Int32
     private let stopWriter: Int32
+    private let folder: String
     private let name: String
     private let continuation: AsyncStream<Void>.Continuation
 
@@ -60,8 +69,16 @@ private final class Notifier: Sendable {
         self.notifications = notifications
         stopReader = ends[0]
         stopWriter = ends[1]
+        self.folder = folder
         self.name = name
         self.continuation = continuation
+    }
+
+    // Only when neither the thread nor whoever may stop it is there any more: a number that is used again is another file.
+    deinit {
+        close(notifications)
+        close(stopReader)
+        close(stopWriter)
     }
 
     /// Starts the thread, which holds the notifier until it has stopped.
@@ -88,35 +105,52 @@ private final class Notifier: Sendable {
     }
 
     private func run() {
-        while waitForNotification() {
-            if readNames().contains(name) { continuation.yield() }
+        var last: FileIdentity??
+        var isFolderGone = false
+        while true {
+            switch wait(upTo: isFolderGone ? DirectoryWatch.interval : nil) {
+            case .stopped: return
+            case .told:
+                let (names, isLost) = readNames()
+                if names.contains(name) { continuation.yield() }
+                isFolderGone = isFolderGone || isLost
+            case .timeIsUp: break
+            }
+            // The kernel does not tell of a folder that was put in the place of the one that it watched.
+            if isFolderGone {
+                let now = try? SystemCall.identity(path)
+                if now != last { continuation.yield() }
+                last = now
+            }
         }
-        close(notifications)
-        close(stopReader)
-        close(stopWriter)
     }
 
-    /// Sleeps until the kernel has something to tell; `false` once the watch was stopped.
-    private func waitForNotification() -> Bool {
+    private var path: String { folder + "/" + name }
+
+    private enum Waited { case told, timeIsUp, stopped }
+
+    /// Sleeps until the kernel has something to tell, until the time is up, or until the watch is stopped.
+    private func wait(upTo limit: Duration?) -> Waited {
+        let milliseconds = limit.map { Int32($0.components.attoseconds / 1_000_000_000_000_000) } ?? -1
         while true {
             var waiting = [
                 pollfd(fd: notifications, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: stopReader, events: Int16(POLLIN), revents: 0),
             ]
-            if poll(&waiting, 2, -1) < 0 {
-                if errno == EINTR { continue }
-                return false
-            }
-            return waiting[1].revents == 0
+            let count = poll(&waiting, 2, milliseconds)
+            if count < 0, errno == EINTR { continue }
+            if count < 0 || waiting[1].revents != 0 { return .stopped }
+            return count == 0 ? .timeIsUp : .told
         }
     }
 
-    /// The names in the notifications that have come.
-    private func readNames() -> Set<String> {
+    /// The names in the notifications that have come, and whether there will be no others since the folder is gone.
+    private func readNames() -> (names: Set<String>, isLost: Bool) {
         let headerByteCount = MemoryLayout<inotify_event>.size
         var buffer = [UInt8](repeating: 0, count: 16 * 1024)
         let count = read(notifications, &buffer, buffer.count)
         var names: Set<String> = []
+        var isLost = false
         var offset = 0
         while offset + headerByteCount <= count {
             let header = buffer.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: inotify_event.self) }
@@ -124,9 +158,10 @@ private final class Notifier: Sendable {
             names.insert(String(decoding: bytes, as: UTF8.self))
             // The kernel dropped some: assume the best of them.
             if header.mask & UInt32(IN_Q_OVERFLOW) != 0 { names.insert(name) }
+            if header.mask & UInt32(IN_IGNORED) != 0 { isLost = true }
             offset += headerByteCount + Int(header.len)
         }
-        return names
+        return (names, isLost)
     }
 }
 #endif

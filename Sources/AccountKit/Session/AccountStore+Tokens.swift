@@ -11,18 +11,20 @@ extension AccountStore {
     /// An access token that is good for a while, refreshed first if need be.
     ///
     /// - Parameters:
-    ///   - minimumValidity: For how many seconds the token should still be good. A token of unknown expiry always is.
+    ///   - minimumValidity: For how many seconds the token should still be good; with `nil` 60 s, or half of its whole
+    ///     lifetime if that is less. A token of unknown expiry always is.
     ///   - authority: The service.
     /// - Returns: The token. If it could not be refreshed and has not expired yet, the one that there is. After a failure
     ///   the service is left alone for a while, which grows from 2 s to 5 min.
     /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if nobody is signed in (any more), or
     ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the token has expired and could not be refreshed now.
     public func accessToken(
-        minimumValidity: TimeInterval = 60, with authority: any AccountAuthority
+        minimumValidity: TimeInterval? = nil, with authority: any AccountAuthority
     ) async throws(AccountError) -> Secret {
         let account = try await loadedAccount()
         let (credentials, now) = (account.credentials, clock.now)
-        guard credentials.expires(within: minimumValidity, of: now) || credentials.isFromFuture(at: now),
+        let validity = minimumValidity ?? credentials.usualValidity
+        guard credentials.expires(within: validity, of: now) || credentials.isFromFuture(at: now),
             credentials.refreshToken != nil
         else { return credentials.accessToken }
         let isUsable = !credentials.expires(within: 0, of: now)

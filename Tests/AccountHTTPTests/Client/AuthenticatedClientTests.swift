@@ -64,7 +64,7 @@ struct AuthenticatedClientTests {
     func early() async throws {
         try await LoopbackServer.run(answer: taking("access-2")) { server in
             let authority = ScriptedAuthority()
-            let account = Account.testing(at: Self.now, expiringIn: 30)
+            let account = Account.testing(at: Self.now.addingTimeInterval(-3570), expiringIn: 3600)
             let (client, _) = try await client(server, authority, signedIn: account)
             #expect(try await client.send(.get("/")).status == 200)
             #expect(authority.requests == [.refresh])

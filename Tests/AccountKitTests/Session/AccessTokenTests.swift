@@ -28,6 +28,18 @@ struct AccessTokenTests {
         #expect(authority.requests == (isRefreshed ? [.refresh] : []))
     }
 
+    @Test(arguments: [(3600, 3539, false), (3600, 3541, true), (60, 29, false), (60, 31, true), (1, 0, false)])
+    func `Unless more is asked for, a token is good for another minute, or for half of its lifetime`(
+        lifetime: TimeInterval, age: TimeInterval, isRefreshed: Bool
+    ) async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(
+            signedIn: .testing(at: clock.now, expiringIn: lifetime), clock: clock)
+        clock.advance(by: age)
+        let authority = ScriptedAuthority(clock: clock)
+        #expect(try await store.accessToken(with: authority) == Secret(isRefreshed ? "access-2" : "access-1"))
+    }
+
     @Test(
         arguments: [
             // For how long the token is good, by how much the clock is set back, whether it is refreshed.

@@ -54,9 +54,11 @@ struct RefreshBackoffTests {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .testing(at: clock.now, expiringIn: 30), clock: clock)
         let authority = ScriptedAuthority(refresh: [.refuse(.noReply(.timeout)), .accept], clock: clock)
-        for _ in 0..<3 { #expect(try await store.accessToken(with: authority) == Secret("access-1")) }
+        for _ in 0..<3 {
+            #expect(try await store.accessToken(minimumValidity: 60, with: authority) == Secret("access-1"))
+        }
         #expect(authority.requests == [.refresh])
         clock.advance(by: 2)
-        #expect(try await store.accessToken(with: authority) == Secret("access-2"))
+        #expect(try await store.accessToken(minimumValidity: 60, with: authority) == Secret("access-2"))
     }
 }
