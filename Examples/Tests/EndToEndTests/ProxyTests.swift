@@ -116,6 +116,9 @@ struct ProxyTests {
             try await expectKept(
                 user, with: ["HTTPS_PROXY": "http://\(ProxyServer.unusedAuthority())"], reason: "offline")
             // A proxy of its own, with other rules.
+            let told = try await user(
+                "whoami", "--max-age", "0", with: ["HTTPS_PROXY": "http://\(ProxyServer.unusedAuthority())"])
+            #expect(told.errors.contains("the proxy did not open the way"), "\(told)")
             let refusing = try await ProxyServer.run(["ConnectPort 1"], in: user.container) { proxy in
                 try await expectKept(user, with: ["HTTPS_PROXY": proxy.authority], reason: "offline")
             }

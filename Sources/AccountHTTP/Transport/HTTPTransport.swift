@@ -154,7 +154,8 @@ struct HTTPTransport: Sendable {
             phase = .inBody
             return .reply(try await reply(response, limit: request.bodyLimit, receivedAt: clock.now))
         } catch {
-            return .failure(TransportFailure.signal(for: error, from: request.url.host, phase))
+            let signal = TransportFailure.signal(for: error, from: request.url.host, phase)
+            return .failure(isByProxy(request.url) ? signal.byProxy : signal)
         }
     }
 
@@ -165,6 +166,10 @@ struct HTTPTransport: Sendable {
         case .impossible(let problem): throw .misconfigured(problem)
         case .proxy: return proxyClient ?? client
         }
+    }
+
+    private func isByProxy(_ url: ServiceURL) -> Bool {
+        if case .proxy = environment.route(to: url) { true } else { false }
     }
 
     private func clientRequest(_ request: HTTPRequest) -> HTTPClientRequest {
@@ -207,6 +212,16 @@ struct HTTPTransport: Sendable {
 
     /// What the requests say they come from.
     static let userAgent = "AccountKit/0.1.0"
+}
+
+extension AuthoritySignal {
+    /// What it means where a proxy is connected to in place of the service.
+    fileprivate var byProxy: AuthoritySignal {
+        switch self {
+        case .noReply(.unknownHost), .noReply(.refused), .noReply(.unreachable): .noReply(.proxy)
+        default: self
+        }
+    }
 }
 
 extension ProxyAddress {

@@ -53,7 +53,7 @@ enum TransportFailure {
             .noReply(.timeout)
         case .remoteConnectionClosed, .uncleanShutdown: .noReply(phase == .inBody ? .truncated : .reset)
         case .proxyAuthenticationRequired: .proxyAuthenticationRequired
-        case .invalidProxyResponse: .noReply(.unreachable)
+        case .invalidProxyResponse: .noReply(.proxy)
         // The short description holds no values of the request.
         default: .unclear("the request failed: \(error.shortDescription)")
         }

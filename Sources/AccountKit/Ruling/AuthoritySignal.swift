@@ -54,6 +54,8 @@ public enum AuthoritySignal: Error, Hashable, Sendable {
         case cancelled
         case truncated
         case garbled
+        /// The proxy on the way could not be reached, or did not open the way.
+        case proxy
     }
 
     /// What stands for any error that an authority threw.

@@ -151,6 +151,7 @@ extension AuthoritySignal.Failure {
         case .cancelled: "cancelled"
         case .truncated: "the answer was cut off"
         case .garbled: "the answer was not HTTP"
+        case .proxy: "the proxy did not open the way to it"
         }
     }
 }

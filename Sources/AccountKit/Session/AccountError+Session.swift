@@ -19,7 +19,7 @@ extension AccountError {
             self.init(.signInRefused, "the service refused the sign-in (\(detail)): \(advice)")
         case .startOver: self.init(.signInRefused, "the code has expired: start again")
         case .keep(let reason) where reason.code == .misconfigured:
-            self.init(.misconfigured, "the service does not take this sign-in: \(reason.detail ?? "misconfigured")")
+            self.init(.misconfigured, "this sign-in cannot be done: \(reason.detail ?? "misconfigured")")
         case .keep(let reason) where reason.code == .cancelled:
             self.init(.cancelled, "the sign-in was cancelled: nothing was changed")
         case .keep(let reason) where reason.code == .offline:

@@ -38,7 +38,7 @@ struct TransportFailureTests {
             (.tlsHandshakeTimeout, .noReply(.timeout)), (.getConnectionFromPoolTimeout, .noReply(.timeout)),
             (.cancelled, .noReply(.cancelled)), (.remoteConnectionClosed, .noReply(.reset)),
             (.proxyAuthenticationRequired, .proxyAuthenticationRequired),
-            (.invalidProxyResponse, .noReply(.unreachable)), (.alreadyShutdown, .unclear("…")),
+            (.invalidProxyResponse, .noReply(.proxy)), (.alreadyShutdown, .unclear("…")),
             (.invalidHeaderFieldValues([canary]), .unclear("…")), (.unsupportedScheme(canary), .unclear("…")),
         ])
     func client(_ error: HTTPClientError, _ expected: AuthoritySignal) {

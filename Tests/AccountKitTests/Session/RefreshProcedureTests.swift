@@ -174,7 +174,7 @@ struct RefreshProcedureTests {
     @Test(arguments: [
         (AuthoritySignal.noReply(.timeout), true), (.noReply(.reset), true), (.noReply(.truncated), true),
         (.noReply(.garbled), true), (.noReply(.cancelled), true), (.noReply(.refused), false),
-        (.noReply(.unknownHost), false), (.noReply(.unreachable), false), (.oauthError(.invalidClient), false),
+        (.noReply(.unknownHost), false), (.noReply(.unreachable), false), (.noReply(.proxy), false), (.oauthError(.invalidClient), false),
     ])
     func `The intent stays if the token may have been spent`(signal: AuthoritySignal, stays: Bool) throws {
         var run = try asking()
