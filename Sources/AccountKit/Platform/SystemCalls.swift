@@ -293,7 +293,13 @@ package enum SystemCall {
         }
         defer { closedir(directory) }
         var names: [String] = []
-        while let entry = readdir(directory) {
+        while true {
+            // An error looks like the end, but for this.
+            errno = 0
+            guard let entry = readdir(directory) else {
+                if errno != 0 { throw SystemCallError("readdir", path, errno: errno) }
+                break
+            }
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
