@@ -199,6 +199,8 @@ final class AccountArchive: Sendable {
         } else {
             key = try await keySource.makeKey()
         }
+        // Without its key the archive would be worth nothing.
+        try (keySource as? KeyFile)?.settle()
         do {
             return try ArchiveKeys(
                 for: key.opener, kind: keySource.kind.slotKind,

@@ -44,21 +44,31 @@ struct ArchiveDirectory: Sendable {
         return folders.reversed()
     }
 
-    /// Makes the folder, and those above it that are not there, for the owner only.
-    func make() throws(AccountError) {
+    /// Makes the folder, and those above it that are not there, for the owner only, and waits until the disk has them.
+    ///
+    /// - Parameter marker: The file that is made in the folder next. As long as it is not there, whoever made the folders
+    ///   may have died before the disk had them; so that is waited for again.
+    func make(before marker: String) throws(AccountError) {
         try mapping(path) { () throws(SystemCallError) in
-            guard try SystemCall.targetStatus(path) == nil else { return }
-            var missing: [String] = []
+            guard try SystemCall.status(path(marker)) == nil else { return }
+            var folders: [String] = []
             var folder = path
-            while !folder.isEmpty, try SystemCall.targetStatus(folder) == nil {
-                missing.append(folder)
+            while !folder.isEmpty {
+                // Folders of others were not made by this program.
+                if let status = try SystemCall.targetStatus(folder), status.owner != SystemCall.effectiveUser { break }
+                folders.append(folder)
                 folder = folder.parentDirectory
             }
-            for folder in missing.reversed() {
-                guard try SystemCall.makeDirectory(folder) else { continue }
+            for folder in folders.reversed() {
+                var isNew = try SystemCall.targetStatus(folder) == nil
+                if isNew { isNew = try SystemCall.makeDirectory(folder) }
                 // A umask may have taken away what the owner needs.
-                try SystemCall.changePermissions(folder, 0o700)
-                try SystemCall.synchronizeDirectory(folder.parentDirectory.isEmpty ? "/" : folder.parentDirectory)
+                if isNew { try SystemCall.changePermissions(folder, 0o700) }
+                do throws(SystemCallError) {
+                    try SystemCall.synchronizeDirectory(folder.parentDirectory.isEmpty ? "/" : folder.parentDirectory)
+                } catch  where !isNew && error.isRefusal {
+                    // This program cannot have made anything in a folder that it cannot open.
+                }
             }
         }
     }
@@ -239,4 +249,7 @@ extension String {
         guard let slash = lastIndex(of: "/") else { return "" }
         return String(self[..<slash])
     }
+
+    /// The path's last component.
+    var lastComponent: String { String(split(separator: "/").last ?? "") }
 }

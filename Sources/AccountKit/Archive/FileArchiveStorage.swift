@@ -40,7 +40,7 @@ public struct FileArchiveStorage: ArchiveStorage {
     /// 25 ms.
     public func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
         try directory.checkTrust()
-        try directory.make()
+        try directory.make(before: Self.lockName)
         let lockPath = directory.path(Self.lockName)
         let lock = try mapping(lockPath) { () throws(SystemCallError) in
             let lock = try FileDescriptor.openLock(lockPath)
@@ -68,7 +68,7 @@ public struct FileArchiveStorage: ArchiveStorage {
     /// A folder that is not there yet is made, since one that does not exist cannot be watched.
     public func changes(of entry: ArchiveEntry) -> AsyncStream<Void> {
         // If it cannot be made, the watch looks for the file now and then.
-        try? directory.make()
+        try? directory.make(before: Self.lockName)
         return DirectoryWatch.changes(of: entry.rawValue, in: directory.path)
     }
 }

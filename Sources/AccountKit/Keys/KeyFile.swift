@@ -70,7 +70,7 @@ public struct KeyFile: KeySource {
     public func makeKey() async throws -> ArchiveKey {
         let folder = ArchiveDirectory(path: path.parentDirectory, root: path.parentDirectory)
         try folder.checkTrust()
-        try folder.make()
+        try folder.make(before: path.lastComponent)
         let key = ArchiveKey.random()
         guard case .key(let bytes) = key.opener else { preconditionFailure("a random key is 32 bytes") }
         try mapping(path) { () throws(SystemCallError) in
@@ -80,13 +80,41 @@ public struct KeyFile: KeySource {
             try file.setPermissions(0o600)
             try bytes.withUnsafeBytes { bytes throws(SystemCallError) in try file.write(bytes) }
             try file.synchronize()
-            // A link fails if there is a file already, a rename would replace it.
-            _ = try SystemCall.link(temporary, as: path)
+            do throws(SystemCallError) {
+                // A link fails if there is a file already, a rename would replace it.
+                _ = try SystemCall.link(temporary, as: path)
+            } catch  where error.isNoEntry {
+                // Whoever was faster has tidied up.
+            }
             try SystemCall.synchronizeDirectory(folder.path)
         }
         guard let stored = try await self.key() else {
             throw AccountError(.inaccessible, "the key file \(path) was removed as soon as it was made")
         }
         return stored
+    }
+
+    /// Waits until the disk has the file, before an archive is sealed with it for the first time: whoever made it may have
+    /// died before that. Removes what that one left behind.
+    func settle() throws(AccountError) {
+        let folder = path.parentDirectory
+        for leftover in try leftovers() {
+            // What cannot be removed is in nobody's way.
+            _ = try? SystemCall.remove(leftover)
+        }
+        try mapping(path) { () throws(SystemCallError) in try SystemCall.synchronizeDirectory(folder) }
+    }
+
+    /// The files that were to become the key, left behind by processes that died.
+    package func leftovers() throws(AccountError) -> [String] {
+        let folder = path.parentDirectory
+        let prefix = path.lastComponent + "."
+        return try mapping(folder) { () throws(SystemCallError) in
+            try SystemCall.names(in: folder).filter { name in
+                guard name.hasPrefix(prefix), name.hasSuffix(".tmp") else { return false }
+                let digits = name.dropFirst(prefix.count).dropLast(4)
+                return (1...16).contains(digits.utf8.count) && digits.allSatisfy { $0.isHexDigit && !$0.isUppercase }
+            }.map { folder + "/" + $0 }
+        }
     }
 }

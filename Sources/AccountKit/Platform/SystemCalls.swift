@@ -36,6 +36,12 @@ public struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertibl
     /// Whether there is a symbolic link where none is followed.
     package var isLink: Bool { errno == ELOOP }
 
+    /// Whether something may not be opened, or cannot be waited for.
+    package var isRefusal: Bool { errno == EACCES || errno == EPERM || errno == EINVAL }
+
+    /// Whether the file system does not have what was asked for.
+    package var isUnsupported: Bool { errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS }
+
     /// The message of an errno, such as "No space left on device".
     private static func text(_ errno: Int32) -> String {
         strerror(errno).map { String(cString: $0) } ?? "error \(errno)"
