@@ -109,7 +109,8 @@ struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Gives an entry another name in the same folder, one that nothing has.
+    /// Gives an entry a second name in the same folder, one that nothing has, so that it is kept when another takes its
+    /// place. On a file system without second names it gets another name instead.
     func setAside(_ entry: ArchiveEntry, label: String) throws(AccountError) -> String {
         let source = path(entry.rawValue)
         return try mapping(source) { () throws(SystemCallError) in
@@ -119,9 +120,23 @@ struct ArchiveDirectory: Sendable {
                 count += 1
                 destination = source + "." + label + "-\(count)"
             }
-            try SystemCall.rename(source, to: destination)
-            try SystemCall.changePermissions(destination, 0o600)
-            try SystemCall.synchronizeDirectory(path)
+            do throws(SystemCallError) {
+                _ = try SystemCall.link(source, as: destination)
+            } catch  where error.isUnsupported {
+                try SystemCall.rename(source, to: destination)
+            }
+            do throws(SystemCallError) {
+                try SystemCall.changePermissions(destination, 0o600)
+                try SystemCall.synchronizeDirectory(path)
+            } catch {
+                // As if nothing had happened.
+                if try SystemCall.status(source) == nil {
+                    try SystemCall.rename(destination, to: source)
+                } else {
+                    try SystemCall.remove(destination)
+                }
+                throw error
+            }
             return destination
         }
     }

@@ -78,6 +78,10 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     private struct State: ~Copyable {
         var lock: FileDescriptor?
         var reserved: TemporaryFile?
+
+        /// What was set aside and is still in its place, so that a death here does not look like a sign-out: as good as
+        /// gone for whoever has this transaction.
+        var aside: [ArchiveEntry: FileIdentity] = [:]
     }
 
     private let directory: ArchiveDirectory
@@ -89,7 +93,18 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     }
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
-        try directory.read(entry)
+        try isAside(entry) ? nil : directory.read(entry)
+    }
+
+    /// Whether what is in the place of an entry is what was set aside.
+    private func isAside(_ entry: ArchiveEntry) throws -> Bool {
+        guard let identity = state.withLock({ $0.aside[entry] }) else { return false }
+        return try self.identity(of: entry) == identity
+    }
+
+    private func identity(of entry: ArchiveEntry) throws -> FileIdentity? {
+        let path = directory.path(entry.rawValue)
+        return try mapping(path) { () throws(SystemCallError) in try SystemCall.identity(path) }
     }
 
     func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
@@ -102,7 +117,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     func replace(
         _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
     ) async throws -> ArchiveReceipt {
-        guard try directory.read(entry)?.revision == revision else { throw directory.conflict(entry) }
+        guard try await read(entry)?.revision == revision else { throw directory.conflict(entry) }
         return try state.withLock { state in
             guard let reserved = state.reserved.take() else {
                 return try directory.makeTemporary(for: entry, reserving: nil).commit(bytes)
@@ -116,21 +131,35 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     }
 
     func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
-        guard try directory.read(entry)?.revision == revision else { throw directory.conflict(entry) }
+        guard try await read(entry)?.revision == revision else { throw directory.conflict(entry) }
         let path = directory.path(entry.rawValue)
         try mapping(path) { () throws(SystemCallError) in _ = try SystemCall.remove(path) }
         return directory.synchronize()
     }
 
     func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
-        try directory.setAside(entry, label: label)
+        let place = try directory.setAside(entry, label: label)
+        let identity = try identity(of: entry)
+        state.withLock { $0.aside[entry] = identity }
+        return place
     }
 
     func putBack(_ entry: ArchiveEntry, from place: String) async throws {
-        try directory.putBack(entry, from: place)
+        let isInPlace = try isAside(entry)
+        state.withLock { $0.aside[entry] = nil }
+        if isInPlace {
+            try mapping(place) { () throws(SystemCallError) in _ = try SystemCall.remove(place) }
+        } else {
+            try directory.putBack(entry, from: place)
+        }
     }
 
     func end() async {
+        for entry in state.withLock({ $0.aside.keys }) where (try? isAside(entry)) == true {
+            // Nothing took its place. What stays there is no worse than before.
+            _ = try? SystemCall.remove(directory.path(entry.rawValue))
+            _ = directory.synchronize()
+        }
         state.withLock { state in
             // A file that cannot be removed now is removed by the next writer.
             try? state.reserved.take()?.discard()
