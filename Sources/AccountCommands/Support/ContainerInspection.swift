@@ -33,22 +33,33 @@ struct ContainerInspection {
         let folders = [container.root, container.keys.path(percentEncoded: false)]
         for folder in folders { findings += try check(folder, mode: 0o700, isFolder: true) }
         findings += try check(KeyFile(container: container).path, mode: 0o600, isFolder: false)
+        for path in try KeyFile(container: container).leftovers() { findings.append(leftover(path)) }
         for session in [SessionName.default] + (try container.sessions().filter { $0 != .default }) {
             let folder = container.directory(of: session)
             findings += try check(folder, mode: 0o700, isFolder: true)
-            for name in try SystemCall.names(in: folder) where name.contains("Account.") {
+            for name in try SystemCall.names(in: folder) {
                 let path = folder + "/" + name
                 if FileArchiveStorage.isLeftover(name) {
-                    findings.append(
-                        Finding(
-                            problem: "\(path) was left behind by a crash", advice: ": the next change removes it",
-                            repair: { try SystemCall.remove(path) }))
-                } else {
+                    findings.append(leftover(path))
+                } else if name.contains("Account.") {
                     findings += try check(path, mode: 0o600, isFolder: false)
                 }
             }
         }
+        let preferences = container.preferences.path(percentEncoded: false)
+        let sessions = preferences + "Sessions/"
+        for folder in [preferences] + (try SystemCall.names(in: sessions).map { sessions + $0 + "/" }) {
+            for name in try SystemCall.names(in: folder) where FileArchiveStorage.isLeftover(name) {
+                findings.append(leftover(folder + name))
+            }
+        }
         return findings
+    }
+
+    private func leftover(_ path: String) -> Finding {
+        Finding(
+            problem: "\(path) was left behind by a crash", advice: ": the next change removes it",
+            repair: { try SystemCall.remove(path) })
     }
 
     private func check(_ path: String, mode: UInt32, isFolder: Bool) throws -> [Finding] {
