@@ -22,9 +22,12 @@ import Darwin
 //     archive-exerciser ROOT refresh [BALLAST]    refreshes; the disk is filled while the service is asked
 //     archive-exerciser ROOT sign-out
 //     archive-exerciser ROOT follow [LAST]        prints a line for what it finds and for each change, till the LAST one
+//     archive-exerciser ROOT leave                signs out while the service cannot be reached
+//     archive-exerciser ROOT note COUNT           puts a text of COUNT characters into the profile
+//     archive-exerciser ROOT inspect [ROOT ...]   prints everything that is there, a line for each
 //     archive-exerciser FILE make-key
 //
-// Prints one line and exits with 0, or prints an error and exits with 1.
+// Prints one line and exits with 0, or prints an error and exits with 1. EXERCISER_APP is the app whose container it is.
 
 /// A service that gives out new tokens, and meanwhile fills the disk with files of this name.
 struct Service: AccountAuthority {
@@ -41,11 +44,37 @@ struct Service: AccountAuthority {
             accessToken: Secret("canary-access-8e4b"), refreshToken: Secret("canary-refresh-a2cd"),
             issuedAt: Date(timeIntervalSince1970: 1_800_003_600))
     }
+
+    func revoke(_ account: Account) async throws { throw AuthoritySignal.noReply(.unreachable) }
+}
+
+/// Everything that is in a container, with the tokens by name.
+func description(of container: AppContainer) async -> String {
+    let store = AccountStore(container: container)
+    let state = await store.load()
+    let rest: String
+    do {
+        let intent = try await store.unfinishedRefresh() == nil ? "no" : "yes"
+        rest = "intent=\(intent) revocations=\(try await store.pendingRevocations().count)"
+    } catch {
+        rest = "intent=? revocations=?"
+    }
+    guard let account = state.account else {
+        if case .unreadable(let error) = state { return "unreadable \(error.code) \(rest)" }
+        return "out \(rest)"
+    }
+    var note = 0
+    if case .string(let text) = account.profile["note"] { note = text.count }
+    let tokens = ["canary-access-7f3a": "first", "canary-access-8e4b": "second"]
+    let token = tokens.first { account.credentials.accessToken == Secret($0.key) }?.value ?? "other"
+    return "in \(account.username ?? "?") points=\(account.profile.points ?? 0) token=\(token) "
+        + "note=\(note) \(rest)"
 }
 
 let arguments = CommandLine.arguments
 guard arguments.count >= 3 else { fatalError("usage: see the head of main.swift") }
-let container = try AppContainer(root: arguments[1], identifier: "exerciser")
+let app = ProcessInfo.processInfo.environment["EXERCISER_APP"] ?? "exerciser"
+let container = try AppContainer(root: arguments[1], identifier: app)
 let argument = arguments.count > 3 ? arguments[3] : nil
 
 do {
@@ -77,6 +106,20 @@ do {
         // What the next process will find.
         let stored = await AccountStore(container: container).load().account
         print("refreshed, \(stored?.credentials.accessToken == Secret("canary-access-8e4b"))")
+    case "leave":
+        switch try await AccountStore(container: container).signOut(with: Service(ballast: nil)).revocation {
+        case .undelivered: print("left, undelivered")
+        case .lost: print("left, lost")
+        case .done, .notNeeded: print("left")
+        }
+    case "note":
+        let text = String(repeating: "n", count: argument.flatMap(Int.init) ?? 0)
+        try await AccountStore(container: container).update { $0.profile["note"] = .string(text) }
+        print("noted")
+    case "inspect":
+        for root in [arguments[1]] + arguments.dropFirst(3) {
+            print(await description(of: try AppContainer(root: root, identifier: app)))
+        }
     case "make-key":
         _ = try await KeyFile(path: arguments[1]).makeKey()
         print("made")
