@@ -6,7 +6,7 @@ SWIFT = swift
 # An import of a module that the target does not depend on is an error: the direction of the modules is kept by the build.
 BUILD_FLAGS = --explicit-target-dependency-import-check error
 
-.PHONY: all build demo test model check format docs install uninstall clean
+.PHONY: all build demo test model faults faults-all check format docs install uninstall clean
 
 all: build
 
@@ -35,6 +35,20 @@ test:
 model:
 	@Scripts/bootstrap.sh test
 	@Tests/Model/check.sh
+
+# Nothing is lost: each system call fails, the process dies, the power goes, the disk is full. About two minutes.
+faults:
+	@Scripts/bootstrap.sh faults
+	$(SWIFT) build $(BUILD_FLAGS) --product account
+	$(SWIFT) build $(BUILD_FLAGS) --product archive-exerciser
+	python3 -B Tests/Faults/faults.py --build "$$($(SWIFT) build --show-bin-path)"
+
+# The same with each error at each call, death before each call, and many more combinations. About ten minutes.
+faults-all:
+	@Scripts/bootstrap.sh faults
+	$(SWIFT) build $(BUILD_FLAGS) --product account
+	$(SWIFT) build $(BUILD_FLAGS) --product archive-exerciser
+	python3 -B Tests/Faults/faults.py --all --build "$$($(SWIFT) build --show-bin-path)"
 
 # Format, documentation of everything public, documentation pages, shell scripts, public API.
 check:

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Nothing is lost: faults from outside, on the programs as they are built. See README.md."""
+
+import argparse
+import shutil
+import sys
+import time
+
+import machinery
+import power_loss
+import starvation
+import tracing
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", required=True, help="the folder with the programs")
+    parser.add_argument("--all", action="store_true", help="each error at each call, and every combination")
+    parser.add_argument("--only", help="one operation")
+    parser.add_argument("--part", choices=["calls", "power", "starvation", "mistakes"], help="one part")
+    arguments = parser.parse_args()
+
+    programs = machinery.Programs(arguments.build)
+    results = machinery.Results()
+    began = time.monotonic()
+    try:
+        operations = [o for o in machinery.operations() if arguments.only in (None, o.name)]
+        for operation in operations:
+            operation.make_template(programs)
+        parts = {
+            "calls": tracing.run, "power": power_loss.run, "starvation": starvation.run,
+            "mistakes": starvation.run_mistakes}
+        for name, part in parts.items():
+            if arguments.part in (None, name):
+                start = time.monotonic()
+                part(operations, programs, results, arguments.all)
+                print(f"{name}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    finally:
+        shutil.rmtree(programs.folder, ignore_errors=True)
+    return report(results, time.monotonic() - began)
+
+
+def report(results, seconds):
+    print(f"{'operation':12} {'fault':44} {'cases':>7} {'passed':>7}")
+    for (operation, fault), (cases, passed) in sorted(results.rows.items()):
+        print(f"{operation:12} {fault:44} {cases:7} {passed:7}{'' if cases == passed else '  FAILED'}")
+    cases = sum(row[0] for row in results.rows.values())
+    print(f"{cases} cases, {len(results.failures)} failed, {seconds:.0f} s")
+    seen = {}
+    for operation, fault, problems, how in results.failures:
+        for problem in problems:
+            key = (operation, fault, problem.split(":")[0].split("[")[0])
+            seen[key] = seen.get(key, 0) + 1
+            if seen[key] <= 3:
+                print(f"\nFAILED {operation}, {fault}: {problem}\n  {how}")
+    for (operation, fault, problem), count in seen.items():
+        if count > 3:
+            print(f"\n{operation}, {fault}: {problem}: {count - 3} more")
+    return 1 if results.failures or not cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
