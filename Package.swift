@@ -46,6 +46,7 @@ let package = Package(
             name: "AccountHTTP",
             dependencies: [
                 "AccountKit",
+                "Sealing",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -103,6 +104,7 @@ let package = Package(
                 "AccountHTTP",
                 "AccountKit",
                 "AccountTesting",
+                "Sealing",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "InMemoryLogging", package: "swift-log"),
                 .product(name: "Logging", package: "swift-log"),

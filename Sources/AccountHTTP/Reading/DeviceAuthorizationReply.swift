@@ -6,8 +6,9 @@ extension ReplyReading {
     /// Code and address are shown to the user, so they must be short and printable: a hostile service must not be able to
     /// draw on the terminal. Absurd times are brought into bounds.
     func deviceAuthorization(in reply: HTTPReply) throws(AuthoritySignal) -> DeviceAuthorization {
-        let object = try object(in: reply)
-        guard let deviceCode = object["device_code"]?.string, !deviceCode.isEmpty,
+        let reply = try replyObject(in: reply)
+        let object = reply.members
+        guard let deviceCode = reply.secrets["device_code"],
             let userCode = object["user_code"]?.string, Self.isShowable(userCode, limit: 64),
             // Google's older name for it.
             let address = object["verification_uri"]?.string ?? object["verification_url"]?.string,
@@ -15,7 +16,7 @@ extension ReplyReading {
         else { throw .unclear("\(endpoint.name) sent no code, or no address to enter it at") }
         let complete = object["verification_uri_complete"]?.string
         return DeviceAuthorization(
-            deviceCode: Secret(deviceCode), userCode: userCode, verificationURL: address,
+            deviceCode: deviceCode, userCode: userCode, verificationURL: address,
             completeVerificationURL: complete.flatMap { Self.isAddress($0) ? $0 : nil },
             lifetime: seconds(object["expires_in"], in: 1...86_400, otherwise: 600),
             interval: seconds(object["interval"], in: 0...300, otherwise: 5))

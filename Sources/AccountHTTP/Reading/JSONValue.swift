@@ -26,11 +26,13 @@ enum JSONValue: Sendable, Hashable {
         return try? JSONDecoder().decode(JSONObject.self, from: Data(text))
     }
 
-    /// Whether the text nests at most 32 levels and has at most 10 000 values. It need not be JSON.
+    /// Whether the text nests at most 32 levels and has at most 10 000 values. It need not be JSON, but is not UTF-16 or
+    /// UTF-32, in which a decoder would see other brackets than are counted here (RFC 8259, section 8.1).
     private static func isBounded(_ text: some Collection<UInt8>) -> Bool {
         var (depth, values, isInString, isEscaped) = (0, 0, false, false)
         for byte in text {
             switch byte {
+            case 0: return false
             case _ where isEscaped: isEscaped = false
             case UInt8(ascii: "\\") where isInString: isEscaped = true
             case UInt8(ascii: "\""): isInString.toggle()

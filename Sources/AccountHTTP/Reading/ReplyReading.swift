@@ -22,6 +22,11 @@ struct ReplyReading: Sendable {
         /// Whether a challenge of its is about a token. The first two are asked without one.
         var isSentToken: Bool { self != .discovery && self != .authorization }
 
+        /// The members of its replies that never become strings.
+        var secrets: Set<String> {
+            repliesOAuthErrors ? ["access_token", "refresh_token", "id_token", "device_code"] : []
+        }
+
         /// The endpoint, for a sentence.
         var name: String {
             switch self {
@@ -57,6 +62,11 @@ struct ReplyReading: Sendable {
 
     /// The object that a successful reply holds.
     func object(in reply: HTTPReply) throws(AuthoritySignal) -> JSONObject {
+        try replyObject(in: reply).members
+    }
+
+    /// The same, with the secrets that came.
+    func replyObject(in reply: HTTPReply) throws(AuthoritySignal) -> ReplyObject {
         try checkStatus(of: reply)
         try checkForWebPage(in: reply)
         guard reply.mediaType != "application/jwt" else {
@@ -65,12 +75,12 @@ struct ReplyReading: Sendable {
         guard !isCompressed(reply) else {
             throw .unclear("\(endpoint.name) sent a compressed reply, which was not asked for")
         }
-        guard let object = JSONValue.object(from: reply.body) else {
+        guard let object = ReplyObject(reply.body, secrets: endpoint.secrets) else {
             throw .unclear("the reply of \(endpoint.name) is not a JSON object")
         }
         // GitHub, for one, sends its errors with status 200.
-        if endpoint.repliesOAuthErrors, object["access_token"]?.string == nil, object["device_code"]?.string == nil,
-            let error = oauthError(in: object)
+        if endpoint.repliesOAuthErrors, object.members["access_token"]?.string == nil,
+            object.members["device_code"]?.string == nil, let error = oauthError(in: object.members)
         {
             throw error
         }
@@ -97,7 +107,9 @@ struct ReplyReading: Sendable {
         case 200, 201, 204: return
         // RFC 6749 has 400 and 401; some large services send the same JSON with others.
         case _ where endpoint.repliesOAuthErrors && dialect.errorStatuses.contains(reply.status):
-            if !reply.isMarkup, !isCompressed(reply), let error = JSONValue.object(from: reply.body).flatMap(oauthError)
+            if !reply.isMarkup, !isCompressed(reply),
+                let object = ReplyObject(reply.body, secrets: endpoint.secrets),
+                let error = oauthError(in: object.members)
             {
                 throw error
             }

@@ -16,33 +16,27 @@ extension ReplyReading {
     ///   - reply: The reply.
     ///   - clientID: The client that asked.
     func credentials(in reply: HTTPReply, for clientID: String?) throws(AuthoritySignal) -> Credentials {
-        let object = try object(in: reply)
-        guard let accessToken = object["access_token"]?.string, !accessToken.isEmpty else {
+        let object = try replyObject(in: reply)
+        guard let token = object.secrets["access_token"] else {
             throw .unclear("\(endpoint.name) sent no access_token")
         }
-        guard Self.isToken(accessToken.utf8) else {
+        guard token.withUnsafeBytes({ Self.isToken($0) }) else {
             throw .unclear("\(endpoint.name) sent an access_token with characters that cannot be sent back")
         }
-        let token = Secret(accessToken)
         return Credentials(
             accessToken: token,
-            refreshToken: secret(object["refresh_token"]),
-            idToken: secret(object["id_token"]),
-            tokenType: try tokenType(object["token_type"], of: token),
-            scopes: scopes(object["scope"]),
+            refreshToken: object.secrets["refresh_token"],
+            idToken: object.secrets["id_token"],
+            tokenType: try tokenType(object.members["token_type"], of: token),
+            scopes: scopes(object.members["scope"]),
             clientID: clientID,
             issuedAt: reply.receivedAt,
-            expiresAt: TokenExpiry.date(expiresIn: object["expires_in"], accessToken: token, reply: reply))
+            expiresAt: TokenExpiry.date(expiresIn: object.members["expires_in"], accessToken: token, reply: reply))
     }
 
     /// Whether a token can be sent in an `Authorization` header field: visible ASCII only.
     static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
         !bytes.isEmpty && bytes.allSatisfy { 0x21...0x7E ~= $0 }
-    }
-
-    private func secret(_ value: JSONValue?) -> Secret? {
-        guard let text = value?.string, !text.isEmpty else { return nil }
-        return Secret(text)
     }
 
     /// Only Bearer is spoken here; a service that leaves the type out means it. Other types want a proof with each request.

@@ -1,11 +1,12 @@
 package import AccountKit
+package import Sealing
 
 /// A body of type `application/x-www-form-urlencoded`, put together byte by byte so that secrets never become strings.
 ///
 /// Source: WHATWG URL, section 5.2; RFC 6749, appendix B.
 package struct FormBody: Sendable {
     /// The encoded body.
-    package private(set) var bytes: [UInt8] = []
+    package private(set) var bytes = WipedBytes()
 
     /// The secrets in the body: what no error may repeat.
     package private(set) var secrets: [Secret] = []

@@ -1,3 +1,5 @@
+import Sealing
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -16,13 +18,24 @@ struct HTTPReply: Sendable {
 
     var status: Int
     var headers: [Header]
-    var body: [UInt8]
+    /// What came. It may hold tokens, so nothing of it stays in memory once it was read.
+    var body: WipedBytes
 
     /// `false` if the body is longer than the request allows; `body` is empty then.
     var isBodyWhole = true
 
     /// When the reply began to come, by the local clock.
     var receivedAt: Date
+
+    init(
+        status: Int, headers: [Header], body: some Collection<UInt8>, isBodyWhole: Bool = true, receivedAt: Date
+    ) {
+        self.status = status
+        self.headers = headers
+        self.body = WipedBytes(body)
+        self.isBodyWhole = isBodyWhole
+        self.receivedAt = receivedAt
+    }
 
     /// The values of all header fields of a name, in order. Names are case-insensitive.
     func values(of name: String) -> [String] {

@@ -4,6 +4,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOSSL
+import Sealing
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -182,7 +183,10 @@ struct HTTPTransport: Sendable {
         }
         if let body = request.body { result.body = .bytes(body) }
         if let bearer = request.bearer {
-            result.headers.add(name: "Authorization", value: "Bearer \(bearer.reveal())")
+            // One string, not one of the token and one of the field.
+            var field = WipedBytes("Bearer ".utf8)
+            bearer.withUnsafeBytes { field.append(contentsOf: $0) }
+            result.headers.add(name: "Authorization", value: String(decoding: field, as: UTF8.self))
         }
         if let form = request.form {
             result.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
@@ -197,11 +201,11 @@ struct HTTPTransport: Sendable {
         var reply = HTTPReply(
             status: Int(response.status.code),
             headers: response.headers.map { .init(name: $0.name, value: $0.value) },
-            body: [], receivedAt: receivedAt)
+            body: WipedBytes(), receivedAt: receivedAt)
         for try await part in response.body {
             guard reply.body.count + part.readableBytes <= limit else {
                 // Leaving the loop closes the connection.
-                reply.body = []
+                reply.body = WipedBytes()
                 reply.isBodyWhole = false
                 break
             }

@@ -1,0 +1,179 @@
+import AccountKit
+import Sealing
+
+/// The JSON object of a reply, with its secrets read byte by byte into guarded memory.
+///
+/// A decoder would make strings of them, which stay in memory after they were dropped. So the decoder is given the text
+/// with a mark in place of each secret.
+struct ReplyObject: Sendable {
+    /// All members. In place of a secret stands another text, which is empty if the secret is.
+    private(set) var members: JSONObject
+
+    /// The secrets, without empty ones. Of two with one name, the first, as the decoder has it.
+    private(set) var secrets: [String: Secret] = [:]
+
+    /// Reads the body of a reply; `nil` if it holds no object, or one beyond all measure.
+    ///
+    /// A member `error` that is there twice is left out: nobody knows which one counts (RFC 8259, section 4).
+    ///
+    /// - Parameters:
+    ///   - text: JSON in UTF-8.
+    ///   - names: The members that are secrets, if they are strings.
+    init?(_ text: WipedBytes, secrets names: Set<String>) {
+        var scanner = JSONMemberScanner(text)
+        guard let found = scanner.members() else { return nil }
+        var masked = WipedBytes()
+        var copied = 0
+        var seen: Set<String> = []
+        var repeated: Set<String> = []
+        for member in found {
+            let isFirst = seen.insert(member.name).inserted
+            if !isFirst { repeated.insert(member.name) }
+            guard let string = member.string, names.contains(member.name) else { continue }
+            guard let secret = scanner.secret(in: string) else { return nil }
+            masked.append(contentsOf: text[copied..<string.lowerBound])
+            copied = string.upperBound
+            guard secret.byteCount > 0 else { continue }
+            masked.append(UInt8(ascii: "*"))
+            if isFirst { secrets[member.name] = secret }
+        }
+        masked.append(contentsOf: text[copied...])
+        guard let members = JSONValue.object(from: masked) else { return nil }
+        self.members = members
+        if repeated.contains("error") { self.members["error"] = nil }
+    }
+}
+
+/// Finds the members of a JSON object (RFC 8259, section 4), without looking into their values.
+///
+/// It need not notice everything that is wrong: a decoder reads the text too.
+private struct JSONMemberScanner {
+    struct Member {
+        var name: String
+
+        /// Between the quotation marks; `nil` if the value is no string.
+        var string: Range<Int>?
+    }
+
+    private let text: WipedBytes
+    private var index = 0
+
+    init(_ text: WipedBytes) { self.text = text }
+
+    /// The members in their order; `nil` if there is no object.
+    mutating func members() -> [Member]? {
+        let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        index = text.starts(with: byteOrderMark) ? 3 : 0
+        guard take("{") else { return nil }
+        if take("}") { return [] }
+        var members: [Member] = []
+        repeat {
+            guard let name = string(), let unescaped = unescaped(name), take(":") else { return nil }
+            var member = Member(name: String(decoding: unescaped, as: UTF8.self))
+            skipSpace()
+            if next == UInt8(ascii: "\"") {
+                guard let value = string() else { return nil }
+                member.string = value
+            } else {
+                skipValue()
+            }
+            members.append(member)
+        } while take(",")
+        return take("}") ? members : nil
+    }
+
+    /// What a string says, in guarded memory; `nil` if it is none.
+    func secret(in string: Range<Int>) -> Secret? {
+        unescaped(string).map { Secret(bytes: $0) }
+    }
+
+    private var next: UInt8? { index < text.count ? text[index] : nil }
+
+    private mutating func skipSpace() {
+        while let byte = next, [0x20, 0x09, 0x0A, 0x0D].contains(byte) { index += 1 }
+    }
+
+    private mutating func take(_ mark: Unicode.Scalar) -> Bool {
+        skipSpace()
+        guard next == UInt8(ascii: mark) else { return false }
+        index += 1
+        return true
+    }
+
+    /// Goes over a string and returns what is between its quotation marks.
+    private mutating func string() -> Range<Int>? {
+        guard take("\"") else { return nil }
+        let start = index
+        while let byte = next, byte != UInt8(ascii: "\"") {
+            index += byte == UInt8(ascii: "\\") ? 2 : 1
+        }
+        guard next != nil else { return nil }
+        defer { index += 1 }
+        return start..<index
+    }
+
+    /// Goes to the comma or bracket after a value that is no string.
+    private mutating func skipValue() {
+        var depth = 0
+        while let byte = next {
+            switch byte {
+            case UInt8(ascii: "\""):
+                guard string() != nil else { return }
+                continue
+            case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+            case UInt8(ascii: ","), UInt8(ascii: "}"), UInt8(ascii: "]"):
+                if depth == 0 { return }
+                if byte != UInt8(ascii: ",") { depth -= 1 }
+            default: break
+            }
+            index += 1
+        }
+    }
+
+    /// The bytes of a string without its escapes (RFC 8259, section 7); `nil` if it has a wrong one, or a control character.
+    private func unescaped(_ string: Range<Int>) -> WipedBytes? {
+        var result = WipedBytes()
+        var rest = text[string]
+        while let byte = rest.popFirst() {
+            guard byte >= 0x20 else { return nil }
+            guard byte == UInt8(ascii: "\\") else {
+                result.append(byte)
+                continue
+            }
+            switch rest.popFirst() {
+            case UInt8(ascii: "b")?: result.append(0x08)
+            case UInt8(ascii: "f")?: result.append(0x0C)
+            case UInt8(ascii: "n")?: result.append(0x0A)
+            case UInt8(ascii: "r")?: result.append(0x0D)
+            case UInt8(ascii: "t")?: result.append(0x09)
+            case UInt8(ascii: "u")?:
+                guard let scalar = Self.scalar(&rest) else { return nil }
+                result.append(contentsOf: Array(String(scalar).utf8))
+            case let mark? where "\"\\/".utf8.contains(mark): result.append(mark)
+            default: return nil
+            }
+        }
+        return result
+    }
+
+    /// What follows `\u`: four digits, or a pair of surrogates.
+    private static func scalar(_ rest: inout WipedBytes.SubSequence) -> Unicode.Scalar? {
+        func unit() -> UInt32? {
+            guard rest.count >= 4 else { return nil }
+            var value: UInt32 = 0
+            for _ in 0..<4 {
+                guard let byte = rest.popFirst(), let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
+                    return nil
+                }
+                value = value << 4 | UInt32(digit)
+            }
+            return value
+        }
+        guard let first = unit() else { return nil }
+        guard 0xD800..<0xDC00 ~= first else { return Unicode.Scalar(first) }
+        guard rest.popFirst() == UInt8(ascii: "\\"), rest.popFirst() == UInt8(ascii: "u"), let second = unit(),
+            0xDC00..<0xE000 ~= second
+        else { return nil }
+        return Unicode.Scalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00))
+    }
+}

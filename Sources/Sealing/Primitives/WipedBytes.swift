@@ -1,0 +1,75 @@
+import CSodium
+
+/// Bytes in ordinary memory that are zeroed before the memory is given back: for what is sent and received, which would be
+/// too much for guarded memory.
+///
+/// An array would leave a copy behind each time that it grows, and another where it is dropped.
+package struct WipedBytes: Sendable {
+    /// The one owner of an allocation.
+    private final class Storage: @unchecked Sendable {
+        // @unchecked Sendable: written to only through a `WipedBytes` that holds the only reference.
+        let buffer: UnsafeMutableRawBufferPointer
+
+        init(capacity: Int) { buffer = .allocate(byteCount: capacity, alignment: 16) }
+
+        deinit {
+            if let base = buffer.baseAddress { sodium_memzero(base, buffer.count) }
+            buffer.deallocate()
+        }
+    }
+
+    private var storage: Storage
+
+    package private(set) var count = 0
+
+    /// No bytes.
+    package init() { storage = Storage(capacity: 0) }
+
+    /// A copy of bytes; wiping the original is up to the caller.
+    package init(_ bytes: some Collection<UInt8>) {
+        storage = Storage(capacity: bytes.count)
+        append(contentsOf: bytes)
+    }
+
+    package mutating func append(_ byte: UInt8) {
+        makeRoom(for: 1)
+        storage.buffer[count] = byte
+        count += 1
+    }
+
+    package mutating func append(contentsOf bytes: some Collection<UInt8>) {
+        makeRoom(for: bytes.count)
+        UnsafeMutableRawBufferPointer(rebasing: storage.buffer[count...]).copyBytes(from: bytes)
+        count += bytes.count
+    }
+
+    /// Makes sure that there is an allocation of one's own, with room for so many bytes more.
+    private mutating func makeRoom(for more: Int) {
+        guard count + more > storage.buffer.count || !isKnownUniquelyReferenced(&storage) else { return }
+        let larger = Storage(capacity: Swift.max(count + more, 2 * count))
+        larger.buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage.buffer[..<count]))
+        storage = larger
+    }
+}
+
+extension WipedBytes: RandomAccessCollection {
+    package var startIndex: Int { 0 }
+    package var endIndex: Int { count }
+
+    package subscript(index: Int) -> UInt8 {
+        precondition(0..<count ~= index)
+        return storage.buffer[index]
+    }
+
+    package func withContiguousStorageIfAvailable<Result>(
+        _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
+    ) rethrows -> Result? {
+        try withExtendedLifetime(storage) {
+            try UnsafeRawBufferPointer(rebasing: storage.buffer[..<count]).withMemoryRebound(to: UInt8.self, body)
+        }
+    }
+}
+
+extension WipedBytes: Equatable {
+    package static func == (left: WipedBytes, right: WipedBytes) -> Bool { left.elementsEqual(right) }
+}

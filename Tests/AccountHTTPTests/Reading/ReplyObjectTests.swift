@@ -1,0 +1,80 @@
+import AccountKit
+import Sealing
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("The object of a reply, and the secrets in it")
+struct ReplyObjectTests {
+    private func read(_ text: String) -> ReplyObject? {
+        ReplyObject(WipedBytes(text.utf8), secrets: ["access_token", "refresh_token"])
+    }
+
+    @Test("A secret is read beside the decoder, and a mark stands in its place")
+    func secrets() throws {
+        let object = try #require(
+            read(
+                #" {"a": [1, {"access_token": "inner"}, "]}"] , "access_token" :"t\"1", "refresh_token":"", "b":"x"} "#)
+        )
+        #expect(object.secrets == ["access_token": Secret("t\"1")])
+        #expect(object.members["access_token"] == .string("*"))
+        #expect(object.members["refresh_token"] == .string(""))
+        #expect(object.members["b"] == .string("x"))
+        #expect(
+            object.members["a"] == .array([.integer(1), .object(["access_token": .string("inner")]), .string("]}")]))
+    }
+
+    @Test(
+        "Escapes of a secret are undone as a decoder would (RFC 8259, section 7)",
+        arguments: [
+            #"a\/b\u002B\u002f"#, #"\"\\\/\b\f\n\r\t"#, #"\u00fc\u20AC\ud83d\uDE00"#, "ü€😀", #"\u0000"#, #"x\\"#,
+        ])
+    func escapes(_ text: String) throws {
+        let plain = try #require(JSONValue.object(from: Array("{\"x\":\"\(text)\"}".utf8))?["x"]?.string)
+        #expect(read("{\"access_token\":\"\(text)\"}")?.secrets["access_token"]?.reveal() == plain)
+    }
+
+    @Test("A name may be written with escapes too")
+    func escapedName() {
+        #expect(read(#"{"access\u005ftoken":"t"}"#)?.secrets["access_token"] == Secret("t"))
+    }
+
+    @Test("Of two secrets of one name the first counts, as it does for a decoder, and neither becomes a string")
+    func twice() {
+        let object = read(#"{"access_token":"one","access_token":"two"}"#)
+        #expect(object?.secrets["access_token"] == Secret("one"))
+        #expect(object?.members["access_token"] == .string("*"))
+        #expect(read(#"{"access_token":1,"access_token":"two"}"#)?.secrets == [:])
+    }
+
+    @Test("An error that is there twice is none, since nobody knows which one counts")
+    func twoErrors() {
+        #expect(read(#"{"error":"invalid_grant","error":"server_error"}"#)?.members == [:])
+        #expect(read(#"{"error":"invalid_grant","\u0065rror":"invalid_grant"}"#)?.members == [:])
+        let signal = signal {
+            try ReplyReading(.token).object(in: .json(400, #"{"error":"invalid_grant","error":"invalid_request"}"#))
+        }
+        #expect(kind(signal) == .unclear("…"))
+    }
+
+    @Test(
+        "What is no JSON is no object",
+        arguments: [
+            "", "{", "[]", "null", #""{}""#, "{}x", #"{"a"}"#, #"{"a":}"#, #"{"a":1,}"#, #"{"a":1"#, #"{a:1}"#, "{,}",
+            #"{"access_token":"t}"#, #"{"access_token":"\x"}"#, #"{"access_token":"\u12"}"#,
+            #"{"access_token":"\ud83d"}"#, #"{"access_token":"\ud83dA"}"#, #"{"access_token":"\udE00"}"#,
+            "{\"access_token\":\"a\nb\"}", #"{"access_token":"a"#, #"{"access_token":"a\"#, #"{"a":[}"#,
+            #"{"a":"b" "c":1}"#,
+        ])
+    func malformed(_ text: String) {
+        #expect(read(text) == nil, "\(text)")
+    }
+
+    @Test("UTF-16, in which brackets could hide from the bounds, is not read")
+    func otherEncodings() {
+        let text = Array(#"{"error":"invalid_grant"}"#.utf16)
+        #expect(JSONValue.object(from: text.flatMap { [UInt8($0), 0] }) == nil)
+        #expect(JSONValue.object(from: text.flatMap { [0, UInt8($0)] }) == nil)
+        #expect(ReplyObject(WipedBytes(text.flatMap { [UInt8($0), 0] }), secrets: []) == nil)
+    }
+}
