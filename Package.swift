@@ -121,7 +121,8 @@ let package = Package(
         ),
         .testTarget(
             name: "AccountKitSystemTests",
-            dependencies: ["AccountKit", "AccountTesting", "Sealing", "archive-exerciser"]
+            dependencies: ["AccountKit", "AccountTesting", "Sealing", "archive-exerciser", "memory-exerciser"],
+            exclude: ["Support/token_server.py"]
         ),
         // An independent reader of the archive format, in Python.
         .testTarget(
@@ -133,6 +134,11 @@ let package = Package(
             name: "archive-exerciser",
             dependencies: ["AccountKit"],
             path: "Tests/archive-exerciser"
+        ),
+        .executableTarget(
+            name: "memory-exerciser",
+            dependencies: ["AccountHTTP", "AccountKit"],
+            path: "Tests/memory-exerciser"
         ),
     ]
 )

@@ -1,0 +1,33 @@
+import Foundation
+
+/// A program that goes on when it is given a line.
+final class Steps {
+    private let process = Process()
+    private let input = Pipe()
+    private let output = Pipe()
+
+    var processID: Int32 { process.processIdentifier }
+
+    init(_ program: String, _ arguments: [String]) throws {
+        process.executableURL = URL(filePath: program)
+        process.arguments = arguments
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+    }
+
+    deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+
+    /// The next line that the program prints; empty at its end.
+    func next() throws -> String {
+        var line = Data()
+        while let byte = try output.fileHandleForReading.read(upToCount: 1), byte != Data("\n".utf8), !byte.isEmpty {
+            line += byte
+        }
+        return String(decoding: line, as: UTF8.self)
+    }
+
+    func send(_ line: String) {
+        input.fileHandleForWriting.write(Data((line + "\n").utf8))
+    }
+}

@@ -1,0 +1,50 @@
+"""A service that issues the tokens it was told to, for a process whose memory is looked through.
+
+    token_server.py
+
+The first two lines of standard input are the next access token and the next refresh token: an argument could be seen in
+the memory of others. Prints its port.
+"""
+
+import json
+import os
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+access_token, refresh_token = (sys.stdin.readline().strip() for _ in range(2))
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def reply(self, body):
+        data = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_GET(self):
+        base = f"http://127.0.0.1:{self.server.server_port}"
+        if self.path.startswith("/.well-known/"):
+            self.reply({"issuer": base, "token_endpoint": base + "/token", "userinfo_endpoint": base + "/me",
+                        "revocation_endpoint": base + "/revoke"})
+        else:
+            self.reply({"sub": "1", "name": "Alice"})
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.reply({"access_token": access_token, "refresh_token": refresh_token, "token_type": "Bearer",
+                    "expires_in": 3600} if self.path == "/token" else {})
+
+    def log_message(self, *_):
+        pass
+
+
+server = HTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+# Nobody is there any more whom it could serve.
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+server.serve_forever()
