@@ -14,7 +14,8 @@ struct ReplyObject: Sendable {
 
     /// Reads the body of a reply; `nil` if it holds no object, or one beyond all measure.
     ///
-    /// A member `error` that is there twice is left out: nobody knows which one counts (RFC 8259, section 4).
+    /// The member `error` is left out if the text has a member twice, since nobody knows which one counts (RFC 6749, section
+    /// 3.2; a decoder does not even look at the second), and if the text is not UTF-8: it was garbled on the way.
     ///
     /// - Parameters:
     ///   - text: JSON in UTF-8.
@@ -25,10 +26,10 @@ struct ReplyObject: Sendable {
         var masked = WipedBytes()
         var copied = 0
         var seen: Set<String> = []
-        var repeated: Set<String> = []
+        var isAmbiguous = false
         for member in found {
             let isFirst = seen.insert(member.name).inserted
-            if !isFirst { repeated.insert(member.name) }
+            isAmbiguous = isAmbiguous || !isFirst
             guard let string = member.string, names.contains(member.name) else { continue }
             guard let secret = scanner.secret(in: string) else { return nil }
             masked.append(contentsOf: text[copied..<string.lowerBound])
@@ -40,7 +41,20 @@ struct ReplyObject: Sendable {
         masked.append(contentsOf: text[copied...])
         guard let members = JSONValue.object(from: masked) else { return nil }
         self.members = members
-        if repeated.contains("error") { self.members["error"] = nil }
+        if isAmbiguous || !Self.isUTF8(text) { self.members["error"] = nil }
+    }
+
+    /// Whether text is UTF-8, as JSON must be (RFC 8259, section 8.1). A decoder looks at what it decodes only.
+    private static func isUTF8(_ text: WipedBytes) -> Bool {
+        var parser = UTF8.ForwardParser()
+        var bytes = text.makeIterator()
+        while true {
+            switch parser.parseScalar(from: &bytes) {
+            case .valid: continue
+            case .emptyInput: return true
+            case .error: return false
+            }
+        }
     }
 }
 

@@ -47,14 +47,26 @@ struct ReplyObjectTests {
         #expect(read(#"{"access_token":1,"access_token":"two"}"#)?.secrets == [:])
     }
 
-    @Test("An error that is there twice is none, since nobody knows which one counts")
+    @Test("An error in an object that has a member twice is none, since nobody knows which one counts")
     func twoErrors() {
         #expect(read(#"{"error":"invalid_grant","error":"server_error"}"#)?.members == [:])
         #expect(read(#"{"error":"invalid_grant","\u0065rror":"invalid_grant"}"#)?.members == [:])
+        #expect(read(#"{"error":"invalid_grant","a":1,"a":"\x"}"#)?.members["error"] == nil)
         let signal = signal {
             try ReplyReading(.token).object(in: .json(400, #"{"error":"invalid_grant","error":"invalid_request"}"#))
         }
         #expect(kind(signal) == .unclear("…"))
+    }
+
+    @Test("An error in a text that is not UTF-8 is none, and tokens in one still count")
+    func garbled() throws {
+        let garbled =
+            [UInt8]("{\"error\":\"invalid_grant\",\"access_token\":\"a\",\"refresh_token\":\"".utf8) + [
+                0xFE, 0x22, 0x7D,
+            ]
+        let object = try #require(ReplyObject(WipedBytes(garbled), secrets: ["access_token", "refresh_token"]))
+        #expect(object.members["error"] == nil)
+        #expect(object.secrets["access_token"] == Secret("a"))
     }
 
     @Test(
