@@ -6,7 +6,7 @@ SWIFT = swift
 # An import of a module that the target does not depend on is an error: the direction of the modules is kept by the build.
 BUILD_FLAGS = --explicit-target-dependency-import-check error
 
-.PHONY: all build demo test model faults faults-all check format docs install uninstall clean
+.PHONY: all build demo test model faults faults-all fuzz fuzz-long check format docs install uninstall clean
 
 all: build
 
@@ -49,6 +49,15 @@ faults-all:
 	$(SWIFT) build $(BUILD_FLAGS) --product account
 	$(SWIFT) build $(BUILD_FLAGS) --product archive-exerciser
 	python3 -B Tests/Faults/faults.py --all --build "$$($(SWIFT) build --show-bin-path)"
+
+# Looks for bytes that crash a reader of them, or break its promises: a short search, and one for a night.
+fuzz:
+	@Scripts/bootstrap.sh fuzz
+	@Tests/Fuzz/run.sh 5
+
+fuzz-long:
+	@Scripts/bootstrap.sh fuzz
+	@Tests/Fuzz/run.sh 600
 
 # Format, documentation of everything public, documentation pages, shell scripts, public API.
 check:

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs what a task needs and the machine does not have: bootstrap.sh build|demo|test|faults|check
+# Installs what a task needs and the machine does not have: bootstrap.sh build|demo|test|faults|fuzz|check
 #
 # Only Debian's own packages; a Swift toolchain must be there already.
 set -euo pipefail
 
-task=${1:?usage: bootstrap.sh build|demo|test|faults|check}
+task=${1:?usage: bootstrap.sh build|demo|test|faults|fuzz|check}
 
 # Each element: the package, and a file or command that shows that it is there. Chosen by name below.
 # shellcheck disable=SC2034
@@ -15,6 +15,8 @@ demo=("${build[@]}" curl:curl python3:python3)
 test=("${demo[@]}" python3-venv:/usr/share/doc/python3-venv strace:strace openssl:openssl procps:ps util-linux:unshare qrencode:qrencode chromium:chromium chromium-driver:chromedriver gdb:gcore spin:spin gcc:gcc tinyproxy-bin:tinyproxy)
 # shellcheck disable=SC2034
 faults=("${build[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3:python3 strace:strace util-linux:unshare)
+# shellcheck disable=SC2034
+fuzz=("${build[@]}")
 # shellcheck disable=SC2034
 check=("${build[@]}" shellcheck:shellcheck python3:python3)
 

@@ -1,0 +1,44 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+// A package of its own, so that nobody builds it who only wants the library. Its modules are links to the ones of the
+// root, compiled once more with libFuzzer and the address sanitizer; of AccountHTTP only what reads, so that it takes no
+// network library along.
+let package = Package(
+    name: "account-kit-fuzz",
+    platforms: [.macOS(.v15)],
+    dependencies: [.package(url: "https://github.com/apple/swift-log", from: "1.16.0")],
+    targets: [
+        .systemLibrary(name: "CSodium", pkgConfig: "libsodium"),
+        .systemLibrary(name: "CFuzzer"),
+        .target(name: "CAccountKitShims"),
+        .target(name: "Sealing", dependencies: ["CSodium"]),
+        .target(
+            name: "AccountKit",
+            dependencies: ["CAccountKitShims", "Sealing", .product(name: "Logging", package: "swift-log")],
+            exclude: ["AccountKit.docc"]),
+        .target(
+            name: "AccountHTTP",
+            dependencies: ["AccountKit", "Sealing"],
+            exclude: [
+                "Browser", "Client", "OAuth/OAuthAuthority.swift", "OAuth/OAuthAuthority+Account.swift",
+                "OAuth/OAuthAuthority+Device.swift", "OAuth/OAuthAuthority+SignIn.swift", "Transport/FetchedOnce.swift",
+                "Transport/FormBody.swift", "Transport/HTTPTransport.swift", "Transport/IPAddress.swift",
+                "Transport/NetworkEnvironment.swift", "Transport/TransportFailure.swift",
+            ]),
+        .target(name: "AccountImport", dependencies: ["AccountKit", "Sealing"]),
+        .executableTarget(
+            name: "fuzz", dependencies: ["AccountHTTP", "AccountImport", "AccountKit", "CFuzzer", "Sealing"]),
+    ]
+)
+
+for target in package.targets where target.type != .system {
+    target.swiftSettings = [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .unsafeFlags(["-sanitize=fuzzer,address", "-enable-testing"]),
+    ]
+    target.linkerSettings = [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]
+}

@@ -1,0 +1,59 @@
+@testable import AccountHTTP
+import AccountKit
+import Foundation
+
+/// A reader of bytes that come from outside, and what it promises whatever they are.
+struct FuzzTarget: Sendable {
+    let name: String
+    let body: @Sendable ([UInt8]) -> Void
+}
+
+/// What the driver runs. A C function has nowhere else to keep it.
+nonisolated(unsafe) var chosenBody: ([UInt8]) -> Void = { _ in }
+
+/// Ends the process, which libFuzzer takes for a finding and keeps the bytes of.
+func promise(_ isKept: Bool, _ what: @autoclosure () -> String) {
+    if !isKept { fatalError("a promise was broken: \(what())") }
+}
+
+/// The moment at which everything arrives.
+let now = Date(timeIntervalSince1970: 1_800_000_000)
+
+/// What was sent, and no answer may make visible.
+let sentToken = Secret("sent-token-4f1c9a7e02d8")
+
+/// Everything that may be known when an answer comes.
+let allCircumstances: [Ruling.Circumstances] = [true, false].flatMap { holds in
+    [true, false].flatMap { isStored in
+        [true, false].map { .init(holdsRefreshToken: holds, sentTokenIsStored: isStored, justRefreshed: $0) }
+    }
+}
+
+/// The requests and circumstances in which a signal would end the session.
+func clearings(on signal: AuthoritySignal) -> [(request: Ruling.Request, circumstances: Ruling.Circumstances)] {
+    Ruling.Request.allCases.flatMap { request in
+        allCircumstances.compactMap { circumstances in
+            if case .clear = Ruling(on: signal, to: request, circumstances) { (request, circumstances) } else { nil }
+        }
+    }
+}
+
+extension HTTPReply {
+    /// A reply in the form of the corpus: three digits of status, lines of header fields, an empty line, the body.
+    init(corpus bytes: [UInt8]) {
+        var rest = bytes[...]
+        func line() -> String? {
+            guard let end = rest.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+            defer { rest = rest[(end + 1)...] }
+            return String(decoding: rest[..<end], as: UTF8.self)
+        }
+        let status = line().flatMap { Int($0) } ?? 200
+        var headers: [Header] = []
+        while let line = line(), !line.isEmpty {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2 else { continue }
+            headers.append(Header(name: String(parts[0]), value: parts[1].trimmingCharacters(in: .whitespaces)))
+        }
+        self.init(status: min(max(status, 100), 999), headers: headers, body: Array(rest), receivedAt: now)
+    }
+}

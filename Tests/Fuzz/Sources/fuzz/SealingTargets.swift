@@ -1,0 +1,112 @@
+@testable import AccountKit
+import Foundation
+@testable import Sealing
+
+let sealingTargets = [
+    FuzzTarget(name: "envelope", body: { readEnvelope($0) }),
+    FuzzTarget(name: "archive", body: { readPropertyList($0) }),
+    FuzzTarget(name: "plaintext", body: { readPlaintext($0) }),
+]
+
+let fuzzContext = SealingContext(appIdentifier: "fuzz", sessionName: "default")
+let fuzzKey = KeySlot.Opener.key(GuardedBytes(copying: [UInt8](repeating: 7, count: 32)))
+
+private func readEnvelope(_ bytes: [UInt8]) {
+    let envelope: Envelope
+    do throws(EnvelopeError) {
+        envelope = try Envelope(parsing: bytes)
+    } catch {
+        return
+    }
+    promise((1...8).contains(envelope.slots.count), "1 to 8 slots")
+    let slots = envelope.slots.flatMap(\.bytes)
+    promise(bytes[128..<128 + slots.count].elementsEqual(slots), "slots are written as they were read")
+    for slot in envelope.slots {
+        promise((slot.cost != nil) == (slot.kind == .passphrase), "a passphrase has a cost, and nothing else has")
+        // Whoever derives a key from now on does it at this cost.
+        guard let cost = slot.cost else { continue }
+        promise((1...10).contains(cost.operations), "1 to 10 passes")
+        promise((8 << 10...1 << 20).contains(cost.memoryKiB), "8 MiB to 1 GiB")
+    }
+    do throws(EnvelopeError) {
+        let keys = try envelope.unlock(with: fuzzKey, kind: .keyFile, context: fuzzContext)
+        let (plaintext, count) = try envelope.open(with: keys, context: fuzzContext)
+        promise(count < plaintext.count, "there is padding")
+    } catch {
+        let isExpected: Bool =
+            switch error {
+            case .wrongKeyOrDamaged, .noSlot, .damaged: true
+            default: false
+            }
+        promise(isExpected, "opening with a key fails as \(error)")
+    }
+}
+
+private func readPropertyList(_ bytes: [UInt8]) {
+    if let sealed = try? ArchivePropertyList.decode(bytes) {
+        promise(ArchivePropertyList.encode(sealed: sealed) == bytes, "there is one way to write an archive")
+    }
+    let written = ArchivePropertyList.encode(sealed: bytes)
+    promise((try? ArchivePropertyList.decode(written)) == bytes, "what is written can be read")
+    // It is what every other reader takes it for.
+    let list = try? PropertyListSerialization.propertyList(from: Data(written), format: nil) as? [String: Any]
+    promise(list?["sealed"] as? Data == Data(bytes), "every reader of property lists finds the envelope")
+}
+
+/// The property list in a plaintext stays whole: Foundation's decoder ends the process on damaged ones. Nobody but who has
+/// the key can write such a plaintext; see "archive".
+private func readPlaintext(_ bytes: [UInt8]) {
+    var bytes = bytes
+    if let start = bytes.firstRange(of: "bplist00".utf8)?.lowerBound { bytes.replaceSubrange(start..., with: record) }
+    guard !bytes.isEmpty else { return }
+    let plaintext = GuardedBytes(copying: bytes)
+    guard let account = try? AccountPlaintext.decode(plaintext, count: bytes.count) else { return }
+    promiseRoundTrip(of: account)
+}
+
+/// A property list as it stands in a plaintext.
+private let record: [UInt8] = {
+    let credentials = Credentials(accessToken: Secret("a"), issuedAt: now)
+    guard let (plaintext, _) = try? AccountPlaintext.encode(Account(id: "1", credentials: credentials)) else {
+        return []
+    }
+    let bytes = plaintext.withUnsafeBytes { Array($0) }
+    return Array(bytes[(4 + 9 + 4)..<(bytes.lastIndex(of: 0x80) ?? 0)])
+}()
+
+/// What was read can be written, and is then read as the same.
+func promiseRoundTrip(of account: Account) {
+    // Not a number is not even itself.
+    guard account == account else { return }
+    do {
+        let (plaintext, _) = try AccountPlaintext.encode(account)
+        var count = 0
+        let bytes = plaintext.withUnsafeBytes { Array($0) }
+        count = bytes.lastIndex(of: 0x80) ?? 0
+        let again = try AccountPlaintext.decode(plaintext, count: count)
+        promise(again.normalized == account.normalized, "read, written and read is the same")
+    } catch {
+        promise(false, "what was read can be written and read: \(error)")
+    }
+}
+
+extension Account {
+    /// Without the differences that a property list does not keep.
+    fileprivate var normalized: Account {
+        var account = self
+        account.profile.fields = account.profile.fields.mapValues(\.normalized)
+        return account
+    }
+}
+
+extension ProfileValue {
+    /// A real without a fraction reads back as an integer.
+    fileprivate var normalized: ProfileValue {
+        switch self {
+        case .real(let value): Int64(exactly: value).map { .integer($0) } ?? self
+        case .array(let values): .array(values.map(\.normalized))
+        case .dictionary(let fields): .dictionary(fields.mapValues(\.normalized))
+        default: self
+        }
+    }
+}

@@ -1,0 +1,61 @@
+@testable import AccountHTTP
+import AccountKit
+import Foundation
+
+let textTargets = [
+    FuzzTarget(name: "id-token", body: { readIDToken($0) }),
+    FuzzTarget(name: "date", body: { readDate($0) }),
+]
+
+private func readIDToken(_ bytes: [UInt8]) {
+    guard !bytes.isEmpty, let issuer = try? Issuer("https://login.example.com") else { return }
+    // As it is, and as the payload of a token, so that the search need not find out base64.
+    let payload = Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
+        .replacing("=", with: "")
+    let reply = HTTPReply(status: 200, headers: [], body: [], receivedAt: now)
+    for token in [Secret(bytes: bytes), Secret("e30.\(payload).c2ln")] {
+        if let expiry = TokenExpiry.date(expiresIn: nil, accessToken: token, reply: reply) {
+            promise(expiry > now && expiry <= now.addingTimeInterval(10 * 365 * 86_400), "an expiry is believable")
+        }
+        if let identity = Identity(idToken: token, issuer: issuer, clientID: "fuzz") {
+            promise(!identity.id.isEmpty, "a user has an identifier")
+            promiseRoundTrip(
+                of: Account(
+                    id: identity.id, username: identity.username,
+                    credentials: Credentials(accessToken: token, issuedAt: now), profile: identity.profile))
+        }
+        guard let idToken = IDToken(token) else { continue }
+        do throws(AuthoritySignal) {
+            try idToken.check(issuer: issuer, clientID: "fuzz", nonce: "n", at: now)
+            promise(idToken.claims["nonce"] == .string("n"), "a token of another sign-in is refused")
+        } catch {
+            promise(clearings(on: error).isEmpty, "an ID token ends no session")
+        }
+    }
+}
+
+private func readDate(_ bytes: [UInt8]) {
+    let text = String(decoding: bytes, as: UTF8.self)
+    let reply = HTTPReply(status: 503, headers: [.init(name: "Retry-After", value: text)], body: [], receivedAt: now)
+    if let wait = RetryAfter.duration(in: reply) {
+        promise(wait >= .zero && wait <= RetryAfter.limit, "between nothing and a day")
+    }
+    guard let date = HTTPDate.date(from: text) else { return }
+    promise(
+        date > Date(timeIntervalSince1970: -62_200_000_000) && date < Date(timeIntervalSince1970: 253_500_000_000),
+        "a year of four digits")
+    // Before, Foundation counts in the Julian calendar.
+    guard date > Date(timeIntervalSince1970: -12_219_292_800) else { return }
+    promise(HTTPDate.date(from: written(date)) == date, "\(date) is read as it is written")
+}
+
+/// RFC 9110, section 5.6.7, in the preferred form; Foundation's calendar says what day it is.
+private func written(_ date: Date) -> String {
+    var calendar = Calendar(identifier: .iso8601)
+    calendar.timeZone = .gmt
+    let parts = calendar.dateComponents([.year, .month, .day, .hour, .minute, .second, .weekday], from: date)
+    let month = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"][parts.month! - 1]
+    return String(
+        format: "Sun, %02d \(month) %04d %02d:%02d:%02d GMT", parts.day!, parts.year!, parts.hour!, parts.minute!,
+        parts.second!)
+}
