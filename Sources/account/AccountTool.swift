@@ -33,14 +33,13 @@ enum StandAlone: AccountApplication {
             throw AccountError(
                 .misconfigured, "it is not known which service this account belongs to: sign in again with --issuer")
         }
-        let authority = try OAuthAuthority(
-            issuer: issuer, clientID: service.clientID,
-            clientSecret: Environment.value(secretVariable).map { Secret($0) },
-            scopes: service.scopes.isEmpty ? nil : service.scopes, service: known, timeout: timeout, logger: logger)
-        // The known services want their programs registered.
-        guard service.clientID == nil, authority.service == nil else { return authority }
+        // The known services want their programs registered; and nobody is sent a secret who does not ask for one.
+        var entry = known
+        if entry == nil { entry = try KnownService.at(issuer) }
         return try OAuthAuthority(
-            issuer: issuer, clientID: defaultClientID, scopes: authority.scopes, timeout: timeout, logger: logger)
+            issuer: issuer, clientID: service.clientID ?? (entry == nil ? defaultClientID : nil),
+            clientSecret: entry?.wantsClientSecret == true ? Environment.value(secretVariable).map { Secret($0) } : nil,
+            scopes: service.scopes.isEmpty ? nil : service.scopes, service: known, timeout: timeout, logger: logger)
     }
 
     private static func knownService(named name: String) throws(AccountError) -> KnownService {

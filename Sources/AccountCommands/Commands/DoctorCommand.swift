@@ -52,7 +52,7 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
                 Document(
                     isWell: isWell,
                     findings: findings.map { .init(problem: $0.problem, advice: $0.advice, isFixed: $0.isFixed) },
-                    environment: Dictionary(uniqueKeysWithValues: environment.map { ($0.variable, $0.value) })))
+                    environment: environment.values))
         } else {
             for setting in environment where setting.problem == nil {
                 Terminal.writeLine("note: \(setting.summary)", to: .output)

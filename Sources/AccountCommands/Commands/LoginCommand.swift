@@ -68,7 +68,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if App.takesIssuer {
             var service = service
             service.issuer = account.issuer ?? service.issuer
-            try await context.preferences.setService(service, of: context.session)
+            do {
+                try await context.preferences.setService(service, of: context.session)
+            } catch {
+                context.say("note: you are signed in, and where could not be remembered for the next time (\(error))")
+            }
         }
         if let place = context.store.movedArchive {
             context.say("The archive that did not open was not lost: it is \(place) now.")
@@ -116,31 +120,29 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
     }
 
-    /// Where nobody asked for the browser, a service that does not offer it is signed in to on another device.
+    /// Signs in with the browser. Where nobody asked for that, a service that does not offer it is signed in to on another
+    /// device.
     private func signInWithBrowserOrDevice(
         _ context: CommandContext<App>, _ authority: any AccountAuthority
     ) async throws -> Account {
-        do {
-            return try await signInWithBrowser(context, authority)
-        } catch let error as AccountError where error.code == .misconfigured && !web && authority is any DeviceAuthority
-        {
-            return try await signInOnDevice(context, authority)
-        }
-    }
-
-    private func signInWithBrowser(
-        _ context: CommandContext<App>, _ authority: any AccountAuthority
-    ) async throws -> Account {
-        guard let authority = authority as? any BrowserAuthority else {
+        guard let browserAuthority = authority as? any BrowserAuthority else {
             throw AccountError(.invalidArgument, "this service has no sign-in with a browser: leave --web away")
         }
-        return try await context.store.signIn(with: authority) { signIn in
-            let address = signIn.address
-            context.say(
-                "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(address)\n\n"
-                    + "It is waited for up to \(signIn.lifetime.text). Ctrl-C gives up.")
-            // Not waited for: a browser that was not running yet may stay in the foreground until it is closed.
-            Task { await ExternalProgram.openBrowser(address) }
+        var isShown = false
+        do {
+            return try await context.store.signIn(with: browserAuthority) { signIn in
+                isShown = true
+                let address = signIn.address
+                context.say(
+                    "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(address)\n\n"
+                        + "It is waited for up to \(signIn.lifetime.text). Ctrl-C gives up.")
+                // Not waited for: a browser that was not running yet may stay in the foreground until it is closed.
+                Task { await ExternalProgram.openBrowser(address) }
+            }
+        } catch {
+            let isFinal = error.code != .misconfigured || isShown || web
+            guard !isFinal, authority is any DeviceAuthority else { throw error }
+            return try await signInOnDevice(context, authority)
         }
     }
 

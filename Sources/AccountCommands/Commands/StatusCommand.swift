@@ -53,7 +53,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                 Document(
                     status: document, archive: archive,
                     pendingRevocations: revocations.map { .init(issuer: $0.issuer, date: $0.date) },
-                    environment: Dictionary(uniqueKeysWithValues: environment.map { ($0.variable, $0.value) })))
+                    environment: environment.values))
         } else {
             for (label, value) in rows(state, unfinished, revocations, context) + environment.map(Self.row) {
                 Terminal.writeLine(label.padding(to: 12) + value, to: .output)

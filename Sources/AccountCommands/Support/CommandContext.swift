@@ -75,8 +75,11 @@ struct CommandContext<App: AccountApplication> {
     func authority(
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
     ) async throws -> any AccountAuthority {
-        let remembered = App.takesIssuer ? try await preferences.service(of: other ?? session) : nil
-        return try authority(for: AccountService(of: account, remembered: remembered), timeout: timeout)
+        // Settings that cannot be read, or are a later version's, are no reason to leave an account without its service.
+        let remembered = App.takesIssuer ? try? await preferences.service(of: other ?? session) : nil
+        let named = AccountService(of: account, remembered: remembered)
+        if named.name != nil, let authority = try? authority(for: named, timeout: timeout) { return authority }
+        return try authority(for: AccountService(of: account, remembered: nil), timeout: timeout)
     }
 
     /// The authority of a service.
@@ -99,12 +102,14 @@ struct CommandContext<App: AccountApplication> {
                 .invalidArgument,
                 "say where to sign in: add --issuer https://auth.example.com (and --client-id), or --service github")
         }
+        let name = options.name?.lowercased()
+        // Nothing said is the same again; a name alone is that service at its home.
         let isSame =
-            (options.issuer == nil || options.issuer == remembered?.issuer)
-            && (options.name == nil || options.name == remembered?.name)
+            (name == nil || name == remembered?.name)
+            && (options.issuer == nil || options.issuer?.withoutEndingSlash == remembered?.issuer?.withoutEndingSlash)
         return AccountService(
-            name: options.name ?? (isSame ? remembered?.name : nil),
-            issuer: options.issuer ?? (isSame ? remembered?.issuer : nil),
+            name: name ?? (isSame ? remembered?.name : nil),
+            issuer: options.issuer ?? (name == nil ? remembered?.issuer : nil),
             clientID: options.clientID ?? (isSame ? remembered?.clientID : nil),
             scopes: options.scopes.isEmpty && isSame ? remembered?.scopes ?? [] : options.scopes)
     }
@@ -142,7 +147,15 @@ struct CommandContext<App: AccountApplication> {
             NetworkSetting(variable: Self.tokenVariable, value: "set", effect: "used instead of the archive")
         }
         var network: [NetworkSetting] = []
-        if let account, let authority = try? await authority(of: account) { network = authority.networkSettings }
+        let service: (any AccountAuthority)? =
+            if let account {
+                try? await authority(of: account)
+            } else if App.takesIssuer, let remembered = try? await preferences.service(of: session) {
+                try? authority(for: remembered, timeout: .seconds(10))
+            } else {
+                App.takesIssuer ? nil : try? authority(for: AccountService(), timeout: .seconds(10))
+            }
+        if let service { network = service.networkSettings }
         return own + (token.map { [$0] } ?? []) + network
     }
 
@@ -192,4 +205,13 @@ extension [String] {
 extension NetworkSetting {
     /// The setting, in a line.
     var summary: String { "\(variable)=\(value) (\(problem ?? effect))" }
+}
+
+extension [NetworkSetting] {
+    /// Values by their variables, for JSON.
+    var values: [String: String] { Dictionary(map { ($0.variable, $0.value) }) { first, _ in first } }
+}
+
+extension String {
+    fileprivate var withoutEndingSlash: Substring { hasSuffix("/") ? dropLast() : self[...] }
 }

@@ -4,7 +4,8 @@ extension OAuthAuthority: BrowserAuthority {
     /// Gets ready for a sign-in by authorization code, with proof key and loopback redirect (RFC 6749, section 4.1;
     /// RFC 7636; RFC 8252, section 7.3).
     ///
-    /// The service must let this client redirect to `http://127.0.0.1/callback` with any port. It listens on the loopback
+    /// The service must let this client redirect to `http://127.0.0.1/callback` with any port; Microsoft
+    /// must let it redirect to `http://localhost/callback`. It listens on the loopback
     /// interface only, until the sign-in is done, and gives the browser a page that says what came of it.
     ///
     /// - Throws: An `AuthoritySignal`: `misconfigured` if the service has no authorization endpoint; an `AccountError` if no

@@ -88,20 +88,22 @@ public struct AuthenticatedClient: Sendable {
     /// Sends a request, and once more with a new token if the first was refused.
     ///
     /// - Returns: The reply, whatever its status: also 401, where a new token was no help.
-    /// - Throws: An `AccountError`: `notSignedIn` if nobody is signed in (any more), `serviceUnavailable` if no reply
-    ///   came or the token could not be refreshed, `cancelled`, and `invalidArgument` without a request if the address is
-    ///   of another origin, or a header field is not well-formed.
+    /// - Throws: An `AccountError`. Without a request: `notSignedIn` if nobody is signed in, `misconfigured` if who is
+    ///   signed in is of another service or there is no way to the origin, `invalidArgument` if the address is of another
+    ///   origin or a header field is not well-formed. After a request that may have been carried out: `serviceUnavailable`
+    ///   if no reply came or the token could not be refreshed, `notSignedIn` if the session has ended, `conflict` if
+    ///   another user has signed in meanwhile, `tooLarge` if the reply is too long, `cancelled`.
     public func send(_ request: APIRequest) async throws(AccountError) -> APIResponse {
         let target = try url(of: request)
         try request.check()
-        let token = try await store.accessToken(minimumValidity: minimumValidity, with: authority)
-        let response = try await exchange(request, target, token)
+        let account = try await store.usableAccount(minimumValidity: minimumValidity, with: authority)
+        let response = try await exchange(request, target, account.credentials.accessToken)
         guard response.refusesToken else { return response }
-        if let token = try await store.accessToken(insteadOf: token, with: authority) {
-            return try await exchange(request, target, token)
+        if let account = try await store.account(insteadOf: account, with: authority) {
+            return try await exchange(request, target, account.credentials.accessToken)
         }
         // No new token is to be had. Whether the session has ended is for the authority to say.
-        if store.account?.credentials.refreshToken == nil,
+        if account.credentials.refreshToken == nil,
             case .signedOut(let signOut) = await store.checkSession(with: authority)
         {
             throw AccountError(notSignedIn: signOut)
@@ -141,7 +143,7 @@ public struct AuthenticatedClient: Sendable {
         }
         guard reply.isBodyWhole else {
             throw AccountError(
-                .serviceUnavailable, "the reply of \(origin) is longer than \(maximumResponseLength) bytes")
+                .tooLarge, "the reply of \(origin) is longer than \(maximumResponseLength) bytes")
         }
         return APIResponse(reply)
     }
@@ -152,6 +154,10 @@ extension AccountError {
     fileprivate init(request signal: AuthoritySignal, to origin: String) {
         guard signal != .noReply(.cancelled) else {
             self.init(.cancelled, "the request to \(origin) was cancelled")
+            return
+        }
+        if case .misconfigured(let detail) = signal {
+            self.init(.misconfigured, "there is no way to \(origin): \(detail)")
             return
         }
         let reason =

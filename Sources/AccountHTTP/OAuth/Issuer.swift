@@ -17,7 +17,8 @@ struct Issuer: Sendable, Hashable {
         case exact
         /// With its scheme or without.
         case schemeOptional
-        /// With the tenant of the user in the place of the path's first part; a document has a placeholder there.
+        /// With the tenant of the user in the place of the path's first part, where that is `common`, `organizations` or
+        /// `consumers`; a document has a placeholder there.
         case perTenant
     }
 
@@ -59,6 +60,9 @@ struct Issuer: Sendable, Hashable {
         case .exact: return false
         case .schemeOptional: return isSame(as: "\(url.scheme)://\(text)")
         case .perTenant:
+            // Who names a tenant means that one.
+            let configured = url.path.dropFirst().prefix { $0 != "/" }
+            guard ["common", "organizations", "consumers"].contains(configured) else { return false }
             let start = "\(url.scheme)://\(url.authority)/"
             let end = url.path.dropFirst().drop { $0 != "/" }
             guard text.hasPrefix(start), text.hasSuffix(end), text.utf8.count > start.utf8.count + end.utf8.count else {

@@ -26,7 +26,13 @@ extension OAuthAuthority: AccountAuthority {
         var form = FormBody()
         form.append("grant_type", "refresh_token")
         form.append("refresh_token", refreshToken)
-        return try await requestCredentials(form, for: try registeredClient(account.credentials.clientID))
+        return try await requestCredentials(
+            form, for: try registeredClient(account.credentials.clientID), isRefresh: true)
+    }
+
+    /// Whether the account was issued by this service.
+    public func isAuthority(of account: Account) -> Bool {
+        account.issuer.map { issuerIdentifier.isSame(as: $0) } ?? false
     }
 
     /// `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`, as far as they are set.

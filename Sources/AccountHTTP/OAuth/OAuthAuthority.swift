@@ -185,20 +185,22 @@ extension OAuthAuthority {
     /// - Parameters:
     ///   - form: The grant; its `client_id` is added.
     ///   - clientID: The client that asks.
+    ///   - isRefresh: Whether the grant is a refresh token.
     package func requestCredentials(
-        _ form: FormBody, for clientID: String
+        _ form: FormBody, for clientID: String, isRefresh: Bool = false
     ) async throws(AuthoritySignal) -> Credentials {
-        try await requestTokens(form, for: clientID).credentials
+        try await requestTokens(form, for: clientID, isRefresh: isRefresh).credentials
     }
 
     /// The same, and the reply in which the tokens came.
     func requestTokens(
-        _ form: FormBody, for clientID: String
+        _ form: FormBody, for clientID: String, isRefresh: Bool = false
     ) async throws(AuthoritySignal) -> (credentials: Credentials, reply: HTTPReply) {
         let request = HTTPRequest(url: try await endpoints().tokenURL, form: identified(form, as: clientID))
         let reply = try await send(request)
         return (
-            try ReplyReading(.token, sent: request.secrets, dialect: dialect).credentials(in: reply, for: clientID),
+            try ReplyReading(.token, sent: request.secrets, dialect: dialect, isRefresh: isRefresh).credentials(
+                in: reply, for: clientID),
             reply
         )
     }

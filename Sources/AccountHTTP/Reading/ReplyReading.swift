@@ -45,6 +45,8 @@ struct ReplyReading: Sendable {
     /// How the service's messages differ from the standards'.
     let dialect: ServiceDialect
 
+    private let isRefresh: Bool
+
     /// How text of the reply is shown.
     let text: ServerText
 
@@ -54,8 +56,12 @@ struct ReplyReading: Sendable {
     ///   - endpoint: Who replied.
     ///   - secrets: What was sent. No signal repeats it, whatever the reply says.
     ///   - dialect: How the service's messages differ from the standards'.
-    init(_ endpoint: Endpoint, sent secrets: [Secret] = [], dialect: ServiceDialect = .standard) {
+    ///   - isRefresh: Whether a refresh token was sent to the token endpoint.
+    init(
+        _ endpoint: Endpoint, sent secrets: [Secret] = [], dialect: ServiceDialect = .standard, isRefresh: Bool = false
+    ) {
         self.endpoint = endpoint
+        self.isRefresh = isRefresh
         self.dialect = dialect
         text = ServerText(secrets: secrets)
     }
@@ -136,7 +142,7 @@ struct ReplyReading: Sendable {
     func oauthError(in object: JSONObject) -> AuthoritySignal? {
         guard let code = object["error"]?.string, isErrorCode(code) else { return nil }
         return .oauthError(
-            dialect.errorCodes[code] ?? OAuthErrorCode(rawValue: code),
+            (isRefresh ? dialect.refreshErrorCodes : dialect.signInErrorCodes)[code] ?? OAuthErrorCode(rawValue: code),
             description: text.shown(object["error_description"]?.string))
     }
 

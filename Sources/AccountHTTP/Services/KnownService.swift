@@ -1,4 +1,4 @@
-import AccountKit
+public import AccountKit
 
 /// A service that is known by name: where it is, and where it departs from OAuth 2.0 and OpenID Connect.
 ///
@@ -21,11 +21,14 @@ public struct KnownService: Sendable, Hashable {
     /// Whether there is a discovery document. If there is, the endpoints here are for what it leaves out.
     var hasDiscovery = true
 
-    /// The endpoints at ``issuer``. An address that begins with a slash is on the issuer's host.
+    /// The endpoints at ``issuer``. An address that begins with a slash is below the issuer's.
     var endpoints = Endpoints()
 
     /// The endpoints of a copy that runs elsewhere, where they differ.
     var endpointsElsewhere: Endpoints?
+
+    /// Whether it wants what it calls a client secret of programs, which can keep none (RFC 8252, section 8.5).
+    public internal(set) var wantsClientSecret = false
 
     /// How its messages differ from the standards'.
     var dialect = ServiceDialect.standard
@@ -40,6 +43,11 @@ public struct KnownService: Sendable, Hashable {
     /// The entry of a name; `nil` if there is none.
     public static func named(_ name: String) -> KnownService? { all.first { $0.name == name.lowercased() } }
 
+    /// The entry of the service at an issuer's host; `nil` if it is not a known one.
+    ///
+    /// - Throws: `invalidArgument` if that is no issuer.
+    public static func at(_ issuer: String) throws(AccountError) -> KnownService? { at(try Issuer(issuer)) }
+
     /// The entry of the service at an issuer's host.
     static func at(_ issuer: Issuer) -> KnownService? { all.first { $0.isHome(of: issuer) } }
 
@@ -53,7 +61,8 @@ public struct KnownService: Sendable, Hashable {
         let known = isHome(of: issuer) ? endpoints : endpointsElsewhere ?? endpoints
         func url(_ text: String?) -> ServiceURL? {
             guard let text else { return nil }
-            return text.hasPrefix("/") ? ServiceURL(at: issuer.url, path: text) : try? ServiceURL(text)
+            return text.hasPrefix("/")
+                ? ServiceURL(at: issuer.url, path: issuer.url.path + text) : try? ServiceURL(text)
         }
         guard let token = found?.tokenURL ?? url(known.token) else { return nil }
         return OAuthEndpoints(

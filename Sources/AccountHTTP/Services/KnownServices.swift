@@ -27,10 +27,12 @@ extension KnownService {
                 "location": "location",
             ],
             scopeSeparator: ",",
-            errorCodes: [
-                "bad_refresh_token": .invalidGrant, "bad_verification_code": .invalidGrant,
-                "incorrect_device_code": .invalidGrant, "incorrect_client_credentials": .invalidClient,
-                "device_flow_disabled": .unauthorizedClient,
+            signInErrorCodes: [
+                "bad_verification_code": .invalidGrant, "incorrect_device_code": .invalidGrant,
+                "incorrect_client_credentials": .invalidClient, "device_flow_disabled": .unauthorizedClient,
+            ],
+            refreshErrorCodes: [
+                "bad_refresh_token": .invalidGrant, "incorrect_client_credentials": .invalidClient,
             ]))
 
     /// GitLab, and GitLab on a host of one's own.
@@ -54,6 +56,7 @@ extension KnownService {
     public static let google = KnownService(
         name: "google", issuer: "https://accounts.google.com",
         registrationPage: "https://console.cloud.google.com/auth/clients", scopes: ["openid", "profile", "email"],
+        wantsClientSecret: true,
         dialect: ServiceDialect(
             issuerForm: .schemeOptional, errorStatuses: [400, 401, 403, 428],
             authorizationParameters: [
@@ -74,6 +77,6 @@ extension KnownService {
         registrationPage: "https://entra.microsoft.com", scopes: ["openid", "profile", "email", "offline_access"],
         dialect: ServiceDialect(
             issuerForm: .perTenant,
-            errorCodes: ["authorization_declined": .accessDenied, "bad_verification_code": .invalidGrant],
+            signInErrorCodes: ["authorization_declined": .accessDenied, "bad_verification_code": .invalidGrant],
             redirectHost: "localhost"))
 }

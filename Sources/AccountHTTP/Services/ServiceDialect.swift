@@ -20,8 +20,11 @@ struct ServiceDialect: Sendable, Hashable {
     /// What stands between two scopes.
     var scopeSeparator: Character = " "
 
-    /// Error codes of its own, and the standard's for the same thing.
-    var errorCodes: [String: OAuthErrorCode] = [:]
+    /// Error codes of its own at a sign-in, and the standard's for the same thing.
+    var signInErrorCodes: [String: OAuthErrorCode] = [:]
+
+    /// The same at a refresh, where one of them may end a session: only what is said of the refresh token itself.
+    var refreshErrorCodes: [String: OAuthErrorCode] = [:]
 
     /// Status codes with which OAuth errors come.
     var errorStatuses: Set<Int> = [400, 401, 403]

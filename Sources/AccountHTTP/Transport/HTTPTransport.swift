@@ -65,7 +65,7 @@ struct HTTPTransport: Sendable {
 
     /// The transport for an environment.
     init(environment: NetworkEnvironment) {
-        let proxy = environment.proxy.flatMap { try? ProxyAddress($0.value) }
+        let proxy = environment.proxy?.address
         self.init(
             client: HTTPClient(configuration: Self.configuration(environment)), environment: environment,
             proxyClient: proxy.map { HTTPClient(configuration: Self.configuration(environment, by: $0)) })
@@ -83,13 +83,15 @@ struct HTTPTransport: Sendable {
             tlsConfiguration: tls,
             // A redirect could take a token to another server.
             redirectConfiguration: .disallow,
-            timeout: .init(connect: .seconds(10), read: .seconds(30), write: .seconds(30)),
+            // How long all of it may take is up to each request. The first is for the wait for a free connection too.
+            timeout: .init(connect: .seconds(60)),
             // A short idle time: a reused connection that the service has just closed looks like a failure.
             connectionPool: .init(idleTimeout: .seconds(15)),
             proxy: proxy?.setting,
             // Replies are small, and a compressed one may be far larger than it looks.
             decompression: .disabled)
         configuration.httpVersion = .http1Only
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
         // Who is offline should know at once; trying again is for the caller, who knows what it is worth.
         configuration.connectionPool.retryConnectionEstablishment = false
         return configuration
@@ -165,7 +167,9 @@ struct HTTPTransport: Sendable {
         switch environment.route(to: url) {
         case .direct: return client
         case .impossible(let problem): throw .misconfigured(problem)
-        case .proxy: return proxyClient ?? client
+        case .proxy:
+            guard let proxyClient else { throw .misconfigured("there is a proxy, and no way to it was prepared") }
+            return proxyClient
         }
     }
 

@@ -2,7 +2,7 @@ import AccountKit
 
 /// What the environment says about the way to a service: which proxy, and which certificates.
 ///
-/// There is no standard for these variables; this is what curl(1) and Go's `net/http` agree on. A lower-case name beats
+/// There is no standard for these variables; this is what curl(1) does with them. A lower-case name beats
 /// the upper-case one. A connection that stays on this machine never goes by way of a proxy.
 struct NetworkEnvironment: Sendable, Equatable {
     /// Whether and how a host is reached by way of a proxy.
@@ -19,8 +19,15 @@ struct NetworkEnvironment: Sendable, Equatable {
         var value: String
     }
 
-    /// `HTTPS_PROXY`.
-    let proxy: Variable?
+    /// `HTTPS_PROXY`, read at once: its text may hold a password.
+    let proxy: Proxy?
+
+    /// The proxy of a variable.
+    struct Proxy: Sendable, Equatable {
+        var name: String
+        var address: ProxyAddress?
+        var flaw: ProxyAddress.Flaw?
+    }
 
     /// `NO_PROXY`.
     let exceptions: Variable?
@@ -42,7 +49,13 @@ struct NetworkEnvironment: Sendable, Equatable {
             }
             return nil
         }
-        proxy = variable("https_proxy", "HTTPS_PROXY")
+        proxy = variable("https_proxy", "HTTPS_PROXY").map { variable in
+            do throws(ProxyAddress.Flaw) {
+                return Proxy(name: variable.name, address: try ProxyAddress(variable.value))
+            } catch {
+                return Proxy(name: variable.name, flaw: error)
+            }
+        }
         exceptions = variable("no_proxy", "NO_PROXY")
         certificateFile = variable("SSL_CERT_FILE")
     }
@@ -50,11 +63,8 @@ struct NetworkEnvironment: Sendable, Equatable {
     /// How an address is reached.
     func route(to url: ServiceURL) -> Route {
         guard let proxy, url.scheme == "https", !url.isLoopback, !isException(url) else { return .direct }
-        do {
-            return .proxy(try ProxyAddress(proxy.value))
-        } catch {
-            return .impossible("\(proxy.name) \(error.text)")
-        }
+        if let address = proxy.address { return .proxy(address) }
+        return .impossible("\(proxy.name) \((proxy.flaw ?? .malformed).text)")
     }
 
     /// Whether `NO_PROXY` names the host of an address.
@@ -67,8 +77,11 @@ struct NetworkEnvironment: Sendable, Equatable {
     func certificateProblem() -> String? {
         guard let certificateFile else { return nil }
         do {
-            guard try SystemCall.targetStatus(certificateFile.value) != nil else {
+            guard let status = try SystemCall.targetStatus(certificateFile.value) else {
                 return "SSL_CERT_FILE names \(certificateFile.value), which is not there"
+            }
+            guard status.kind == .regular, SystemCall.isReadable(certificateFile.value) else {
+                return "SSL_CERT_FILE names \(certificateFile.value), which is not a file that can be read"
             }
             return nil
         } catch {
@@ -80,7 +93,6 @@ struct NetworkEnvironment: Sendable, Equatable {
     func settings(for url: ServiceURL) -> [NetworkSetting] {
         var settings: [NetworkSetting] = []
         if let proxy {
-            let address = try? ProxyAddress(proxy.value)
             let (effect, problem): (String, String?) =
                 switch route(to: url) {
                 case .proxy: ("the way to \(url.authority)", nil)
@@ -90,7 +102,7 @@ struct NetworkEnvironment: Sendable, Equatable {
                 }
             settings.append(
                 NetworkSetting(
-                    variable: proxy.name, value: address?.description ?? "not an address", effect: effect,
+                    variable: proxy.name, value: proxy.address?.description ?? "not an address", effect: effect,
                     problem: problem))
         }
         if let exceptions {
@@ -116,14 +128,16 @@ struct ProxyAddress: Sendable, Equatable {
     enum Kind: Sendable, Hashable { case http, socks }
 
     /// What is wrong with an address, as the end of a sentence that begins with the variable.
-    enum Flaw: Error {
+    enum Flaw: Error, Equatable {
         case scheme(String)
         case malformed
+        case socksCredentials
 
         var text: String {
             switch self {
             case .scheme(let scheme): "has the scheme \(scheme): only http:// and socks5:// proxies can be used"
             case .malformed: "is no address of a proxy: write http://host:port"
+            case .socksCredentials: "has a user name, which cannot be used with a socks5:// proxy"
             }
         }
     }
@@ -140,7 +154,9 @@ struct ProxyAddress: Sendable, Equatable {
         switch scheme {
         case nil, "http"?: kind = .http
         case "socks5"?, "socks5h"?: kind = .socks
-        case let scheme?: throw .scheme(scheme)
+        // Whatever else stands there may be a password.
+        case let scheme? where scheme.allSatisfy({ $0.isASCII && $0.isLetter }): throw .scheme(scheme)
+        case _?: throw .malformed
         }
         var rest = text[...]
         if let separator = text.utf8.firstRange(of: "://".utf8) { rest = rest[separator.upperBound...] }
@@ -156,6 +172,7 @@ struct ProxyAddress: Sendable, Equatable {
         guard !rest.isEmpty, let url = try? ServiceURL("https://\(rest)"), url.path.isEmpty, url.query == nil else {
             throw .malformed
         }
+        guard kind == .http || credentials == nil else { throw .socksCredentials }
         host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
         port = url.port ?? (rest.hasSuffix(":443") ? 443 : kind == .http ? 80 : 1080)
     }

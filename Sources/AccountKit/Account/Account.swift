@@ -66,6 +66,13 @@ public struct Account: Sendable, Equatable, Identifiable {
         id == other.id && issuer == other.issuer
     }
 
+    /// Whether a token of the one is the other's too, so that taking it back would end both.
+    package func sharesTokens(with other: Account) -> Bool {
+        guard isSameUser(as: other) else { return false }
+        if let token = credentials.refreshToken, token == other.credentials.refreshToken { return true }
+        return credentials.accessToken == other.credentials.accessToken
+    }
+
     /// Whether both are the same user with the same tokens.
     package func isSameGrant(as other: Account) -> Bool {
         isSameUser(as: other) && credentials.hasSameTokens(as: other.credentials)

@@ -41,7 +41,14 @@ struct RevocationQueue: Sendable {
     func add(_ account: Account, at date: Date, in transaction: any ArchiveTransaction) async throws {
         var place: (entry: ArchiveEntry, revision: ArchiveRevision?, date: Date)?
         for entry in Self.entries {
-            guard let stored = try await transaction.read(entry) else {
+            let found: StoredEntry?
+            do {
+                found = try await transaction.read(entry)
+            } catch {
+                // What cannot be read cannot be replaced either; there are other places.
+                continue
+            }
+            guard let stored = found else {
                 place = (entry, nil, date)
                 break
             }
@@ -49,7 +56,7 @@ struct RevocationQueue: Sendable {
             let age = (try? await open(stored.bytes))?.verifiedAt ?? .distantPast
             if place == nil || age < place!.date { place = (entry, stored.revision, age) }
         }
-        guard let place else { return }
+        guard let place else { throw AccountError(.inaccessible, "the queue of sign-outs cannot be written") }
         let remains = Account(
             id: account.id, issuer: account.issuer, credentials: account.credentials, verifiedAt: date)
         _ = try await transaction.replace(
@@ -57,11 +64,17 @@ struct RevocationQueue: Sendable {
     }
 
     /// Takes a sign-out that did not happen out of the queue again, for whoever holds the lock.
+    ///
+    /// What cannot be read, or does not open with the key, will never be told to a service, and is left where it is.
+    ///
+    /// - Throws: If there is something in the queue, and no key to look at it with.
     func withdraw(_ account: Account, in transaction: any ArchiveTransaction) async throws {
         for entry in Self.entries {
-            guard let stored = try await transaction.read(entry), let queued = try? await open(stored.bytes),
-                queued.isSameGrant(as: account)
-            else { continue }
+            guard let stored = try? await transaction.read(entry) else { continue }
+            guard try await keySource.key() != nil else {
+                throw AccountError(.noKey, "there is no key to look at the queue of sign-outs with")
+            }
+            guard let queued = try? await open(stored.bytes), queued.sharesTokens(with: account) else { continue }
             _ = try await transaction.remove(entry, ifRevision: stored.revision)
         }
     }
@@ -79,7 +92,7 @@ struct RevocationQueue: Sendable {
     private func pending(_ read: (ArchiveEntry) async throws -> StoredEntry?) async throws -> [Pending] {
         var pending: [Pending] = []
         for entry in Self.entries {
-            guard let stored = try await read(entry), let account = try? await open(stored.bytes) else {
+            guard let stored = try? await read(entry), let account = try? await open(stored.bytes) else {
                 continue
             }
             pending.append(Pending(entry: entry, revision: stored.revision, account: account))

@@ -24,6 +24,9 @@ public protocol AccountAuthority: Sendable {
     /// - Throws: An ``AuthoritySignal``.
     func revoke(_ account: Account) async throws
 
+    /// Whether an account is of this service, so that what has to do with this service may see its tokens.
+    func isAuthority(of account: Account) -> Bool
+
     /// What of the machine's settings there is on the way to the service, such as a proxy. Nothing is sent to find out.
     var networkSettings: [NetworkSetting] { get }
 }
@@ -36,6 +39,9 @@ extension AccountAuthority {
 
     /// For a service that cannot be told of a sign-out: the tokens are forgotten here, and live on there till they expire.
     public func revoke(_ account: Account) async throws {}
+
+    /// For an app with one service: all of its accounts are that service's.
+    public func isAuthority(of account: Account) -> Bool { true }
 
     /// For a service that does not say.
     public var networkSettings: [NetworkSetting] { [] }

@@ -59,8 +59,7 @@ private final class Notifier: Sendable {
         let notifications = inotify_init1(O_CLOEXEC)
         guard notifications >= 0 else { return nil }
         var ends: [Int32] = [-1, -1]
-        guard inotify_add_watch(notifications, folder, UInt32(IN_MOVED_TO | IN_DELETE)) >= 0,
-            pipe(&ends) == 0
+        guard Self.watch(folder, notifications), pipe(&ends) == 0
         else {
             close(notifications)
             return nil
@@ -110,6 +109,7 @@ private final class Notifier: Sendable {
         while true {
             switch wait(upTo: isFolderGone ? DirectoryWatch.interval : nil) {
             case .stopped: return
+            case .failed: return continuation.finish()
             case .told:
                 let (names, isLost) = readNames()
                 if names.contains(name) { continuation.yield() }
@@ -118,6 +118,7 @@ private final class Notifier: Sendable {
             }
             // The kernel does not tell of a folder that was put in the place of the one that it watched.
             if isFolderGone {
+                isFolderGone = !Self.watch(folder, notifications)
                 let now = try? SystemCall.identity(path)
                 if now != last { continuation.yield() }
                 last = now
@@ -127,7 +128,13 @@ private final class Notifier: Sendable {
 
     private var path: String { folder + "/" + name }
 
-    private enum Waited { case told, timeIsUp, stopped }
+    private enum Waited { case told, timeIsUp, stopped, failed }
+
+    /// Asks the kernel to tell of a folder: of what happens in it, and of its own end.
+    private static func watch(_ folder: String, _ notifications: Int32) -> Bool {
+        let events = IN_MOVED_TO | IN_DELETE | IN_MOVE_SELF | IN_DELETE_SELF
+        return inotify_add_watch(notifications, folder, UInt32(events)) >= 0
+    }
 
     /// Sleeps until the kernel has something to tell, until the time is up, or until the watch is stopped.
     private func wait(upTo limit: Duration?) -> Waited {
@@ -139,7 +146,8 @@ private final class Notifier: Sendable {
             ]
             let count = poll(&waiting, 2, milliseconds)
             if count < 0, errno == EINTR { continue }
-            if count < 0 || waiting[1].revents != 0 { return .stopped }
+            if waiting[1].revents != 0 { return .stopped }
+            if count < 0 { return .failed }
             return count == 0 ? .timeIsUp : .told
         }
     }
@@ -158,7 +166,7 @@ private final class Notifier: Sendable {
             names.insert(String(decoding: bytes, as: UTF8.self))
             // The kernel dropped some: assume the best of them.
             if header.mask & UInt32(IN_Q_OVERFLOW) != 0 { names.insert(name) }
-            if header.mask & UInt32(IN_IGNORED) != 0 { isLost = true }
+            if header.mask & UInt32(IN_IGNORED | IN_MOVE_SELF | IN_DELETE_SELF) != 0 { isLost = true }
             offset += headerByteCount + Int(header.len)
         }
         return (names, isLost)

@@ -221,6 +221,9 @@ package enum SystemCall {
         return FileStatus(info)
     }
 
+    /// Whether what `path` leads to can be read by this process.
+    package static func isReadable(_ path: String) -> Bool { access(path, R_OK) == 0 }
+
     /// What `path` leads to; `nil` if there is nothing.
     package static func targetStatus(_ path: String) throws(SystemCallError) -> FileStatus? {
         var info = stat()

@@ -55,7 +55,7 @@ extension AccountStore {
             }
         }
         // One that stays although it was delivered is delivered again, which a service takes as done (RFC 7009, 2.2).
-        try? await driver.revocations.remove(done, patience: driver.lockPatience)
+        try? await driver.revocations.remove(done, patience: min(driver.lockPatience, .seconds(1)))
         return undelivered
     }
 
@@ -64,7 +64,8 @@ extension AccountStore {
     /// A process that died while it signed out has left who is still signed in in the queue. Only under the lock is that
     /// not to be confused with a sign-out that is under way.
     private func dueRevocations() async throws -> [RevocationQueue.Pending] {
-        let transaction = try await driver.archive.storage.beginTransaction(patience: driver.lockPatience)
+        let transaction = try await driver.archive.storage.beginTransaction(
+            patience: min(driver.lockPatience, .seconds(1)))
         var due: [RevocationQueue.Pending] = []
         do {
             let current: Account?
@@ -74,10 +75,11 @@ extension AccountStore {
             case .unreadable(let error): throw error
             }
             for revocation in try await driver.revocations.pending(in: transaction) {
-                let isSignedIn = current.map { $0.isSameGrant(as: revocation.account) } ?? false
+                let isSignedIn = current.map { $0.sharesTokens(with: revocation.account) } ?? false
                 let age = clock.now.timeIntervalSince(PendingRevocation(revocation).date)
                 if isSignedIn || age > RevocationQueue.maximumAge {
-                    _ = try await transaction.remove(revocation.entry, ifRevision: revocation.revision)
+                    // One that stays is looked at again the next time.
+                    _ = try? await transaction.remove(revocation.entry, ifRevision: revocation.revision)
                 } else {
                     due.append(revocation)
                 }

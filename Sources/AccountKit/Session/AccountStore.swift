@@ -139,7 +139,11 @@ public final class AccountStore: Sendable {
     ///
     /// - Returns: `nil` if there is none, which is the usual case.
     public func unfinishedRefresh() async throws -> Date? {
-        try await driver.archive.unfinishedRefresh()
+        guard let date = try await driver.archive.unfinishedRefresh() else { return nil }
+        // Whoever holds the lock may be at it.
+        guard let transaction = try? await driver.archive.storage.beginTransaction(patience: .zero) else { return nil }
+        await transaction.end()
+        return try await driver.archive.unfinishedRefresh() == nil ? nil : date
     }
 
     // MARK: Changing

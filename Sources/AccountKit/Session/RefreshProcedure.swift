@@ -162,8 +162,9 @@ extension AuthoritySignal {
     /// reply, and a reply without tokens may have cost one.
     fileprivate var wasCertainlyNotCarriedOut: Bool {
         switch self {
-        case .noReply(.unknownHost), .noReply(.refused), .noReply(.unreachable), .noReply(.proxy), .untrustedTLS,
-            .proxyAuthenticationRequired, .unavailable(429, _), .unavailable(503, _), .oauthError, .misconfigured:
+        case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): false
+        case .noReply(.unknownHost), .noReply(.refused), .noReply(.proxy), .untrustedTLS,
+            .proxyAuthenticationRequired, .unavailable(429, _), .oauthError, .misconfigured:
             true
         default: false
         }

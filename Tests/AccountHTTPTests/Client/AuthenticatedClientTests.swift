@@ -217,7 +217,7 @@ struct AuthenticatedClientTests {
             .json(String(repeating: "x", count: 1001))
         } _: { server in
             let (client, _) = try await client(server, ScriptedAuthority(), maximumResponseLength: 1000)
-            await #expect(throws: AccountError(.serviceUnavailable, "")) { try await client.send(.get("/")) }
+            await #expect(throws: AccountError(.tooLarge, "")) { try await client.send(.get("/")) }
         }
     }
 
@@ -234,6 +234,18 @@ struct AuthenticatedClientTests {
         try await LoopbackServer.run(answer: taking("access-1")) { server in
             let (client, _) = try await client(server, ScriptedAuthority())
             await #expect(throws: AccountError(.invalidArgument, "")) { try await client.send(.get(address)) }
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test("The token of another service's account goes nowhere, and is not refreshed here")
+    func otherService() async throws {
+        try await LoopbackServer.run(answer: taking("access-1")) { server in
+            // Someone has signed in elsewhere in the same session.
+            let store = try await AccountStore.testing(signedIn: .expired(at: ManualClock().now))
+            let client = try AuthenticatedClient(
+                origin: server.address, store: store, authority: try OAuthAuthority.direct(server))
+            await #expect(throws: AccountError(.misconfigured, "")) { try await client.send(.get("/")) }
             #expect(server.requests.isEmpty)
         }
     }

@@ -190,6 +190,22 @@ struct KnownServiceTests {
         }
     }
 
+    @Test("What is said of a code is nothing definite about a refresh token")
+    func otherCodesAtRefresh() async throws {
+        for code in ["bad_verification_code", "incorrect_device_code"] {
+            try await LoopbackServer.run { _, _ in
+                .json(#"{"error":"\#(code)"}"#)
+            } _: { server in
+                let authority = try authority(.github, server.address)
+                let thrown = await asyncSignal {
+                    try await authority.refresh(account(at: server.address, refreshToken: "ghr"))
+                }
+                let ruling = Ruling(on: try #require(thrown), to: .refresh, .init(holdsRefreshToken: true))
+                #expect(ruling == .keep(.init(.unclearReply, detail: code)))
+            }
+        }
+    }
+
     // MARK: GitLab
 
     @Test("GitLab's device endpoint is known where its document leaves it out", arguments: [true, false])
@@ -348,6 +364,14 @@ struct IssuerFormTests {
     func perTenant(text: String, tenant: String?, isNamed: Bool) throws {
         #expect(
             try issuer("https://login.example/common/v2.0", .perTenant).isNamed(by: text, tenant: tenant) == isNamed)
+    }
+
+    @Test("A tenant that was named is that one and no other")
+    func namedTenant() throws {
+        let issuer = try issuer("https://login.example/\(Self.tenant)/v2.0", .perTenant)
+        #expect(issuer.isNamed(by: "https://login.example/\(Self.tenant)/v2.0", tenant: Self.tenant))
+        #expect(!issuer.isNamed(by: "https://login.example/other/v2.0", tenant: "other"))
+        #expect(!issuer.isNamed(by: "https://login.example/{tenantid}/v2.0"))
     }
 
     @Test("Only an account's own issuer is sent its token, however the service names itself")

@@ -100,7 +100,7 @@ struct NetworkEnvironmentTests {
         "What is no proxy keeps the account, and is named",
         arguments: [
             "https://proxy:3128", "ftp://proxy", "http://", "http://proxy:port", "http://proxy/path", "a b",
-            "http://%zz@p",
+            "http://%zz@p", "socks5://jane:canary@proxy", "jane:canary@http://proxy:3128",
         ])
     func badProxy(_ text: String) async throws {
         let transport = HTTPTransport(client: .shared, environment: environment(["HTTPS_PROXY": text]))
@@ -108,6 +108,8 @@ struct NetworkEnvironmentTests {
         let thrown = await asyncSignal { try await authority.verify(account(at: "https://auth.example")) }
         guard case .misconfigured(let problem)? = thrown else { throw try #require(thrown) }
         #expect(problem.hasPrefix("HTTPS_PROXY "))
+        #expect(!problem.contains("canary"))
+        #expect(!String(reflecting: authority).contains("canary"))
         #expect(authority.networkSettings.map(\.problem) == [problem])
         // On this machine it makes no difference.
         try await LoopbackServer.run { _, _ in

@@ -112,11 +112,18 @@ struct AccessTokenTests {
         return try await AccountStore.testing(signedIn: account, clock: clock)
     }
 
+    /// The token that comes in place of a refused one.
+    private func token(
+        of store: AccountStore, insteadOf refused: Account?, _ authority: ScriptedAuthority
+    ) async throws -> Secret? {
+        try await store.account(insteadOf: try #require(refused), with: authority)?.credentials.accessToken
+    }
+
     @Test func `A token that was refused is refreshed, and one that was replaced already is not`() async throws {
         let store = try await store(issued: 3600)
         let authority = ScriptedAuthority()
-        #expect(try await store.accessToken(insteadOf: Secret("access-1"), with: authority) == Secret("access-2"))
-        #expect(try await store.accessToken(insteadOf: Secret("access-1"), with: authority) == Secret("access-2"))
+        let refused = store.account
+        for _ in 1...2 { #expect(try await token(of: store, insteadOf: refused, authority) == Secret("access-2")) }
         #expect(authority.requests == [.refresh])
     }
 
@@ -126,20 +133,19 @@ struct AccessTokenTests {
     {
         let store = try await store(issued: age)
         let authority = ScriptedAuthority()
-        #expect(try await store.accessToken(insteadOf: Secret("access-1"), with: authority) == nil)
+        #expect(try await token(of: store, insteadOf: store.account, authority) == nil)
         #expect(authority.requests.isEmpty)
     }
 
     @Test(arguments: [60, 86_400, -1, -1e9])
     func `One from longer ago, or from the future of a clock that was set back, is`(age: TimeInterval) async throws {
         let store = try await store(issued: age)
-        #expect(
-            try await store.accessToken(insteadOf: Secret("access-1"), with: ScriptedAuthority()) == Secret("access-2"))
+        #expect(try await token(of: store, insteadOf: store.account, ScriptedAuthority()) == Secret("access-2"))
     }
 
     @Test func `Without a refresh token there is none in its place`() async throws {
         let store = try await store(issued: 3600, hasRefreshToken: false)
-        #expect(try await store.accessToken(insteadOf: Secret("access-1"), with: ScriptedAuthority()) == nil)
+        #expect(try await token(of: store, insteadOf: store.account, ScriptedAuthority()) == nil)
     }
 
     @Test func `A refused token is not given out again because no other could be had`() async throws {
@@ -147,10 +153,20 @@ struct AccessTokenTests {
         let authority = ScriptedAuthority(refresh: [.refuse(.noReply(.refused))])
         for _ in 1...2 {
             await #expect(throws: AccountError(.serviceUnavailable, "")) {
-                try await store.accessToken(insteadOf: Secret("access-1"), with: authority)
+                try await token(of: store, insteadOf: store.account, authority)
             }
         }
         #expect(authority.requests == [.refresh], "the service is left alone for a while")
         #expect(try await store.accessToken(with: authority) == Secret("access-1"), "elsewhere it may still do")
+    }
+
+    @Test func `What one user asked for is not repeated with the token of another`() async throws {
+        let store = try await store(issued: 3600)
+        let alice = store.account
+        try await store.signIn { Fixture.bob }
+        await #expect(throws: AccountError(.conflict, "")) {
+            try await token(of: store, insteadOf: alice, ScriptedAuthority())
+        }
+        #expect(store.account == Fixture.bob)
     }
 }

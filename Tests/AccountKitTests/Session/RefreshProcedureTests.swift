@@ -144,8 +144,8 @@ struct RefreshProcedureTests {
             (.unavailable(status: 408, retryAfter: nil), true), (.intercepted("a web page"), true),
             (.unclear("200 without an access token"), true), (.noReply(.refused), false),
             (.noReply(.unknownHost), false),
-            (.unavailable(status: 503, retryAfter: nil), false), (.unavailable(status: 429, retryAfter: nil), false),
-            (.oauthError(.invalidClient), false), (.oauthError(.temporarilyUnavailable), false),
+            (.unavailable(status: 503, retryAfter: nil), true), (.unavailable(status: 429, retryAfter: nil), false),
+            (.oauthError(.invalidClient), false), (.oauthError(.temporarilyUnavailable), true),
             (.untrustedTLS("certificate"), false), (.proxyAuthenticationRequired, false), (.misconfigured("no"), false),
         ])
     func `The intent stays as long as the token may have been spent`(signal: AuthoritySignal, stays: Bool) throws {
@@ -174,7 +174,8 @@ struct RefreshProcedureTests {
     @Test(arguments: [
         (AuthoritySignal.noReply(.timeout), true), (.noReply(.reset), true), (.noReply(.truncated), true),
         (.noReply(.garbled), true), (.noReply(.cancelled), true), (.noReply(.refused), false),
-        (.noReply(.unknownHost), false), (.noReply(.unreachable), false), (.noReply(.proxy), false), (.oauthError(.invalidClient), false),
+        (.noReply(.unknownHost), false), (.noReply(.unreachable), true), (.noReply(.proxy), false),
+        (.oauthError(.invalidClient), false),
     ])
     func `The intent stays if the token may have been spent`(signal: AuthoritySignal, stays: Bool) throws {
         var run = try asking()
