@@ -57,7 +57,7 @@ struct SharedRefreshesTests {
         let (cancelled, other) = cancelsFirst ? (first, second) : (second, first)
         cancelled.cancel()
         // It ends although the service has not answered.
-        await #expect(throws: AccountError(.serviceUnavailable, "")) { try await cancelled.value }
+        await #expect(throws: AccountError(.cancelled, "")) { try await cancelled.value }
         authority.release()
         #expect(try await other.value == Secret("access-2"))
         #expect(authority.requests == [.refresh])
