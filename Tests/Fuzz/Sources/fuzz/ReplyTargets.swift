@@ -29,7 +29,7 @@ private func readTokenReply(_ bytes: [UInt8]) {
     let reply = HTTPReply(corpus: bytes)
     promiseSameObject(reply)
     for dialect in [ServiceDialect.standard] + KnownService.all.map(\.dialect) {
-        let reading = ReplyReading(.token, sent: [sentToken], dialect: dialect)
+        let reading = ReplyReading(.token, sent: [sentToken], dialect: dialect, isRefresh: true)
         let (credentials, refusal) = signal { () throws(AuthoritySignal) in
             try reading.credentials(in: reply, for: "fuzz")
         }
@@ -90,7 +90,7 @@ private func isOAuthError(_ reply: HTTPReply, _ dialect: ServiceDialect) -> Bool
     else { return false }
     // Another parser may take the last of two members, or UTF-16; an error is said once, in UTF-8.
     guard !reply.body.contains(0) else { return false }
-    return code == "invalid_grant" || dialect.errorCodes[code] == .invalidGrant
+    return code == "invalid_grant" || dialect.refreshErrorCodes[code] == .invalidGrant
 }
 
 private func readDiscovery(_ bytes: [UInt8]) {
