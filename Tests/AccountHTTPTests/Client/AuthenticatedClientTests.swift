@@ -242,10 +242,12 @@ struct AuthenticatedClientTests {
     func otherService() async throws {
         try await LoopbackServer.run(answer: taking("access-1")) { server in
             // Someone has signed in elsewhere in the same session.
-            let store = try await AccountStore.testing(signedIn: .expired(at: ManualClock().now))
-            let client = try AuthenticatedClient(
-                origin: server.address, store: store, authority: try OAuthAuthority.direct(server))
-            await #expect(throws: AccountError(.misconfigured, "")) { try await client.send(.get("/")) }
+            for account in [Account.fresh(at: Self.now), .expired(at: Self.now)] {
+                let store = try await AccountStore.testing(signedIn: account)
+                let client = try AuthenticatedClient(
+                    origin: server.address, store: store, authority: try OAuthAuthority.direct(server))
+                await #expect(throws: AccountError(.misconfigured, "")) { try await client.send(.get("/")) }
+            }
             #expect(server.requests.isEmpty)
         }
     }
