@@ -13,7 +13,7 @@ struct AuthorizationRoutesTests {
             #expect(back.status == 303)
             #expect(back.headers[.location]?.hasPrefix(BrowserFlow.callback + "?") == true)
             #expect(back.headers[.cacheControl] == "no-store")
-            let answer = BrowserFlow.answer(back)
+            let answer = try BrowserFlow.answer(back)
             #expect(answer["state"] == "s t&te")
             #expect(answer["iss"] == "http://localhost")
             #expect(answer["error"] == nil)
@@ -71,7 +71,7 @@ struct AuthorizationRoutesTests {
         try await TestServer().run { api in
             let back = try await BrowserFlow().decide(api, username: "", password: "", decision: "deny")
             #expect(back.status == 303)
-            let answer = BrowserFlow.answer(back)
+            let answer = try BrowserFlow.answer(back)
             #expect(answer["error"] == "access_denied")
             #expect(answer["state"] == "s t&te")
             #expect(answer["iss"] == "http://localhost")
@@ -142,7 +142,7 @@ struct AuthorizationRoutesTests {
         try await TestServer().run { api in
             let reply = try await BrowserFlow().with(changes).open(api)
             #expect(reply.status == 303)
-            let answer = BrowserFlow.answer(reply)
+            let answer = try BrowserFlow.answer(reply)
             #expect(answer["error"] == error)
             #expect(answer["state"] == "s t&te")
             #expect(answer["iss"] == "http://localhost")
@@ -152,7 +152,7 @@ struct AuthorizationRoutesTests {
     @Test("A client that sent no state gets none back")
     func omitsState() async throws {
         try await TestServer().run { api in
-            let answer = BrowserFlow.answer(try await BrowserFlow().with(["state": nil]).decide(api))
+            let answer = try await BrowserFlow.answer(BrowserFlow().with(["state": nil]).decide(api))
             #expect(Set(answer.keys) == ["code", "iss"])
         }
     }

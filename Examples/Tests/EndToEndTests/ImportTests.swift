@@ -57,6 +57,16 @@ struct ImportTests {
         }
     }
 
+    @Test func `Signing out an account of nobody's service says that none is told`() async throws {
+        try await run { account, container, file in
+            _ = try await account("import", file)
+            let outcome = try await account("logout")
+            #expect(outcome.exitCode == 0)
+            #expect(outcome.errors.contains("no service is told of this sign-out"), "\(outcome)")
+            #expect(!container.exists(container.archive))
+        }
+    }
+
     @Test func `The file is removed only if asked to`() async throws {
         try await run { account, container, file in
             let outcome = try await account("import", file, "--remove-original", "--json")

@@ -234,6 +234,23 @@ struct UnreadableArchiveTests {
         }
     }
 
+    @Test func `A remembered service that cannot be read keeps nobody from their own, and doctor names it`()
+        async throws
+    {
+        try await SignedInUser.run { user in
+            let settings = user.container.home + "/Library/Preferences/Sessions/default/Service.plist"
+            #expect(user.container.exists(settings))
+            try user.container.write("nonsense".utf8, to: settings)
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+            #expect(try await user.account("refresh").exitCode == 0)
+            let doctor = try await user.account("doctor")
+            #expect(doctor.exitCode == 78)
+            #expect(doctor.output.contains("Service.plist"), "\(doctor)")
+            let logout = try await user.account("logout", "--json")
+            #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
+        }
+    }
+
     @Test func `doctor finds wrong modes and leftovers, and mends them when asked to`() async throws {
         try await SignedInUser.run { user in
             #expect(try await user.account("doctor").exitCode == 0)

@@ -41,6 +41,13 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
             findings.append(
                 ContainerInspection.Finding(problem: "session \(session): \(error)", advice: "", repair: nil))
         }
+        if App.takesIssuer {
+            do {
+                _ = try await context.preferences.service(of: context.session)
+            } catch {
+                findings.append(ContainerInspection.Finding(problem: "\(error)", advice: "", repair: nil))
+            }
+        }
         let environment = await context.environment(of: await context.store.load().account)
         for setting in environment {
             guard let problem = setting.problem else { continue }

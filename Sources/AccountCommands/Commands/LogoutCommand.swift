@@ -52,8 +52,12 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     private func signOut(_ store: AccountStore, _ context: CommandContext<App>) async throws -> SignOutReport {
         var authority: (any AccountAuthority)?
         if !local, let account = await store.load().account {
-            // An address that makes no authority must not keep anyone signed in.
-            authority = try? await context.authority(of: account, in: store.session, timeout: .seconds(5))
+            do {
+                authority = try await context.authority(of: account, in: store.session, timeout: .seconds(5))
+            } catch {
+                // An account whose service cannot be made out must not stay signed in for that.
+                context.say("note: no service is told of this sign-out (\(error))")
+            }
         }
         return try await store.signOut(with: authority)
     }

@@ -75,11 +75,18 @@ struct CommandContext<App: AccountApplication> {
     func authority(
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
     ) async throws -> any AccountAuthority {
-        // Settings that cannot be read, or are a later version's, are no reason to leave an account without its service.
-        let remembered = App.takesIssuer ? try? await preferences.service(of: other ?? session) : nil
-        let named = AccountService(of: account, remembered: remembered)
+        let named = AccountService(of: account, remembered: await readableService(of: other ?? session))
+        // A name that only a later version knows; the issuer still says where the service is.
         if named.name != nil, let authority = try? authority(for: named, timeout: timeout) { return authority }
         return try authority(for: AccountService(of: account, remembered: nil), timeout: timeout)
+    }
+
+    /// The service that a session signed in to last; `nil` also if the settings cannot be read.
+    ///
+    /// The account itself says where its service is, so settings that were damaged are no reason to leave it without one.
+    /// That they were is said by `doctor`, and by `login`, which needs them.
+    private func readableService(of session: SessionName) async -> AccountService? {
+        App.takesIssuer ? try? await preferences.service(of: session) : nil
     }
 
     /// The authority of a service.
@@ -128,7 +135,7 @@ struct CommandContext<App: AccountApplication> {
 
     /// Tells services of earlier sign-outs, now that the network is there.
     func deliverRevocations() async {
-        let remembered = App.takesIssuer ? try? await preferences.service(of: session) : nil
+        let remembered = await readableService(of: session)
         await store.deliverRevocations { account in
             // One whose service cannot be made out stays in the queue until it is too old.
             try? authority(for: AccountService(of: account, remembered: remembered), timeout: .seconds(5))
@@ -147,10 +154,11 @@ struct CommandContext<App: AccountApplication> {
             NetworkSetting(variable: Self.tokenVariable, value: "set", effect: "used instead of the archive")
         }
         var network: [NetworkSetting] = []
+        // Only what is shown beside the state depends on it; who needs the service hears why there is none.
         let service: (any AccountAuthority)? =
             if let account {
                 try? await authority(of: account)
-            } else if App.takesIssuer, let remembered = try? await preferences.service(of: session) {
+            } else if let remembered = await readableService(of: session) {
                 try? authority(for: remembered, timeout: .seconds(10))
             } else {
                 App.takesIssuer ? nil : try? authority(for: AccountService(), timeout: .seconds(10))

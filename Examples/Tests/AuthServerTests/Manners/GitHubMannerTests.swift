@@ -157,7 +157,7 @@ struct GitHubMannerTests {
         try await TestServer(Self.classic).run { api in
             var flow = BrowserFlow().with(["scope": "read:user"])
             flow.path = "/login/oauth/authorize"
-            let answer = BrowserFlow.answer(try await flow.decide(api))
+            let answer = try await BrowserFlow.answer(flow.decide(api))
             #expect(Set(answer.keys) == ["code", "state"])
             let fields = [
                 ("client_id", "account-cli"), ("grant_type", "authorization_code"),

@@ -85,9 +85,9 @@ struct MicrosoftMannerTests {
             #expect(try await flow.open(api).status == 400)
             flow = flow.with(["redirect_uri": "http://localhost:49152/callback"])
             #expect(try await flow.open(api).status == 200)
-            let answer = BrowserFlow.answer(try await flow.decide(api))
+            let answer = try await BrowserFlow.answer(flow.decide(api))
             #expect(Set(answer.keys) == ["code", "state"])
-            let refused = BrowserFlow.answer(try await flow.decide(api, decision: "deny"))
+            let refused = try await BrowserFlow.answer(flow.decide(api, decision: "deny"))
             #expect(refused["error"] == "access_denied")
         }
     }

@@ -52,17 +52,16 @@ struct BrowserFlow: Sendable {
     /// Signs in and returns the code.
     func code(_ api: API) async throws -> String {
         let reply = try await decide(api)
-        guard let code = Self.answer(reply)["code"] else {
+        guard let code = try Self.answer(reply)["code"] else {
             throw API.Missing(description: "no code in \(reply.status) \(reply.body)")
         }
         return code
     }
 
     /// What the browser brings back to the client; empty when it is not sent back.
-    static func answer(_ reply: API.Reply) -> [String: String] {
+    static func answer(_ reply: API.Reply) throws -> [String: String] {
         let parts = reply.headers[.location]?.split(separator: "?", maxSplits: 1) ?? []
-        guard parts.count == 2, let answer = try? FormBody.parameters(in: String(parts[1])) else { return [:] }
-        return answer
+        return parts.count == 2 ? try FormBody.parameters(in: String(parts[1])) : [:]
     }
 }
 

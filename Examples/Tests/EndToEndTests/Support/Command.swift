@@ -29,7 +29,7 @@ struct Command: Sendable {
             executable, arguments: Arguments(words), environment: subprocessEnvironment, input: .inputWriter,
             output: .string(limit: 1 << 20), error: .string(limit: 1 << 20)
         ) { execution in
-            // A program need not read what it has no use for.
+            // A program need not read what it has no use for; one that should have read it says so by its exit code.
             _ = try? await execution.standardInputWriter.write(input)
         }
         return Outcome(

@@ -88,7 +88,11 @@ extension Container {
     func entry(_ path: String) throws -> Entry? { try Entry(path) }
 
     /// Whether there is anything at a path, if only a link that leads nowhere.
-    func exists(_ path: String) -> Bool { (try? FileManager.default.attributesOfItem(atPath: path)) != nil }
+    func exists(_ path: String) -> Bool {
+        var status = stat()
+        // What cannot be looked at counts as being there.
+        return lstat(path, &status) == 0 || (errno != ENOENT && errno != ENOTDIR)
+    }
 
     /// The archives that were moved out of the way.
     func setAside() throws -> [String] {
