@@ -1,12 +1,15 @@
 # Everything a contributor does. Whatever is missing on the machine is installed first (Debian; root or sudo).
 
 PREFIX ?= /usr/local
+# `no` takes the C library and libsodium from the system, instead of one file with everything.
+STATIC ?= yes
 
 SWIFT = swift
 # An import of a module that the target does not depend on is an error: the direction of the modules is kept by the build.
 BUILD_FLAGS = --explicit-target-dependency-import-check error
 
-.PHONY: all build demo test model faults faults-all fuzz fuzz-long check format docs install uninstall clean
+.PHONY: all build demo test model simulate simulate-all faults faults-all fuzz fuzz-long bench check format docs install uninstall
+.PHONY: speed speed-baseline clean
 
 all: build
 
@@ -30,11 +33,21 @@ test:
 	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --build-tests
 	$(SWIFT) test --package-path Examples --skip-build
 	@Tests/Model/check.sh
+	@Tests/Simulation/run.sh 20000
 
 # Tries everything that can happen in a model of the session's life: two programs, a service, deaths and full disks.
 model:
 	@Scripts/bootstrap.sh test
 	@Tests/Model/check.sh
+
+# Lives of a session at random, 20,000 or a million; SEED=n [MISTAKE=name] shows one of them in words.
+simulate:
+	@Scripts/bootstrap.sh build
+	@Tests/Simulation/run.sh $(if $(SEED),seed $(SEED) $(MISTAKE),20000)
+
+simulate-all:
+	@Scripts/bootstrap.sh build
+	@Tests/Simulation/run.sh 1000000
 
 # Nothing is lost: each system call fails, the process dies, the power goes, the disk is full. About two minutes.
 faults:
@@ -59,25 +72,51 @@ fuzz-long:
 	@Scripts/bootstrap.sh fuzz
 	@Tests/Fuzz/run.sh 600
 
-# Format, documentation of everything public, documentation pages, shell scripts, public API.
+# How long things take beside others and beside the least that they could take, into Benchmarks/RESULTS.md. About a quarter
+# of an hour after the first build, on a machine that does nothing else. What is measured is what `make install` installs.
+bench:
+	@Scripts/bootstrap.sh bench
+	@Scripts/release.sh static .build/release-static
+	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS)
+	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS) --product BenchmarkTool
+	python3 -B Benchmarks/run.py --account .build/release-static/bin/account \
+		--build "$$($(SWIFT) build --package-path Benchmarks -c release --show-bin-path)"
+
+# Format, documentation of everything public, documentation pages, shell scripts, public API, installing, speed.
 check:
 	@Scripts/bootstrap.sh check
 	@Scripts/check.sh
 
 format:
-	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Examples/Package.swift Examples/Sources Examples/Tests
+	$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Examples/Package.swift Examples/Sources Examples/Tests \
+		Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Benchmarks
 
 docs:
 	@Scripts/docs.sh .build/documentation
 
+RELEASE = .build/release-$(if $(filter no,$(STATIC)),portable,static)
+INSTALLED_DATA = share/bash-completion/completions/account share/zsh/site-functions/_account \
+    share/fish/vendor_completions.d/account.fish share/man/man1/account.1
+
+# The command, its completions for bash, zsh and fish, and its manual page. The first time takes minutes.
 install:
-	@Scripts/bootstrap.sh build
-	$(SWIFT) build -c release --static-swift-stdlib --product account
-	install -d '$(DESTDIR)$(PREFIX)/bin'
-	install -m 755 -s "$$($(SWIFT) build -c release --static-swift-stdlib --show-bin-path)/account" '$(DESTDIR)$(PREFIX)/bin/account'
+	@Scripts/bootstrap.sh install
+	@Scripts/release.sh $(patsubst .build/release-%,%,$(RELEASE)) $(RELEASE)
+	install -D -m 755 $(RELEASE)/bin/account '$(DESTDIR)$(PREFIX)/bin/account'
+	for file in $(INSTALLED_DATA); do install -D -m 644 "$(RELEASE)/$$file" "$(DESTDIR)$(PREFIX)/$$file" || exit; done
 
 uninstall:
-	rm -f '$(DESTDIR)$(PREFIX)/bin/account'
+	for file in bin/account $(INSTALLED_DATA); do rm -f "$(DESTDIR)$(PREFIX)/$$file" || exit; done
+
+# Counts the instructions of what is done all the time, and says whether they grew; the first time builds what is installed.
+speed:
+	@Scripts/bootstrap.sh speed
+	@Scripts/speed.sh check
+
+# Takes over the counts of now, for the commit that changes them on purpose.
+speed-baseline:
+	@Scripts/bootstrap.sh speed
+	@Scripts/speed.sh update
 
 clean:
-	rm -rf .build Examples/.build
+	rm -rf .build Examples/.build Benchmarks/.build

@@ -78,6 +78,7 @@ let package = Package(
                 "AccountHTTP",
                 "AccountCommands",
                 "AccountImport",
+                "CAccountKitShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ]
@@ -115,6 +116,15 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "AccountCommandsTests",
+            dependencies: [
+                "AccountCommands",
+                "AccountKit",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        .testTarget(
             name: "AccountImportTests",
             dependencies: ["AccountImport", "AccountKit"],
             exclude: ["Fixtures"]
@@ -139,6 +149,19 @@ let package = Package(
             name: "memory-exerciser",
             dependencies: ["AccountHTTP", "AccountKit"],
             path: "Tests/memory-exerciser"
+        ),
+        // Random lives of sessions, each the same for its seed. The C part runs the tasks, and stands in for libsodium.
+        .target(name: "CSimulation", dependencies: ["CSodium"], path: "Tests/CSimulation"),
+        .executableTarget(
+            name: "simulation",
+            dependencies: ["AccountKit", "CSimulation"],
+            path: "Tests/Simulation",
+            exclude: ["README.md", "run.sh"]
+        ),
+        .executableTarget(
+            name: "speed-exerciser",
+            dependencies: ["AccountCommands", "AccountKit"],
+            path: "Tests/speed-exerciser"
         ),
     ]
 )

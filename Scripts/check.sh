@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# The checks that need no test run: format and documentation comments, documentation pages, shell scripts, public API.
+# The checks that need no test run: format and documentation comments, documentation pages, shell scripts, public API,
+# SECURITY.md, what is installed, and how fast that is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 echo "== format, and a comment on everything public"
 swift format lint --strict --recursive --parallel \
-    Package.swift Sources Tests Examples/Package.swift Examples/Sources Examples/Tests
+    Package.swift Sources Tests Examples/Package.swift Examples/Sources Examples/Tests \
+    Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Benchmarks
 
 echo "== shell scripts"
 git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
@@ -16,5 +18,14 @@ swift build --explicit-target-dependency-import-check error --build-tests
 echo "== public API: as recorded, and without types of dependencies"
 Scripts/public_api.py
 
+echo "== each test that SECURITY.md names is there"
+python3 -B Scripts/security_tests.py
+
 echo "== documentation pages: no link leads nowhere"
 Scripts/docs.sh .build/documentation
+
+echo "== installing and uninstalling"
+Tests/Install/check.sh
+
+echo "== speed, size and memory"
+Scripts/speed.sh check

@@ -11,7 +11,7 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
         var subcommands: [any ParsableCommand.Type] = [
             LoginCommand<App>.self, LogoutCommand<App>.self, WhoAmICommand<App>.self, StatusCommand<App>.self,
             TokenCommand<App>.self, RefreshCommand<App>.self, SessionsCommand<App>.self, SwitchCommand<App>.self,
-            DoctorCommand<App>.self,
+            KeyCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self, DoctorCommand<App>.self,
         ]
         if App.importer != nil { subcommands.append(ImportCommand<App>.self) }
         return CommandConfiguration(
@@ -21,7 +21,8 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
                 service says that the session has ended; never because the network is down.
 
                 Environment: \(App.environmentPrefix)_HOME (folder for everything), \(App.environmentPrefix)_SESSION \
-                (which sign-in), \(App.environmentPrefix)_TOKEN (a token to use instead of the archive).
+                (which sign-in), \(App.environmentPrefix)_TOKEN (a token to use instead of the archive), \
+                \(App.environmentPrefix)_KEY (the archive's key, if `key add environment` said so).
                 """,
             version: AccountCommandsVersion.current, subcommands: subcommands)
     }

@@ -48,7 +48,7 @@ extension AccountStore {
         storage: any ArchiveStorage = InMemoryArchiveStorage()
     ) async throws -> AccountStore {
         let store = AccountStore(
-            storage: storage, appIdentifier: "testing", keySource: InMemoryKey(), clock: clock,
+            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
             lockPatience: .seconds(10))
         if let account { try await store.signIn { account } }
         return store

@@ -3,13 +3,34 @@ import AccountHTTP
 import AccountImport
 import AccountKit
 import ArgumentParser
+import CAccountKitShims
 import Logging
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
 
 /// The `account` command: the commands of AccountCommands for any OAuth 2.0 or OpenID Connect service.
 @main
 enum AccountTool {
-    static func main() async {
-        await AccountCommand<StandAlone>.main()
+    static func main() {
+        // Tokens and keys are in this process's memory for a moment. Where the kernel does not know the request, nothing is
+        // lost but that.
+        try? SystemCall.forbidDumps()
+        accountkit_forbid_name_plugins()
+        MainThreadExecutor.run {
+            do {
+                let isDone = try await AccountCommand<StandAlone>.runPlain(Array(CommandLine.arguments.dropFirst()))
+                if !isDone { await AccountCommand<StandAlone>.main() }
+            } catch {
+                AccountCommand<StandAlone>.exit(withError: error)
+            }
+            exit(EXIT_SUCCESS)
+        }
     }
 }
 

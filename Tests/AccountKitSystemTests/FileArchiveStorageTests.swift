@@ -19,10 +19,15 @@ import Testing
         let outcome = try Exerciser.shell(folder, #"umask \#(umask); exec "$EXERCISER" "$ROOT" sign-in work"#)
         #expect(outcome == .init(status: 0, output: "signed in"))
         let session = folder.documents + "/Sessions/work"
-        for file in [session + "/Account.plist", session + "/Account.lock", folder.path + "/Library/Keys/Account.key"] {
+        let keys = folder.path + "/Library/Keys"
+        let key = keys + "/Sessions/work/Account.key"
+        for file in [session + "/Account.plist", session + "/Account.lock", key] {
             #expect(try folder.permissions(file) == 0o600, "\(file)")
         }
-        for made in [folder.documents, folder.documents + "/Sessions", session, folder.path + "/Library/Keys"] {
+        for made in [
+            folder.documents, folder.documents + "/Sessions", session, keys, keys + "/Sessions",
+            keys + "/Sessions/work",
+        ] {
             #expect(try folder.permissions(made) == 0o700, "\(made)")
         }
     }
@@ -147,7 +152,9 @@ import Testing
         try FileManager.default.createDirectory(
             atPath: work, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         try FileManager.default.copyItem(atPath: folder.archive, toPath: work + "/Account.plist")
-        let store = AccountStore(container: try folder.container(), session: try SessionName("work"))
+        let session = try SessionName("work")
+        let keyFile = KeyFile(container: try folder.container())
+        let store = AccountStore(container: try folder.container(), session: session, keySources: [keyFile])
         guard case .unreadable(let error) = await store.load() else {
             Issue.record("another session's archive opened")
             return

@@ -193,6 +193,8 @@ class Operation:
             problems.append(f"success was reported, and the state is: {state}")
         if is_old and asked and "intent=yes" not in state:
             problems.append(f"the refresh token was spent, and nothing says so: {state}")
+        if self.name == "rotate" and "revocations=1" not in state:
+            problems.append(f"what the service is still to be told is lost: {state}")
         if self.name == "leave" and is_new and "revocations=0" in state and "left, lost" not in said:
             problems.append(f"signed out, and the service will never know: {state}")
         if self.aside is not None:
@@ -242,6 +244,10 @@ def operations():
         Operation(
             "switch", "ACCOUNT switch work", [alice, "ACCOUNT import BOB --session work"],
             "session default unverified alice", "session work unverified bob", "ACCOUNT switch default"),
+        # The account stays what it is; what must not happen is that no key opens it.
+        Operation(
+            "rotate", "ACCOUNT key rotate", [tokens, "EXERCISER ROOT leave", tokens],
+            "in alice points=0 token=first", "in alice points=0 token=first", update, "opens now"),
         Operation(
             "unreadable", "ACCOUNT import BOB", [alice], "unreadable", "in bob points=0 token=other", update,
             "Took over", adapt=spoil),

@@ -2,6 +2,7 @@
 //
 //     FAULTS_PAD=CALL:COUNT or all:COUNT   the first thread that is made begins with COUNT calls that fail at once
 //     FAULTS_PLANT=FILE                    gives FILE every name that a temporary file is about to be made under
+//     FAULTS_CLOCK=SECONDS                 the date is so much later; FAULTS_CLOCK=steps: it jumps at each look, a day on or back
 //     FAULTS_NO_EXCL=1                     forgets O_EXCL
 //     FAULTS_STALE=1                       an archive that was read once is the same at every later look
 //
@@ -17,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 // MARK: Numbering
@@ -64,6 +67,38 @@ int pthread_create(
     start->routine = routine;
     start->argument = argument;
     return real(thread, attributes, pad_and_run, start);
+}
+
+// MARK: The date
+
+// What measures how long something takes is left alone, as when someone sets the clock of a machine.
+int clock_gettime(clockid_t clock, struct timespec *result) {
+    static atomic_int looks;
+    if (syscall(SYS_clock_gettime, clock, result) != 0) return -1;
+    const char *ahead = getenv("FAULTS_CLOCK");
+    if (!ahead || (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE)) return 0;
+    if (strcmp(ahead, "steps")) {
+        result->tv_sec += atoll(ahead);
+    } else {
+        result->tv_sec += atomic_fetch_add(&looks, 1) % 2 ? -86400 : 86400;
+    }
+    return 0;
+}
+
+int gettimeofday(struct timeval *result, void *zone) {
+    struct timespec now;
+    (void)zone;
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0) return -1;
+    result->tv_sec = now.tv_sec;
+    result->tv_usec = now.tv_nsec / 1000;
+    return 0;
+}
+
+time_t time(time_t *result) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (result) *result = now.tv_sec;
+    return now.tv_sec;
 }
 
 // MARK: open

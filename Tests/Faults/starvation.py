@@ -24,7 +24,7 @@ def run(operations, programs, results, whole):
         for operation in operations:
             for fault, arguments in confined_cases(operation, whole):
                 work.append(pool.submit(confined, operation, programs, results, fault, arguments))
-            for fault, wrapper in limits(whole):
+            for fault, wrapper in [*limits(whole), *clocks(programs)]:
                 work.append(pool.submit(limited, operation, programs, results, fault, wrapper))
         for item in work:
             item.result()
@@ -112,6 +112,13 @@ def limits(whole):
         yield "few descriptors", ["prlimit", f"--nofile={count}", "--core=0"]
 
 
+def clocks(programs):
+    """Dates that are wrong, from the first look or from each to the next: nothing may come of that."""
+    year = 365 * 24 * 3600
+    for fault, clock in (("clock a year ahead", year), ("clock a year behind", -year), ("clock steps", "steps")):
+        yield fault, ["env", f"LD_PRELOAD={programs.shim}", f"FAULTS_CLOCK={clock}"]
+
+
 def limited(operation, programs, results, fault, wrapper):
     root = operation.copy(programs)
     outcome = programs.run(root, operation.line(programs, root), wrapper)
@@ -119,6 +126,8 @@ def limited(operation, programs, results, fault, wrapper):
     unborn = fault == "few descriptors" and outcome.status in (127, -signal.SIGILL) and root_is_untouched(operation, root)
     killed = unborn or (fault.startswith("death") and outcome.status == -signal.SIGXFSZ)
     problems = problems_after(operation, programs, root, outcome, killed=killed)
+    if fault.startswith("clock") and not operation.succeeded(outcome):
+        problems.append("a wrong clock kept it from being done")
     results.add(operation.name, fault, problems, f"{outcome.line(root)} -> {outcome.status} {outcome.text[:300]}")
     shutil.rmtree(root.parent)
 

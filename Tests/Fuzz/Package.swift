@@ -23,8 +23,9 @@ let package = Package(
             dependencies: ["AccountKit", "Sealing"],
             exclude: [
                 "Browser", "Client", "OAuth/OAuthAuthority.swift", "OAuth/OAuthAuthority+Account.swift",
-                "OAuth/OAuthAuthority+Device.swift", "OAuth/OAuthAuthority+SignIn.swift", "Transport/FetchedOnce.swift",
-                "Transport/FormBody.swift", "Transport/HTTPTransport.swift", "Transport/IPAddress.swift",
+                "OAuth/OAuthAuthority+Clock.swift", "OAuth/OAuthAuthority+Device.swift",
+                "OAuth/OAuthAuthority+SignIn.swift", "Transport/FetchedOnce.swift", "Transport/FormBody.swift",
+                "Transport/HTTPTransport.swift", "Transport/IPAddress.swift",
                 "Transport/NetworkEnvironment.swift", "Transport/TransportFailure.swift",
             ]),
         .target(name: "AccountImport", dependencies: ["AccountKit", "Sealing"]),

@@ -118,11 +118,17 @@ struct AccountPlaintextTests {
     // MARK: Parts
 
     /// A user "1" and a token of the type "Bearer", received a second after 2001 began.
-    private static let record: [UInt8] = Array(
-        """
-        <plist version="1.0"><dict><key>id</key><string>1</string><key>tokenType</key><string>Bearer</string>\
-        <key>issuedAt</key><date>2001-01-01T00:00:01Z</date></dict></plist>
-        """.utf8)
+    private static let record: [UInt8] = {
+        struct Record: Encodable {
+            var id = "1"
+            var tokenType = "Bearer"
+            var issuedAt = Date(timeIntervalSinceReferenceDate: 1)
+        }
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .binary
+        // Without a record no test below passes.
+        return (try? encoder.encode(Record())).map(Array.init) ?? []
+    }()
 
     private static func number(_ value: some FixedWidthInteger) -> [UInt8] {
         withUnsafeBytes(of: value.littleEndian) { Array($0) }

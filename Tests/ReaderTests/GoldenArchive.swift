@@ -27,12 +27,13 @@ struct GoldenArchiveTests {
         let home = try TemporaryFolder()
         let container = try AppContainer(root: home.url.path, identifier: "com.example.gists")
         let folder = container.documents.appending(path: "Sessions/work")
-        for folder in [folder, container.keys] {
+        let keys = container.keys.appending(path: "Sessions/work")
+        for folder in [folder, keys] {
             try FileManager.default.createDirectory(
                 at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         }
         try FileManager.default.copyItem(at: GoldenArchive.url, to: folder.appending(path: "Account.plist"))
-        let key = container.keys.appending(path: "Account.key")
+        let key = keys.appending(path: "Account.key")
         try Data(0..<32).write(to: key)
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key.path)
 

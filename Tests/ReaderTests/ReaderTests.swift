@@ -36,7 +36,8 @@ struct ReaderTests {
     func `A new archive reads the same in Python`(session: String) async throws {
         let archive = try await signIn(session: try SessionName(session))
         let outcome = try PythonReader.read(
-            archive, "--key", key.path, "--app", "com.example.gists", "--session", session, "--reveal")
+            archive, "--key", KeyFile(container: container, session: try SessionName(session)).path, "--app",
+            "com.example.gists", "--session", session, "--reveal")
         #expect(outcome.status == 0, "\(outcome.errors)")
         let json = try outcome.json()
         #expect(json["id"] as? String == "248289761001")

@@ -184,4 +184,16 @@ struct SecrecyTests {
             }
         }
     }
+
+    @Test func `The command may not be dumped or attached to before it reads a key`() async throws {
+        try await SignedInUser.run { user in
+            let (calls, outcome) = try await SystemCalls.during(
+                user.account.command(["whoami", "--offline"]), in: user.container)
+            #expect(outcome.output == "alice\n")
+            let forbidden = calls.lines.firstIndex { $0.hasPrefix("prctl(PR_SET_DUMPABLE, ") && $0.hasSuffix("= 0") }
+            let read = calls.lines.firstIndex { $0.contains("Account.key") || $0.contains("Account.plist") }
+            #expect(try #require(forbidden) < #require(read))
+            #expect(!calls.lines[try #require(forbidden)].contains("SUID_DUMP_USER"))
+        }
+    }
 }

@@ -29,40 +29,53 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
 
         var isWell: Bool
         var findings: [Part]
+        var notes: [String]
         var environment: [String: String]
     }
 
     func run(in context: CommandContext<App>) async throws {
-        let inspection = ContainerInspection(container: context.container)
-        var findings = try inspection.findings()
-        if fix { for index in findings.indices { findings[index].mend() } }
-        for session in try context.container.sessions() {
-            guard case .unreadable(let error) = await context.store(of: session).load() else { continue }
-            findings.append(
-                ContainerInspection.Finding(problem: "session \(session): \(error)", advice: "", repair: nil))
+        let sessions = SessionInspection(context: context)
+        var findings = try ContainerInspection(container: context.container).findings()
+        // Modes first: what cannot be trusted is not opened.
+        if fix { for index in findings.indices { await findings[index].mend() } }
+        var others = try await sessions.findings()
+        if fix { for index in others.indices { await others[index].mend() } }
+        findings += others
+        let account = await account(context)
+        findings += await sessions.clockFindings(of: account)
+        if let (problem, advice) = MemoryProtection.problem() {
+            findings.append(Finding(problem: problem, advice: advice))
         }
-        if App.takesIssuer {
-            do {
-                _ = try await context.preferences.service(of: context.session)
-            } catch {
-                findings.append(ContainerInspection.Finding(problem: "\(error)", advice: "", repair: nil))
-            }
-        }
-        let environment = await context.environment(of: await context.store.load().account)
+        let environment = await context.environment(of: account)
         for setting in environment {
             guard let problem = setting.problem else { continue }
-            findings.append(ContainerInspection.Finding(problem: problem, advice: "", repair: nil))
+            findings.append(Finding(problem: problem))
         }
+        try report(findings, environment, context)
+    }
+
+    /// The session's account, if nobody has to be asked for a passphrase. An archive that cannot be read is a finding of its
+    /// own by now, and leaves only the service unasked.
+    private func account(_ context: CommandContext<App>) async -> Account? {
+        guard (try? await context.store.keySlots())?.contains(where: \.opensNow) == true else { return nil }
+        return await context.store.load().account
+    }
+
+    private func report(
+        _ findings: [Finding], _ environment: [NetworkSetting], _ context: CommandContext<App>
+    ) throws {
+        let notes = findings.filter(\.isNote)
+        let findings = findings.filter { !$0.isNote }
         let isWell = findings.allSatisfy(\.isFixed)
         if options.json {
             try JSONDocument.print(
                 Document(
                     isWell: isWell,
                     findings: findings.map { .init(problem: $0.problem, advice: $0.advice, isFixed: $0.isFixed) },
-                    environment: environment.values))
+                    notes: notes.map(\.problem), environment: environment.values))
         } else {
-            for setting in environment where setting.problem == nil {
-                Terminal.writeLine("note: \(setting.summary)", to: .output)
+            for text in environment.filter({ $0.problem == nil }).map(\.summary) + notes.map(\.problem) {
+                Terminal.writeLine("note: \(text)", to: .output)
             }
             for finding in findings {
                 let mark = finding.isFixed ? "fixed" : "problem"

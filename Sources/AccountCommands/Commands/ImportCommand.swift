@@ -43,7 +43,7 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         try await context.store.signIn { account }
 
         // Read back with nothing in memory, as the next start will.
-        let state = await context.store(of: context.session).load()
+        let state = try await context.store(of: context.session).load()
         guard state.account == account else {
             throw AccountError(.damaged, "the account was stored, and came back changed: \(file) was left alone")
         }

@@ -36,7 +36,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         var failure: AccountError?
         for session in sessions {
             do {
-                let report = try await signOut(context.store(of: session), context)
+                let report = try await signOut(try await context.store(of: session), context)
                 parts.append(part(session, report))
                 if !options.json { context.say(text(session, report)) }
             } catch let error as AccountError where all {

@@ -30,7 +30,7 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
         let chosen = try await context.preferences.defaultSession()
         var parts: [Document.Part] = []
         for session in try context.container.sessions() {
-            let state = await context.store(of: session).load()
+            let state = try await context.store(of: session).load()
             if options.json {
                 parts.append(
                     Document.Part(status: StateDocument(state, session: session), isDefault: session == chosen))
@@ -74,7 +74,7 @@ struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
                     + (names.isEmpty ? "" : ", or choose one of: \(names)"))
         }
         try await context.preferences.setDefaultSession(session)
-        let state = await context.store(of: session).load()
+        let state = try await context.store(of: session).load()
         if options.json {
             try JSONDocument.print(StateDocument(state, session: session))
         } else {

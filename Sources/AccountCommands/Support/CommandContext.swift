@@ -16,8 +16,12 @@ extension AccountApplication {
     /// The store of the session that the commands use: that of `<PREFIX>_SESSION`, else the one that `switch` chose.
     public static func store(logger: Logger? = nil) async throws -> AccountStore {
         let container = try container()
-        let session = try await session(named: nil, Preferences(container: container))
-        return AccountStore(container: container, session: session, logger: logger)
+        let preferences = Preferences(container: container)
+        let session = try await session(named: nil, preferences)
+        let keys = try await preferences.keySettings(of: session)
+        return AccountStore(
+            container: container, session: session, keySources: try keys.sources(of: session, container, Self.self),
+            logger: logger)
     }
 
     fileprivate static func session(named name: String?, _ preferences: Preferences) async throws -> SessionName {
@@ -53,12 +57,20 @@ struct CommandContext<App: AccountApplication> {
             logger = Logger(label: "account") { StreamLogHandler.standardError(label: $0) }
             logger?.logLevel = .debug
         }
-        store = AccountStore(container: container, session: session, logger: logger)
+        let keys = try await preferences.keySettings(of: session)
+        store = AccountStore(
+            container: container, session: session, keySources: try keys.sources(of: session, container, App.self),
+            logger: logger)
     }
 
     /// The store of another session of the same container.
-    func store(of session: SessionName) -> AccountStore {
-        AccountStore(container: container, session: session, logger: logger)
+    func store(of session: SessionName) async throws -> AccountStore {
+        store(of: session, try await preferences.keySettings(of: session).sources(of: session, container, App.self))
+    }
+
+    /// A store whose keys are from somewhere else.
+    func store(of session: SessionName, _ keySources: [any KeySource]) -> AccountStore {
+        AccountStore(container: container, session: session, keySources: keySources, logger: logger)
     }
 
     /// The name that a person types for these commands: `account`, or `gists account`.
@@ -204,7 +216,7 @@ extension AccountSubcommand {
 
 extension [String] {
     /// The words up to and with `account`: how a person calls these commands.
-    fileprivate var toolName: String {
+    var toolName: String {
         let name = first.map { String($0.split(separator: "/").last ?? "account") } ?? "account"
         return dropFirst().first == "account" ? name + " account" : name
     }

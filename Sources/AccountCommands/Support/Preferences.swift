@@ -6,7 +6,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The settings of the commands: which session is meant by default, and which service each session signs in to.
+/// The settings of the commands: which session is meant by default, and for each session which service it signs in to and
+/// where the keys of its archive are.
 ///
 /// Nothing secret. Each session has a folder of its own, so that the cost does not grow with their number.
 struct Preferences {
@@ -15,6 +16,7 @@ struct Preferences {
     }
 
     private static let defaultSessionEntry = ArchiveEntry(rawValue: "DefaultSession.plist")
+    private static let keysEntry = ArchiveEntry(rawValue: "Keys.plist")
     private static let serviceEntry = ArchiveEntry(rawValue: "Service.plist")
 
     private let folder: String
@@ -40,6 +42,16 @@ struct Preferences {
     func setService(_ service: AccountService, of session: SessionName) async throws {
         if try await self.service(of: session) == service { return }
         try await write(service, to: Self.serviceEntry, in: folder(of: session))
+    }
+
+    /// Where the keys of a session's archive are: a key file, unless the user said otherwise.
+    func keySettings(of session: SessionName) async throws -> KeySettings {
+        try await read(Self.keysEntry, in: folder(of: session)) ?? KeySettings()
+    }
+
+    func setKeySettings(_ settings: KeySettings, of session: SessionName) async throws {
+        if try await keySettings(of: session) == settings { return }
+        try await write(settings, to: Self.keysEntry, in: folder(of: session))
     }
 
     private func folder(of session: SessionName) -> String {

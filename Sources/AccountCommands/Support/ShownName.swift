@@ -5,13 +5,14 @@ extension Account {
     ///
     /// The name comes from the service, which must not be able to draw on the screen. JSON has it as it is.
     var shownName: String {
-        let visible = displayName.unicodeScalars.map { scalar -> Unicode.Scalar in
+        var visible = ""
+        for scalar in displayName.unicodeScalars {
             switch scalar.properties.generalCategory {
             case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator:
-                "\u{FFFD}"
-            default: scalar
+                visible.unicodeScalars.append("\u{FFFD}")
+            default: visible.unicodeScalars.append(scalar)
             }
         }
-        return String(String.UnicodeScalarView(visible))
+        return visible
     }
 }

@@ -43,9 +43,13 @@ enum Terminal {
     }
 
     private static func write(_ bytes: [UInt8], to stream: Stream) {
+        write(bytes, to: stream.rawValue)
+    }
+
+    private static func write(_ bytes: [UInt8], to output: Int32) {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { sysWrite(stream.rawValue, $0.baseAddress!, $0.count) }
+            let count = rest.withUnsafeBytes { sysWrite(output, $0.baseAddress!, $0.count) }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return }
             rest = rest.dropFirst(count)
@@ -57,6 +61,8 @@ enum Terminal {
     /// - Returns: `nil` if there is nothing.
     static func readSecretLine() throws(AccountError) -> Secret? {
         var line: [UInt8] = []
+        // It must not grow, which would leave a copy behind.
+        line.reserveCapacity(maximumByteCount + 1)
         defer { for index in line.indices { line[index] = 0 } }
         while let byte = try readByte(), byte != UInt8(ascii: "\n") {
             line.append(byte)
@@ -79,25 +85,41 @@ enum Terminal {
     }
 
     /// Asks for a secret on the terminal, without showing it.
-    ///
-    /// The terminal hands over each key, Ctrl-C included, so that whatever is typed the echo is on again afterwards.
     static func promptForSecret(_ question: String) throws -> Secret {
+        try promptForSecret(question, input: Stream.input.rawValue, output: Stream.error.rawValue)
+    }
+
+    /// The same, also where standard input is something else, as long as the process has a terminal.
+    ///
+    /// - Returns: `nil` if it has none.
+    static func promptForSecretAnywhere(_ question: String) throws -> Secret? {
+        if isTerminal(.input) { return try promptForSecret(question) }
+        let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
+        guard terminal >= 0 else { return nil }
+        defer { close(terminal) }
+        return try promptForSecret(question, input: terminal, output: terminal)
+    }
+
+    /// The terminal hands over each key, Ctrl-C included, so that whatever is typed the echo is on again afterwards.
+    private static func promptForSecret(_ question: String, input: Int32, output: Int32) throws -> Secret {
         var saved = termios()
-        guard tcgetattr(Stream.input.rawValue, &saved) == 0 else {
+        guard tcgetattr(input, &saved) == 0 else {
             throw AccountError(.inaccessible, "the terminal cannot be used to ask for a password")
         }
         var silent = saved
         silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
-        tcsetattr(Stream.input.rawValue, TCSAFLUSH, &silent)
+        tcsetattr(input, TCSAFLUSH, &silent)
         // Only now, so that nothing that is typed at once is shown.
-        write(Array(question.utf8), to: .error)
+        write(Array(question.utf8), to: output)
         defer {
-            tcsetattr(Stream.input.rawValue, TCSAFLUSH, &saved)
-            write([UInt8(ascii: "\n")], to: .error)
+            tcsetattr(input, TCSAFLUSH, &saved)
+            write([UInt8(ascii: "\n")], to: output)
         }
         var line: [UInt8] = []
+        // It must not grow, which would leave a copy behind.
+        line.reserveCapacity(maximumByteCount + 1)
         defer { for index in line.indices { line[index] = 0 } }
-        while let byte = try readByte() {
+        while let byte = try readByte(from: input) {
             switch byte {
             case 0x03: throw AccountError(.cancelled, "interrupted: nothing was changed")
             case 0x04 where line.isEmpty: throw AccountError(.invalidArgument, "nothing was entered")
@@ -105,24 +127,34 @@ enum Terminal {
                 guard !line.isEmpty else { throw AccountError(.invalidArgument, "nothing was entered") }
                 return Secret(bytes: line)
             // Backspace takes back a whole character, Ctrl-U the line.
-            case 0x08, 0x7F: while let last = line.popLast(), last & 0xC0 == 0x80 {}
-            case 0x15: line.removeAll()
+            case 0x08, 0x7F: while let last = line.wipeLast(), last & 0xC0 == 0x80 {}
+            case 0x15: while line.wipeLast() != nil {}
             default: if line.count < maximumByteCount { line.append(byte) }
             }
         }
         throw AccountError(.invalidArgument, "standard input ended before anything was entered")
     }
 
-    private static func readByte() throws(AccountError) -> UInt8? {
+    private static func readByte(from input: Int32 = Stream.input.rawValue) throws(AccountError) -> UInt8? {
         var byte: UInt8 = 0
         while true {
-            let count = sysRead(Stream.input.rawValue, &byte, 1)
+            let count = sysRead(input, &byte, 1)
             if count == 1 { return byte }
             if count == 0 { return nil }
             guard errno == EINTR else {
                 throw AccountError(.inaccessible, "standard input cannot be read")
             }
         }
+    }
+}
+
+extension [UInt8] {
+    /// Takes the last byte away, and leaves nothing of it in memory.
+    fileprivate mutating func wipeLast() -> UInt8? {
+        guard let last else { return nil }
+        self[count - 1] = 0
+        removeLast()
+        return last
     }
 }
 

@@ -20,12 +20,15 @@ final class AccountArchive: Sendable {
     }
 
     let storage: any ArchiveStorage
-    private let keySource: any KeySource
-    private let context: SealingContext
+    let ring: KeyRing
+    let context: SealingContext
     private let logger: Logger?
 
     /// The keys of the archive that was opened last, so that a save or a second load asks for no key.
     private let keys = Mutex<ArchiveKeys?>(nil)
+
+    /// Whether a person was asked for the key, and did not know it.
+    private let isAskedInVain = Mutex(false)
 
     /// New tokens that could not be saved.
     private let unsaved = Mutex<Unsaved?>(nil)
@@ -33,16 +36,19 @@ final class AccountArchive: Sendable {
     private struct Unsaved {
         var account: Account
 
-        /// The revision whose tokens were spent for them.
+        /// Whose tokens are stored, and were spent for them.
+        var stored: Account
+
+        /// The revision that has those.
         var revision: ArchiveRevision
 
         /// Whether they are being spent themselves, so that the record of the intent is about them.
         var isBeingSpent = false
     }
 
-    init(storage: any ArchiveStorage, keySource: any KeySource, context: SealingContext, logger: Logger?) {
+    init(storage: any ArchiveStorage, keySources: [any KeySource], context: SealingContext, logger: Logger?) {
         self.storage = storage
-        self.keySource = keySource
+        ring = KeyRing(keySources, logger: logger)
         self.context = context
         self.logger = logger
     }
@@ -51,12 +57,22 @@ final class AccountArchive: Sendable {
 
     /// Reads without a lock and without writing anything.
     func load() async -> Content {
-        await content { try await self.storage.read($0) }
+        let content = await content(asksPerson: true) { try await self.storage.read($0) }
+        if case .unreadable(let error) = content { isAskedInVain.withLock { $0 = error.isAboutKey } }
+        return content
+    }
+
+    /// Asks for a passphrase before the lock is taken, where others would wait; once, if nobody knows it.
+    func askBeforeLock() async {
+        guard ring.sources.contains(where: { $0.kind == .passphrase }), keys.withLock({ $0 == nil }),
+            !isAskedInVain.withLock({ $0 })
+        else { return }
+        _ = await load()
     }
 
     /// Reads what is there now, for whoever holds the lock.
     func load(in transaction: any ArchiveTransaction) async -> Content {
-        let content = await content { try await transaction.read($0) }
+        let content = await content(asksPerson: false) { try await transaction.read($0) }
         // Who holds the lock sees the newest revision: what was to replace an older one is of no use any more.
         switch content {
         case .absent: unsaved.withLock { $0 = nil }
@@ -66,20 +82,46 @@ final class AccountArchive: Sendable {
         return content
     }
 
-    private func content(_ read: (ArchiveEntry) async throws -> StoredEntry?) async -> Content {
+    private func content(
+        asksPerson: Bool, _ read: (ArchiveEntry) async throws -> StoredEntry?
+    ) async -> Content {
         do {
-            guard let stored = try await read(.account) else {
+            guard var stored = try await read(.account) else {
                 return .absent(await signOut(read))
             }
             if let unsaved = unsaved.withLock({ $0 }), unsaved.revision == stored.revision {
                 return .present(unsaved.account, stored.revision)
             }
-            let account = try await open(stored.bytes).account
-            return .present(account, stored.revision)
+            while true {
+                do {
+                    let account = try await open(stored.bytes, asksPerson: asksPerson).account
+                    return .present(withUnsaved(account, stored.revision), stored.revision)
+                } catch let error as AccountError where error.isAboutKey {
+                    // The key may have been replaced between the two: then the archive is another one too.
+                    guard let newer = try await read(.account) else { return .absent(await signOut(read)) }
+                    guard newer.revision != stored.revision else { throw error }
+                    stored = newer
+                }
+            }
         } catch let error as AccountError {
             return .unreadable(error)
         } catch {
             return .unreadable(AccountError(.inaccessible, "the archive cannot be read", cause: error))
+        }
+    }
+
+    /// The stored account with the tokens that could not be saved, if another process has changed something else of it.
+    private func withUnsaved(_ stored: Account, _ revision: ArchiveRevision) -> Account {
+        unsaved.withLock { unsaved in
+            guard let credentials = unsaved?.account.credentials, unsaved!.stored.isSameGrant(as: stored) else {
+                return stored
+            }
+            var account = stored
+            account.credentials = credentials
+            account.verifiedAt = unsaved!.account.verifiedAt
+            unsaved!.account = account
+            unsaved!.revision = revision
+            return account
         }
     }
 
@@ -93,10 +135,13 @@ final class AccountArchive: Sendable {
         }
     }
 
-    private func open(_ bytes: [UInt8]) async throws -> (account: Account, envelope: Envelope, keys: ArchiveKeys) {
+    /// - Parameter asksPerson: Not under the lock, where others would wait.
+    func open(
+        _ bytes: [UInt8], asksPerson: Bool = false
+    ) async throws -> (account: Account, envelope: Envelope, keys: ArchiveKeys) {
         do {
             let envelope = try Envelope(parsing: try ArchivePropertyList.decode(bytes))
-            let keys = try await keys(for: envelope)
+            let keys = try await keys(for: envelope, asksPerson: asksPerson)
             let (plaintext, count) = try envelope.open(with: keys, context: context)
             return (try AccountPlaintext.decode(plaintext, count: count), envelope, keys)
         } catch let error as EnvelopeError {
@@ -104,20 +149,63 @@ final class AccountArchive: Sendable {
         }
     }
 
-    private func keys(for envelope: Envelope) async throws -> ArchiveKeys {
-        let known = keys.withLock { $0 }
-        if let known, known.storeID == envelope.storeID, known.dataKeyID == envelope.dataKeyID,
-            known.slots == envelope.slots
-        {
-            return known
-        }
-        guard let key = try await keySource.key() else {
-            throw AccountError(
-                .noKey, "there is an account archive, and no key to open it: put the key back, or sign in again")
-        }
-        let opened = try envelope.unlock(with: key.opener, kind: keySource.kind.slotKind, context: context)
+    private func keys(for envelope: Envelope, asksPerson: Bool) async throws(AccountError) -> ArchiveKeys {
+        if let known = knownKeys(for: envelope) { return known }
+        let opened = try await ring.unlock(envelope, context: context, asksPerson: asksPerson)
         keys.withLock { $0 = opened }
         return opened
+    }
+
+    /// Opens this archive with one of these from now on.
+    func use(_ openers: Openers, for envelope: Envelope) {
+        for slot in envelope.slots {
+            guard let opener = openers[slot.keyID],
+                let opened = try? envelope.unlock(slot, with: opener, context: context)
+            else { continue }
+            return keys.withLock { $0 = opened }
+        }
+    }
+
+    private func knownKeys(for envelope: Envelope) -> ArchiveKeys? {
+        guard let known = keys.withLock({ $0 }), known.storeID == envelope.storeID,
+            known.dataKeyID == envelope.dataKeyID, known.slots == envelope.slots
+        else { return nil }
+        return known
+    }
+
+    // MARK: Beside the archive
+
+    /// Seals what goes with the account for another context: with the account's keys, so that nobody is asked for one. For
+    /// whoever has loaded the account in this transaction.
+    func seal(_ account: Account, context: SealingContext) throws -> [UInt8] {
+        guard let keys = keys.withLock({ $0 }) else {
+            throw AccountError(.notSignedIn, "there is no archive whose keys it could be sealed with")
+        }
+        // Nobody is asked for a passphrase to tell a service of a sign-out, so behind one it would stay for good.
+        guard keys.slots.contains(where: { $0.kind != .passphrase }) else {
+            throw AccountError(.noKey, "what only a passphrase opens cannot be told to a service later")
+        }
+        return try seal(account, keys: keys, context: context)
+    }
+
+    func seal(_ account: Account, keys: ArchiveKeys, context: SealingContext) throws -> [UInt8] {
+        let (plaintext, _) = try AccountPlaintext.encode(account)
+        return ArchivePropertyList.encode(
+            sealed: Envelope.seal(plaintext, generation: 1, keys: keys, context: context))
+    }
+
+    /// Opens what was sealed so, if that can be done without asking a person.
+    ///
+    /// - Parameter before: Keys of the account from before they were changed.
+    func openAside(_ bytes: [UInt8], context: SealingContext, before: ArchiveKeys? = nil) async throws -> Account {
+        let envelope = try Envelope(parsing: try ArchivePropertyList.decode(bytes))
+        // Other slots than the account's, such as those from before a key was added, have the same data key behind them.
+        var keys = [keys.withLock { $0 }, before].compactMap(\.self).first {
+            $0.storeID == envelope.storeID && $0.dataKeyID == envelope.dataKeyID
+        }
+        if keys == nil { keys = try await ring.unlock(envelope, context: self.context, asksPerson: false) }
+        let (plaintext, count) = try envelope.open(with: keys!, context: context)
+        return try AccountPlaintext.decode(plaintext, count: count)
     }
 
     // MARK: The refresh intent
@@ -148,10 +236,13 @@ final class AccountArchive: Sendable {
 
     // MARK: Writing, for whoever holds the lock
 
-    /// Remembers new tokens whose save failed: as long as the revision stays, they are the account's, since the tokens
-    /// that are stored were spent for them.
-    func keepUnsaved(_ account: Account, ifRevision revision: ArchiveRevision) {
-        unsaved.withLock { $0 = Unsaved(account: account, revision: revision) }
+    /// Remembers new tokens whose save failed: as long as those that were spent for them are stored, they are the account's.
+    func keepUnsaved(_ account: Account, inPlaceOf spent: Account, ifRevision revision: ArchiveRevision) {
+        unsaved.withLock { unsaved in
+            // Those that were spent may have been unsaved themselves.
+            let stored = unsaved.map { $0.account.isSameGrant(as: spent) ? $0.stored : spent }
+            unsaved = Unsaved(account: account, stored: stored ?? spent, revision: revision)
+        }
     }
 
     /// Saves an account, if the stored revision still is `revision`; `nil` means that there is no archive.
@@ -160,20 +251,23 @@ final class AccountArchive: Sendable {
     func save(
         _ account: Account, ifRevision revision: ArchiveRevision?, at date: Date, in transaction: any ArchiveTransaction
     ) async throws -> (account: Account, receipt: ArchiveReceipt) {
-        let generation: UInt64
-        let keys: ArchiveKeys
-        if let revision {
-            guard let stored = try await transaction.read(.account), stored.revision == revision else {
-                throw AccountError(.conflict, "the archive was changed by another process meanwhile: try again")
-            }
-            let opened = try await open(stored.bytes)
-            // At the largest number there is it stays; the revision tells the writes apart all the same.
-            generation = opened.envelope.generation == .max ? .max : opened.envelope.generation + 1
-            keys = opened.keys
-        } else {
-            generation = 1
-            keys = try await makeKeys(at: date)
+        guard let revision else {
+            let keys = try await ring.makeKeys(at: date, context: context)
+            return try await write(account, generation: 1, keys: keys, ifRevision: nil, in: transaction)
         }
+        guard let stored = try await transaction.read(.account), stored.revision == revision else {
+            throw AccountError(.conflict, "the archive was changed by another process meanwhile: try again")
+        }
+        let opened = try await open(stored.bytes)
+        return try await write(
+            account, generation: opened.envelope.generation.next, keys: opened.keys, ifRevision: revision,
+            in: transaction)
+    }
+
+    func write(
+        _ account: Account, generation: UInt64, keys: ArchiveKeys, ifRevision revision: ArchiveRevision?,
+        in transaction: any ArchiveTransaction
+    ) async throws -> (account: Account, receipt: ArchiveReceipt) {
         let (plaintext, account) = try AccountPlaintext.encode(account)
         let bytes = ArchivePropertyList.encode(
             sealed: Envelope.seal(plaintext, generation: generation, keys: keys, context: context))
@@ -191,30 +285,10 @@ final class AccountArchive: Sendable {
         return (account, receipt)
     }
 
-    /// The keys of a new archive: a new lineage and a new data key, opened by the source's key, which is made if need be.
-    private func makeKeys(at date: Date) async throws -> ArchiveKeys {
-        let key: ArchiveKey
-        if let existing = try await keySource.key() {
-            key = existing
-        } else {
-            key = try await keySource.makeKey()
-        }
-        // Without its key the archive would be worth nothing.
-        try (keySource as? KeyFile)?.settle()
-        do {
-            return try ArchiveKeys(
-                for: key.opener, kind: keySource.kind.slotKind,
-                created: UInt32(clamping: Int64(date.timeIntervalSince1970)), context: context)
-        } catch {
-            throw AccountError(error)
-        }
-    }
-
     /// Makes sure that an account of about the stored one's size can be saved, and that there is a key for it.
     ///
     /// Done before anything is spent that could not be had again if the save failed.
-    func prepareSave(at date: Date, in transaction: any ArchiveTransaction) async throws {
-        if try await keySource.key() == nil { _ = try await keySource.makeKey() }
+    func prepareSave(in transaction: any ArchiveTransaction) async throws {
         let stored = try? await transaction.read(.account)
         try await transaction.reserve(.account, byteCount: (stored?.bytes.count ?? 0) + 32 * 1024)
     }
@@ -233,7 +307,10 @@ final class AccountArchive: Sendable {
             logger?.warning("the reason of a sign-out could not be recorded", metadata: ["error": "\(error)"])
         }
         let durability = try await transaction.remove(.account, ifRevision: revision)
-        keys.withLock { $0 = nil }
+        for slot in keys.withLock({ $0.take() })?.slots ?? [] where slot.kind == .passphrase {
+            // It goes by itself, and opens nothing any more.
+            try? UnlockedKeys.forget(slot.keyID)
+        }
         unsaved.withLock { $0 = nil }
         return durability
     }
@@ -262,7 +339,15 @@ final class AccountArchive: Sendable {
     }
 }
 
+extension UInt64 {
+    /// The generation after this one. At the largest number there is it stays; the revision tells the writes apart.
+    var next: UInt64 { self == .max ? .max : self + 1 }
+}
+
 extension AccountError {
+    /// Whether the archive does not open with the keys that there are.
+    fileprivate var isAboutKey: Bool { code == .wrongKeyOrDamaged || code == .noKey }
+
     /// What a failure to open an envelope means to whoever wants the account.
     init(_ error: EnvelopeError) {
         switch error {

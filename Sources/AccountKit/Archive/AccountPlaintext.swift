@@ -19,7 +19,7 @@ enum AccountPlaintext {
     }
 
     /// The second section: all that is not secret. The names are those in the file.
-    private struct Record: Codable {
+    private struct Record: Encodable {
         var id: String
         var issuer: String?
         var username: String?
@@ -30,6 +30,41 @@ enum AccountPlaintext {
         var expiresAt: Date?
         var verifiedAt: Date?
         var profile: [String: ProfileValue]?
+
+        init(of account: Account) {
+            let credentials = account.credentials
+            id = account.id
+            issuer = account.issuer
+            username = account.username
+            clientID = credentials.clientID
+            tokenType = credentials.tokenType
+            scopes = credentials.scopes.isEmpty ? nil : credentials.scopes
+            issuedAt = credentials.issuedAt
+            expiresAt = credentials.expiresAt
+            verifiedAt = account.verifiedAt
+            profile = account.profile.fields.isEmpty ? nil : account.profile.fields
+        }
+
+        /// The record with these entries; those that it does not know are left out.
+        init(_ fields: [String: ProfileValue]) throws(RecordPropertyList.Malformed) {
+            guard let id = try fields.text("id"), let tokenType = try fields.text("tokenType"),
+                let issuedAt = try fields.date("issuedAt")
+            else { throw RecordPropertyList.Malformed() }
+            self.id = id
+            issuer = try fields.text("issuer")
+            username = try fields.text("username")
+            clientID = try fields.text("clientID")
+            self.tokenType = tokenType
+            scopes = try fields.texts("scopes")
+            self.issuedAt = issuedAt
+            expiresAt = try fields.date("expiresAt")
+            verifiedAt = try fields.date("verifiedAt")
+            switch fields["profile"] {
+            case .dictionary(let fields)?: profile = fields
+            case nil: profile = nil
+            default: throw RecordPropertyList.Malformed()
+            }
+        }
 
         /// The record with each string in it replaced.
         func mappingText(_ transform: (String) -> String) -> Record {
@@ -88,7 +123,10 @@ enum AccountPlaintext {
     ///
     /// - Parameter count: How many bytes of the memory are the plaintext; the rest is padding.
     static func decode(_ plaintext: GuardedBytes, count: Int) throws(AccountError) -> Account {
-        var secrets: [SecretTag: Secret] = [:]
+        // Three variables: making the type of a dictionary that nothing else needs takes longer than all of this.
+        var accessToken: Secret?
+        var refreshToken: Secret?
+        var idToken: Secret?
         var reader = Reader(plaintext: plaintext, end: count)
         let secretsEnd = try reader.section()
         while reader.offset < secretsEnd.upperBound {
@@ -98,37 +136,36 @@ enum AccountPlaintext {
                     .unsupportedVersion, "the archive holds a kind of token (\(number)) that this version does not know"
                 )
             }
-            guard secrets[tag] == nil else { throw malformed }
-            secrets[tag] = Secret(plaintext, range: try reader.section(skip: true))
+            let secret = Secret(plaintext, range: try reader.section(skip: true))
+            switch tag {
+            case .accessToken where accessToken == nil: accessToken = secret
+            case .refreshToken where refreshToken == nil: refreshToken = secret
+            case .idToken where idToken == nil: idToken = secret
+            default: throw malformed
+            }
         }
         guard reader.offset == secretsEnd.upperBound else { throw malformed }
         let range = try reader.section()
         guard range.upperBound == count else { throw malformed }
-        let recordBytes = plaintext.withUnsafeBytes { Data($0[range]) }
-        guard let accessToken = secrets[.accessToken] else { throw malformed }
+        let recordBytes = plaintext.withUnsafeBytes { [UInt8](UnsafeRawBufferPointer(rebasing: $0[range])) }
+        guard let accessToken else { throw malformed }
         let record: Record
         do {
-            record = try PropertyListDecoder().decode(Record.self, from: recordBytes)
-                .mappingText(PropertyListText.unescape)
+            record = try Record(try RecordPropertyList.read(recordBytes)).mappingText(PropertyListText.unescape)
         } catch {
             throw malformed
         }
         return Account(
             id: record.id, issuer: record.issuer, username: record.username,
             credentials: Credentials(
-                accessToken: accessToken, refreshToken: secrets[.refreshToken], idToken: secrets[.idToken],
+                accessToken: accessToken, refreshToken: refreshToken, idToken: idToken,
                 tokenType: record.tokenType, scopes: record.scopes ?? [], clientID: record.clientID,
                 issuedAt: record.issuedAt, expiresAt: record.expiresAt),
             profile: UserProfile(record.profile ?? [:]), verifiedAt: record.verifiedAt)
     }
 
     private static func encodeRecord(of account: Account) throws(AccountError) -> Data {
-        let credentials = account.credentials
-        let record = Record(
-            id: account.id, issuer: account.issuer, username: account.username, clientID: credentials.clientID,
-            tokenType: credentials.tokenType, scopes: credentials.scopes.isEmpty ? nil : credentials.scopes,
-            issuedAt: credentials.issuedAt, expiresAt: credentials.expiresAt, verifiedAt: account.verifiedAt,
-            profile: account.profile.fields.isEmpty ? nil : account.profile.fields)
+        let record = Record(of: account)
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .binary
         do {
@@ -162,6 +199,38 @@ enum AccountPlaintext {
             guard count <= end - offset else { throw malformed }
             defer { if skip { offset += count } }
             return offset..<offset + count
+        }
+    }
+}
+
+extension [String: ProfileValue] {
+    fileprivate func text(_ name: String) throws(RecordPropertyList.Malformed) -> String? {
+        switch self[name] {
+        case .string(let text)?: return text
+        case nil: return nil
+        default: throw RecordPropertyList.Malformed()
+        }
+    }
+
+    fileprivate func date(_ name: String) throws(RecordPropertyList.Malformed) -> Date? {
+        switch self[name] {
+        case .date(let date)?: return date
+        case nil: return nil
+        default: throw RecordPropertyList.Malformed()
+        }
+    }
+
+    fileprivate func texts(_ name: String) throws(RecordPropertyList.Malformed) -> [String]? {
+        switch self[name] {
+        case .array(let values)?:
+            var texts: [String] = []
+            for value in values {
+                guard case .string(let text) = value else { throw RecordPropertyList.Malformed() }
+                texts.append(text)
+            }
+            return texts
+        case nil: return nil
+        default: throw RecordPropertyList.Malformed()
         }
     }
 }

@@ -193,8 +193,7 @@ struct TemporaryFile: ~Copyable {
     static func make(
         for entry: ArchiveEntry, in directory: ArchiveDirectory, reserving byteCount: Int?
     ) throws(SystemCallError) -> TemporaryFile {
-        let random = Sodium.randomBytes(count: 8).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
-            .joined()
+        let random = Sodium.randomBytes(count: 8).hexadecimal
         let path = directory.path(".\(entry.rawValue).\(random).tmp")
         let file = try FileDescriptor.create(path)
         do throws(SystemCallError) {

@@ -8,8 +8,8 @@ import Foundation
 
 /// Sign-outs that a service has not been told of yet: the tokens, sealed, until it has.
 ///
-/// Each is an archive of its own beside the account's, sealed for a context that is no session's, so that nobody can sign
-/// a user in again by renaming one. There are at most eight, and none is older than 30 days: by then most tokens have
+/// Each is an archive of its own beside the account's, with the account's keys, so that no key is asked for to sign out; and
+/// sealed for a context that is no session's, so that nobody can sign a user in again by renaming one. There are at most eight, and none is older than 30 days: by then most tokens have
 /// expired, and the oldest ones make room first.
 struct RevocationQueue: Sendable {
     /// A sign-out that is to be told.
@@ -26,13 +26,12 @@ struct RevocationQueue: Sendable {
 
     private static let entries = (1...maximumCount).map { ArchiveEntry(rawValue: "Revocation-\($0).plist") }
 
-    private let storage: any ArchiveStorage
-    private let keySource: any KeySource
+    private let archive: AccountArchive
     private let context: SealingContext
+    private var storage: any ArchiveStorage { archive.storage }
 
-    init(storage: any ArchiveStorage, keySource: any KeySource, appIdentifier: String, session: SessionName) {
-        self.storage = storage
-        self.keySource = keySource
+    init(archive: AccountArchive, appIdentifier: String, session: SessionName) {
+        self.archive = archive
         // No session has a slash in its name.
         context = SealingContext(appIdentifier: appIdentifier, sessionName: session.rawValue + "/revocations")
     }
@@ -59,21 +58,17 @@ struct RevocationQueue: Sendable {
         guard let place else { throw AccountError(.inaccessible, "the queue of sign-outs cannot be written") }
         let remains = Account(
             id: account.id, issuer: account.issuer, credentials: account.credentials, verifiedAt: date)
-        _ = try await transaction.replace(
-            place.entry, with: try await seal(remains, at: date), ifRevision: place.revision)
+        let bytes = try archive.seal(remains, context: context)
+        _ = try await transaction.replace(place.entry, with: bytes, ifRevision: place.revision)
     }
 
     /// Takes a sign-out that did not happen out of the queue again, for whoever holds the lock.
     ///
-    /// What cannot be read, or does not open with the key, will never be told to a service, and is left where it is.
-    ///
-    /// - Throws: If there is something in the queue, and no key to look at it with.
+    /// What cannot be read, or does not open with the keys of this account, will not be told to a service by it, and is left
+    /// where it is.
     func withdraw(_ account: Account, in transaction: any ArchiveTransaction) async throws {
         for entry in Self.entries {
             guard let stored = try? await transaction.read(entry) else { continue }
-            guard try await keySource.key() != nil else {
-                throw AccountError(.noKey, "there is no key to look at the queue of sign-outs with")
-            }
             guard let queued = try? await open(stored.bytes), queued.sharesTokens(with: account) else { continue }
             _ = try await transaction.remove(entry, ifRevision: stored.revision)
         }
@@ -111,21 +106,34 @@ struct RevocationQueue: Sendable {
         await transaction.end()
     }
 
-    private func seal(_ account: Account, at date: Date) async throws -> [UInt8] {
-        guard let key = try await keySource.key() else { throw AccountError(.noKey, "there is no key to seal it with") }
-        let keys = try ArchiveKeys(
-            for: key.opener, kind: keySource.kind.slotKind,
-            created: UInt32(clamping: Int64(date.timeIntervalSince1970)), context: context)
-        let (plaintext, _) = try AccountPlaintext.encode(account)
-        return ArchivePropertyList.encode(
-            sealed: Envelope.seal(plaintext, generation: 1, keys: keys, context: context))
+    /// Seals what is in the queue with other keys of the account, and leaves what does not open.
+    ///
+    /// - Throws: If something cannot be read now: with the old key it would be lost.
+    func reseal(
+        with keys: ArchiveKeys, before: ArchiveKeys, in transaction: any ArchiveTransaction
+    ) async throws {
+        for entry in Self.entries {
+            guard let stored = try await transaction.read(entry) else { continue }
+            let account: Account
+            do {
+                account = try await archive.openAside(stored.bytes, context: context, before: before)
+            } catch let error as AccountError where !error.isAboutContent {
+                throw error
+            } catch {
+                continue
+            }
+            let bytes = try archive.seal(account, keys: keys, context: context)
+            let receipt = try await transaction.replace(entry, with: bytes, ifRevision: stored.revision)
+            if case .unknown(let reason) = receipt.durability {
+                throw AccountError(
+                    .durabilityUnknown,
+                    "the disk does not confirm that what is still to be told to the service survives a power cut (\(reason)): "
+                        + "the keys from before were kept; repeat it when the disk is well")
+            }
+        }
     }
 
     private func open(_ bytes: [UInt8]) async throws -> Account {
-        guard let key = try await keySource.key() else { throw AccountError(.noKey, "there is no key to open it with") }
-        let envelope = try Envelope(parsing: try ArchivePropertyList.decode(bytes))
-        let keys = try envelope.unlock(with: key.opener, kind: keySource.kind.slotKind, context: context)
-        let (plaintext, count) = try envelope.open(with: keys, context: context)
-        return try AccountPlaintext.decode(plaintext, count: count)
+        try await archive.openAside(bytes, context: context)
     }
 }

@@ -127,6 +127,9 @@ extension AppContainer {
         return session == .default ? documents : documents + "/Sessions/" + session.rawValue
     }
 
+    /// The folder of the keys, without a slash at its end.
+    package var keysPath: String { keys.path(percentEncoded: false).droppingTrailingSlash }
+
     /// The sessions of which there is anything: those that were signed in once, in the order of their names, the
     /// default one first.
     ///

@@ -14,16 +14,23 @@ public struct KeyFile: KeySource {
     /// Where the file is.
     public let path: String
 
-    /// A key file.
+    /// The folder that must belong to the user, together with all that is below it on the way to the file.
+    private let root: String
+
+    /// A key file of one archive: it is replaced and removed with the archive's keys, so another archive that shared it would
+    /// not open any more.
     ///
     /// - Parameter path: An absolute path. Folders on the way are made when the key is.
     public init(path: String) {
         self.path = path
+        root = path.parentDirectory
     }
 
-    /// The key file of a container: `Account.key` in its `keys` folder.
-    public init(container: AppContainer) {
-        self.init(path: container.keys.appending(path: "Account.key").path(percentEncoded: false))
+    /// The key file of a session: `Account.key` in the container's `keys` folder, that of a named session in
+    /// `Sessions/<name>` there, as with the archives.
+    public init(container: AppContainer, session: SessionName = .default) {
+        root = container.keysPath
+        path = root + (session == .default ? "" : "/Sessions/" + session.rawValue) + "/Account.key"
     }
 
     /// A file.
@@ -33,7 +40,9 @@ public struct KeyFile: KeySource {
     ///
     /// - Throws: ``AccountError/Code-swift.struct/insecureContainer`` if others can read it or it is someone else's, and
     ///   ``AccountError/Code-swift.struct/damaged`` if it does not have 32 bytes.
-    public func key() async throws -> ArchiveKey? {
+    public func key() async throws -> ArchiveKey? { try key(at: path) }
+
+    private func key(at path: String) throws -> ArchiveKey? {
         do {
             let file = try FileDescriptor.openForReading(path)
             let status = try file.status()
@@ -49,16 +58,15 @@ public struct KeyFile: KeySource {
             guard status.permissions & 0o077 == 0 else {
                 throw AccountError(.insecureContainer, "others can use the key file \(path): run `chmod 600 \(path)`")
             }
-            // One byte more, to see that there is none.
             var count = 0
-            let bytes = try GuardedBytes(count: 33) { buffer throws(SystemCallError) in
+            let bytes = try GuardedBytes(count: 32) { buffer throws(SystemCallError) in
                 count = try file.read(into: buffer)
             }
-            guard count == 32 else {
+            guard count == 32, try file.isAtEnd() else {
                 throw AccountError(
                     .damaged, "the key file \(path) does not have 32 bytes: put the right one there, from a backup")
             }
-            return try bytes.withUnsafeBytes { key throws(AccountError) in try ArchiveKey(bytes: key.prefix(count)) }
+            return ArchiveKey(guarded: bytes)
         } catch let error as SystemCallError where error.isNoEntry {
             return nil
         } catch let error as SystemCallError {
@@ -68,30 +76,105 @@ public struct KeyFile: KeySource {
 
     /// Makes the file, unless another process has just done so; then its key counts.
     public func makeKey() async throws -> ArchiveKey {
-        let folder = ArchiveDirectory(path: path.parentDirectory, root: path.parentDirectory)
-        try folder.checkTrust()
-        try folder.make(before: path.lastComponent)
-        let key = ArchiveKey.random()
-        guard case .key(let bytes) = key.opener else { preconditionFailure("a random key is 32 bytes") }
-        try mapping(path) { () throws(SystemCallError) in
-            let temporary = "\(path).\(Sodium.randomBytes(count: 8).map { String($0, radix: 16) }.joined()).tmp"
-            let file = try FileDescriptor.create(temporary)
-            defer { _ = try? SystemCall.remove(temporary) }
-            try file.setPermissions(0o600)
-            try bytes.withUnsafeBytes { bytes throws(SystemCallError) in try file.write(bytes) }
-            try file.synchronize()
+        try makeFolder()
+        try write(.random()) { temporary throws(SystemCallError) in
             do throws(SystemCallError) {
                 // A link fails if there is a file already, a rename would replace it.
                 _ = try SystemCall.link(temporary, as: path)
             } catch  where error.isNoEntry {
                 // Whoever was faster has tidied up.
             }
-            try SystemCall.synchronizeDirectory(folder.path)
         }
-        guard let stored = try await self.key() else {
+        guard let stored = try key(at: path) else {
             throw AccountError(.inaccessible, "the key file \(path) was removed as soon as it was made")
         }
         return stored
+    }
+
+    private func makeFolder() throws(AccountError) {
+        let folder = ArchiveDirectory(path: path.parentDirectory, root: root)
+        try folder.checkTrust()
+        try folder.make(before: path.lastComponent)
+    }
+
+    /// Writes a key to a file beside this one, and lets `body` put it in its place once it is on the disk.
+    private func write(
+        _ key: ArchiveKey, _ body: (_ temporary: String) throws(SystemCallError) -> Void
+    ) throws(AccountError) {
+        guard case .key(let bytes) = key.opener else { preconditionFailure("a key file holds 32 bytes") }
+        try mapping(path) { () throws(SystemCallError) in
+            let temporary = "\(path).\(Sodium.randomBytes(count: 8).hexadecimal).tmp"
+            let file = try FileDescriptor.create(temporary)
+            defer { _ = try? SystemCall.remove(temporary) }
+            try file.setPermissions(0o600)
+            try bytes.withUnsafeBytes { bytes throws(SystemCallError) in try file.write(bytes) }
+            try file.synchronize()
+            try body(temporary)
+            try SystemCall.synchronizeDirectory(path.parentDirectory)
+        }
+    }
+
+    // MARK: Replacing
+
+    /// The key that is to come, while the archive does not open with it yet.
+    private var successor: String { path + ".next" }
+
+    /// The key from before, as long as the archive may still have a slot for it.
+    private var predecessor: String { path + ".old" }
+
+    /// Makes a key that is to replace this one, in a file beside it.
+    func makeSuccessor() throws(AccountError) -> ArchiveKey {
+        try makeFolder()
+        let key = ArchiveKey.random()
+        try write(key) { temporary throws(SystemCallError) in try SystemCall.rename(temporary, to: successor) }
+        return key
+    }
+
+    /// Puts the successor in place. The key from before stays beside it.
+    func installSuccessor() throws(AccountError) {
+        try mapping(path) { () throws(SystemCallError) in
+            try SystemCall.remove(predecessor)
+            _ = try SystemCall.link(path, as: predecessor)
+            try SystemCall.rename(successor, to: path)
+            try SystemCall.synchronizeDirectory(path.parentDirectory)
+        }
+    }
+
+    /// The keys of a replacement that was begun and not finished: the one to come, and the one from before.
+    func unfinished() throws -> [ArchiveKey] {
+        try [successor, predecessor].compactMap { path in
+            do {
+                return try key(at: path)
+            } catch let error as AccountError where error.code == .damaged {
+                // No key, so no archive opens with it.
+                return nil
+            }
+        }
+    }
+
+    /// Whether a replacement was begun and not finished.
+    func hasReplacement() throws(AccountError) -> Bool {
+        try mapping(path) { () throws(SystemCallError) in
+            if try SystemCall.status(successor) != nil { return true }
+            return try SystemCall.status(predecessor) != nil
+        }
+    }
+
+    /// Removes what a replacement has beside the key.
+    func forgetReplacement() throws(AccountError) {
+        try mapping(path) { () throws(SystemCallError) in
+            let hadSuccessor = try SystemCall.remove(successor)
+            let hadPredecessor = try SystemCall.remove(predecessor)
+            if hadSuccessor || hadPredecessor { try SystemCall.synchronizeDirectory(path.parentDirectory) }
+        }
+    }
+
+    /// Removes the key, once no archive opens with it any more.
+    func remove() throws(AccountError) {
+        try mapping(path) { () throws(SystemCallError) in
+            try SystemCall.remove(path)
+            try SystemCall.synchronizeDirectory(path.parentDirectory)
+        }
     }
 
     /// Waits until the disk has the file, before an archive is sealed with it for the first time: whoever made it may have

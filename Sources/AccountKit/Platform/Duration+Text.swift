@@ -1,11 +1,13 @@
 extension Duration {
-    /// In words, for a person: "5 s", "2 min", "250 ms".
+    /// In words, for a person: "250 ms", "5 s", "2 min", "8 h", "30 days".
     package var text: String {
         let milliseconds = components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
         return switch milliseconds {
         case ..<1000: "\(milliseconds) ms"
         case ..<120_000: "\(milliseconds / 1000) s"
-        default: "\(milliseconds / 60_000) min"
+        case ..<7_200_000: "\(milliseconds / 60_000) min"
+        case ..<172_800_000: "\(milliseconds / 3_600_000) h"
+        default: "\(milliseconds / 86_400_000) days"
         }
     }
 }

@@ -80,6 +80,11 @@ package struct FileDescriptor: ~Copyable {
         self.path = path
     }
 
+    /// Takes over a descriptor that is open already; `path` names it in errors.
+    init(adopting number: Int32, path: String) {
+        self.init(number: number, path: path)
+    }
+
     deinit { _ = close(number) }
 
     /// Opens for reading, neither following a link nor waiting for a pipe's other end.
@@ -150,12 +155,24 @@ package struct FileDescriptor: ~Copyable {
             let got = sysRead(number, buffer.baseAddress! + count, buffer.count - count)
             if got < 0 {
                 if errno == EINTR { continue }
+                // A pipe that another program still holds open, with nothing more in it.
+                if errno == EAGAIN { break }
                 throw SystemCallError("read", path, errno: errno)
             }
             if got == 0 { break }
             count += got
         }
         return count
+    }
+
+    /// Whether nothing follows what was read so far.
+    package borrowing func isAtEnd() throws(SystemCallError) -> Bool {
+        var byte: UInt8 = 0
+        while true {
+            let got = sysRead(number, &byte, 1)
+            if got >= 0 { return got == 0 }
+            if errno != EINTR { throw SystemCallError("read", path, errno: errno) }
+        }
     }
 
     package borrowing func write(_ bytes: [UInt8]) throws(SystemCallError) {

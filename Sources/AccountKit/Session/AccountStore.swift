@@ -37,17 +37,18 @@ public final class AccountStore: Sendable {
     /// - Parameters:
     ///   - container: The folders of the app.
     ///   - session: One of several sign-ins.
-    ///   - keySource: Where the key of the archive comes from; by default a key file, made at the first sign-in.
+    ///   - keySources: Where the keys of the archive come from, each of which opens it; by default a key file, made at the
+    ///     first sign-in.
     ///   - clock: Tells the date.
     ///   - lockPatience: How long to wait for another process that is changing the archive.
     ///   - logger: Where to log, if at all. Nothing secret and nothing personal is logged.
     public convenience init(
-        container: AppContainer, session: SessionName = .default, keySource: (any KeySource)? = nil,
+        container: AppContainer, session: SessionName = .default, keySources: [any KeySource]? = nil,
         clock: any WallClock = SystemWallClock(), lockPatience: Duration = .seconds(30), logger: Logger? = nil
     ) {
         self.init(
             storage: FileArchiveStorage(container: container, session: session), appIdentifier: container.identifier,
-            session: session, keySource: keySource ?? KeyFile(container: container), clock: clock,
+            session: session, keySources: keySources ?? [KeyFile(container: container, session: session)], clock: clock,
             lockPatience: lockPatience, logger: logger)
     }
 
@@ -57,21 +58,21 @@ public final class AccountStore: Sendable {
     ///   - storage: Where the archive is kept.
     ///   - appIdentifier: The app; bound into the archive, as is the session.
     ///   - session: One of several sign-ins. The storage must be the session's own.
-    ///   - keySource: Where the key of the archive comes from.
+    ///   - keySources: Where the keys of the archive come from, each of which opens it. There must be one.
     ///   - clock: Tells the date.
     ///   - lockPatience: How long to wait for another process that is changing the archive.
     ///   - logger: Where to log, if at all.
     public init(
         storage: any ArchiveStorage, appIdentifier: String, session: SessionName = .default,
-        keySource: any KeySource, clock: any WallClock = SystemWallClock(), lockPatience: Duration = .seconds(30),
+        keySources: [any KeySource], clock: any WallClock = SystemWallClock(), lockPatience: Duration = .seconds(30),
         logger: Logger? = nil
     ) {
         self.session = session
         let archive = AccountArchive(
-            storage: storage, keySource: keySource,
+            storage: storage, keySources: keySources,
             context: SealingContext(appIdentifier: appIdentifier, sessionName: session.rawValue), logger: logger)
         let revocations = RevocationQueue(
-            storage: storage, keySource: keySource, appIdentifier: appIdentifier, session: session)
+            archive: archive, appIdentifier: appIdentifier, session: session)
         driver = SessionDriver(
             archive: archive, revocations: revocations, shared: SharedAccount(), refreshes: SharedRefreshes(),
             clock: clock,

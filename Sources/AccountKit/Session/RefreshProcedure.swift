@@ -62,7 +62,9 @@ struct RefreshProcedure: SessionProcedure {
         where isAboutToBeReplaced(stored):
             stored.credentials = renewed.credentials
             stored.verifiedAt = now
-            if isRetry { return go(to: .keeping(stored, error), .keepUnsaved(stored, ifRevision: revision)) }
+            if isRetry {
+                return go(to: .keeping(stored, error), .keepUnsaved(stored, inPlaceOf: account, ifRevision: revision))
+            }
             return go(to: .saving(stored, revision, isRetry: true), .save(stored, ifRevision: revision))
         case (.supersededClear, .content(.present(let stored, _))) where isAboutToBeReplaced(stored):
             return finish(.kept(stored, .init(.replacedMeanwhile)))
@@ -96,7 +98,7 @@ struct RefreshProcedure: SessionProcedure {
         case (.saving(let renewed, let revision, isRetry: false), .failed):
             return go(to: .saving(renewed, revision, isRetry: true), .save(renewed, ifRevision: revision))
         case (.saving(let renewed, let revision, isRetry: true), .failed(let error)):
-            return go(to: .keeping(renewed, error), .keepUnsaved(renewed, ifRevision: revision))
+            return go(to: .keeping(renewed, error), .keepUnsaved(renewed, inPlaceOf: account, ifRevision: revision))
         case (.keeping(let renewed, let error), .done): return finish(.unsaved(renewed, error))
 
         case (.clearing(_, let signOut), .done): return go(to: .forgetting(.signedOut(signOut)), .forgetIntent)

@@ -25,6 +25,7 @@ struct SessionDriver: Sendable {
         var procedure = procedure
         var transaction: (any ArchiveTransaction)?
         var step = procedure.start()
+        if case .lock = step { await archive.askBeforeLock() }
         while true {
             if case .finish(let outcome) = step {
                 await transaction?.end()
@@ -45,7 +46,7 @@ struct SessionDriver: Sendable {
             case .lock: transaction = try await archive.storage.beginTransaction(patience: lockPatience)
             case .lockSoon:
                 transaction = try await archive.storage.beginTransaction(patience: min(lockPatience, .seconds(1)))
-            case .prepareSave: try await archive.prepareSave(at: clock.now, in: transaction.held)
+            case .prepareSave: try await archive.prepareSave(in: transaction.held)
             case .setAside:
                 let place = try await archive.setAside(at: clock.now, in: transaction.held)
                 logger?.notice("an archive that could not be read was moved", metadata: ["to": "\(place)"])
@@ -78,8 +79,8 @@ struct SessionDriver: Sendable {
             case .queueRevocation(let account):
                 try await revocations.add(account, at: clock.now, in: transaction.held)
             case .withdrawRevocation(let account): try await revocations.withdraw(account, in: transaction.held)
-            case .keepUnsaved(let account, let revision):
-                archive.keepUnsaved(account, ifRevision: revision)
+            case .keepUnsaved(let account, let spent, let revision):
+                archive.keepUnsaved(account, inPlaceOf: spent, ifRevision: revision)
                 shared.publish(account, isSignIn: false)
             case .clear(let signOut, let revision):
                 let durability = try await archive.clear(signOut, ifRevision: revision, in: transaction.held)
@@ -99,11 +100,13 @@ struct SessionDriver: Sendable {
     }
 
     private func load(_ transaction: (any ArchiveTransaction)?) async -> AccountArchive.Content {
-        let changeCount = shared.changeCount
-        let content =
-            if let transaction { await archive.load(in: transaction) } else { await archive.load() }
-        shared.publish(content, readSince: changeCount)
-        return content
+        while true {
+            let changeCount = shared.changeCount
+            let content =
+                if let transaction { await archive.load(in: transaction) } else { await archive.load() }
+            // What was published meanwhile may be older than what was read, or newer: another look tells.
+            if shared.publish(content, readSince: changeCount) { return content }
+        }
     }
 
     private func save(
@@ -126,13 +129,20 @@ struct SessionDriver: Sendable {
     /// Makes sure that an account could be saved, before anything is spent on getting one.
     func prepareSave() async throws(AccountError) {
         do {
+            // A person is not asked under the lock, where others would wait.
+            switch await archive.load() {
+            case .present: break
+            case .unreadable(let error) where !error.isAboutContent: throw error
+            case .unreadable(let error) where try await archive.hasOtherKindsOfKeys(): throw error
+            case .absent, .unreadable: try await archive.ring.prepare()
+            }
             let transaction = try await archive.storage.beginTransaction(patience: lockPatience)
             do {
                 // What cannot be reached now cannot be replaced later either.
                 if case .unreadable(let error) = await archive.load(in: transaction), !error.isAboutContent {
                     throw error
                 }
-                try await archive.prepareSave(at: clock.now, in: transaction)
+                try await archive.prepareSave(in: transaction)
             } catch {
                 await transaction.end()
                 throw error

@@ -63,8 +63,8 @@ enum SessionStep<Outcome: Sendable>: Sendable {
     /// Undo that, because the account is still signed in (`done`, `failed`).
     case withdrawRevocation(Account)
 
-    /// Remember an account that could not be saved in place of a revision (`done`).
-    case keepUnsaved(Account, ifRevision: ArchiveRevision)
+    /// Remember an account that could not be saved in place of a revision, and whose tokens were spent for its own (`done`).
+    case keepUnsaved(Account, inPlaceOf: Account, ifRevision: ArchiveRevision)
 
     /// Remove the account, and record why (`done`, `failed`).
     case clear(SignOut, ifRevision: ArchiveRevision)

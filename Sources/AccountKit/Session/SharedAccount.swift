@@ -8,7 +8,7 @@ final class SharedAccount: Sendable {
         var isKnown = false
         /// Where the last sign-in moved an archive that did not open.
         var movedArchive: String?
-        /// Counts what was published, so that a slow read does not undo what came after it began.
+        /// Counts the changes, so that a slow read does not undo what came after it began.
         var changeCount = 0
         var listeners: [Int: AsyncStream<AccountEvent>.Continuation] = [:]
         var nextListener = 0
@@ -26,16 +26,19 @@ final class SharedAccount: Sendable {
     /// To be taken before a read begins, and given to ``publish(_:readSince:)`` with what was read.
     var changeCount: Int { state.withLock { $0.changeCount } }
 
-    /// Takes over what was read from the archive, unless something was published since.
-    func publish(_ content: AccountArchive.Content, readSince changeCount: Int) {
+    /// Takes over what was read from the archive, unless something changed since.
+    ///
+    /// - Returns: Whether nothing did.
+    func publish(_ content: AccountArchive.Content, readSince changeCount: Int) -> Bool {
         state.withLock { state in
-            guard state.changeCount == changeCount else { return }
+            guard state.changeCount == changeCount else { return false }
             switch content {
             case .present(let account, _): state.set(account, isSignIn: false)
             case .absent(let signOut): state.remove(signOut)
             // An archive that cannot be read does not say that nobody is signed in.
             case .unreadable: break
             }
+            return true
         }
     }
 
@@ -76,17 +79,17 @@ final class SharedAccount: Sendable {
 extension SharedAccount.State {
     fileprivate mutating func set(_ account: Account, isSignIn: Bool) {
         let event = AccountEvent(from: self.account, to: account, isSignIn: isSignIn || isKnown && self.account == nil)
+        if !isKnown || self.account != account { changeCount += 1 }
         self.account = account
         isKnown = true
-        changeCount += 1
         if let event { yield(event) }
     }
 
     fileprivate mutating func remove(_ signOut: SignOut) {
         let wasSignedIn = account != nil
+        if !isKnown || wasSignedIn { changeCount += 1 }
         account = nil
         isKnown = true
-        changeCount += 1
         if wasSignedIn { yield(.signedOut(signOut)) }
     }
 

@@ -52,13 +52,20 @@ package struct Envelope: Sendable {
         guard !candidates.isEmpty else { throw .noSlot(kind) }
         for slot in candidates {
             do throws(EnvelopeError) {
-                let dataKey = try slot.unwrap(with: opener, storeID: storeID, context: context)
-                return ArchiveKeys(storeID: storeID, dataKeyID: dataKeyID, dataKey: dataKey, slots: slots)
+                return try unlock(slot, with: opener, context: context)
             } catch .wrongKeyOrDamaged {
                 continue
             }
         }
         throw .wrongKeyOrDamaged
+    }
+
+    /// The keys of this archive, by the opener of a slot of it.
+    package func unlock(
+        _ slot: KeySlot, with opener: KeySlot.Opener, context: SealingContext
+    ) throws(EnvelopeError) -> ArchiveKeys {
+        let dataKey = try slot.unwrap(with: opener, storeID: storeID, context: context)
+        return ArchiveKeys(storeID: storeID, dataKeyID: dataKeyID, dataKey: dataKey, slots: slots)
     }
 
     /// The plaintext, padding included, in guarded memory.

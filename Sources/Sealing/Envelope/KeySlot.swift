@@ -12,6 +12,9 @@ package struct KeySlot: Hashable, Sendable {
     package enum Opener: Sendable {
         case key(GuardedBytes)
         case passphrase(GuardedBytes)
+
+        /// What Argon2id made of a passphrase, for the one slot of that key ID.
+        case derived(GuardedBytes, keyID: [UInt8])
     }
 
     package static let byteCount = 160
@@ -29,7 +32,7 @@ package struct KeySlot: Hashable, Sendable {
     package let cost: PassphraseCost?
 
     let salt: [UInt8]
-    let nonce: [UInt8]
+    private(set) var nonce: [UInt8]
     private(set) var wrappedKey: [UInt8]
     private(set) var commitment: [UInt8]
 
@@ -58,9 +61,32 @@ package struct KeySlot: Hashable, Sendable {
         wrappedKey = []
         commitment = []
 
+        try wrap(dataKey, for: opener, storeID: storeID, context: context)
+    }
+
+    /// The same slot for another data key: what opens it stays the same, and so does its name.
+    func rewrapping(
+        _ dataKey: GuardedBytes, for opener: Opener, storeID: [UInt8], context: SealingContext
+    ) throws(EnvelopeError) -> KeySlot {
+        var slot = self
+        slot.nonce = Sodium.randomBytes(count: 24)
+        try slot.wrap(dataKey, for: opener, storeID: storeID, context: context)
+        return slot
+    }
+
+    private mutating func wrap(
+        _ dataKey: GuardedBytes, for opener: Opener, storeID: [UInt8], context: SealingContext
+    ) throws(EnvelopeError) {
         let keys = try subkeys(for: opener, storeID: storeID)
         wrappedKey = keys.encrypt(dataKey, nonce: nonce, additionalData: wrapData(storeID: storeID, context: context))
         commitment = keys.commitment(to: commitmentMessage(storeID: storeID, context: context))
+    }
+
+    /// What Argon2id makes of a passphrase for this slot: the costly part of opening it.
+    package func derivedKey(of passphrase: GuardedBytes) throws(EnvelopeError) -> GuardedBytes {
+        guard let cost else { throw .wrongKeyOrDamaged }
+        guard let key = cost.key(passphrase: passphrase, salt: salt) else { throw .outOfMemory }
+        return key
     }
 
     /// Reads a slot, and checks its numbers before anyone works with them.
@@ -129,8 +155,9 @@ package struct KeySlot: Hashable, Sendable {
         switch (opener, cost) {
         case (.key(let raw), nil) where raw.count == Self.keyByteCount:
             key = raw
-        case (.passphrase(let passphrase), let cost?):
-            guard let derived = cost.key(passphrase: passphrase, salt: salt) else { throw .outOfMemory }
+        case (.passphrase(let passphrase), _?):
+            key = try derivedKey(of: passphrase)
+        case (.derived(let derived, keyID), _?) where derived.count == Self.keyByteCount:
             key = derived
         default:
             throw .wrongKeyOrDamaged

@@ -79,7 +79,7 @@ struct SecretTests {
             let clock = ManualClock()
             let storage = FaultyArchiveStorage()
             let store = AccountStore(
-                storage: storage, appIdentifier: "testing", keySource: InMemoryKey(), clock: clock,
+                storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
                 lockPatience: .zero, logger: logger)
             var shown: [Any] = []
             let authority = ScriptedAuthority(

@@ -83,6 +83,8 @@ struct AppContainerTests {
         #expect(!Self.path(container.keys).hasPrefix(container.root))
         #expect(!Self.path(container.keys).hasPrefix(Self.path(container.caches)))
         #expect(KeyFile(container: container).path == "/home/alice/.local/state/com.example.gists/Account.key")
+        let work = KeyFile(container: container, session: try SessionName("work"))
+        #expect(work.path == "/home/alice/.local/state/com.example.gists/Sessions/work/Account.key")
     }
     #endif
 

@@ -20,7 +20,7 @@ struct KeySourceTests {
             : try ArchiveKey(passphrase: Secret("correct horse battery staple"))
         let storage = InMemoryArchiveStorage()
         let store = AccountStore(
-            storage: storage, appIdentifier: "testing", keySource: MismatchedSource(kind: kind, archiveKey: key))
+            storage: storage, appIdentifier: "testing", keySources: [MismatchedSource(kind: kind, archiveKey: key)])
         await #expect(throws: AccountError(.invalidArgument, "")) {
             try await store.signIn { Account.fresh(at: ManualClock().now) }
         }

@@ -1,5 +1,6 @@
 import AccountKit
 import AccountTesting
+import Synchronization
 import Testing
 
 struct AccountEventTests {
@@ -107,26 +108,51 @@ struct AccountEventTests {
 
     @Test func `A slow read does not bring back an account that was signed out meanwhile`() async throws {
         let gate = Gate()
-        let storage = SlowStorage(gate: gate)
+        let storage = SlowStorage()
         let store = try await AccountStore.testing(signedIn: Fixture.alice, storage: storage)
         gate.shut()
+        storage.putUp([gate])
         let load = Task { await store.load() }
         await gate.waitForSomebody()
         try await store.signOut()
         gate.open()
-        #expect(await load.value.account == Fixture.alice, "it was so when the read began")
+        #expect(await load.value == .signedOut(SignOut(.signedOutByUser, date: ManualClock().now)))
         #expect(store.account == nil)
+    }
+
+    @Test func `Of two reads the later one is what stays in memory, also if the earlier one ends in between`()
+        async throws
+    {
+        let (first, second) = (Gate(), Gate())
+        let storage = SlowStorage()
+        let other = try await AccountStore.testing(signedIn: Fixture.alice, storage: storage.base)
+        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
+        first.shut()
+        second.shut()
+        storage.putUp([first, second])
+        let earlier = Task { await store.load() }
+        await first.waitForSomebody()
+        try await other.update { $0.profile.points = 2 }
+        let later = Task { await store.load() }
+        await second.waitForSomebody()
+        first.open()
+        #expect(await earlier.value.account?.profile.points == nil)
+        second.open()
+        #expect(await later.value.account?.profile.points == 2)
+        #expect(store.account?.profile.points == 2)
     }
 }
 
-/// A storage whose reads without a lock take their time after they have read.
-private struct SlowStorage: ArchiveStorage {
+/// A storage whose reads without a lock take their time after they have read: the next one at the first gate, and so on.
+private final class SlowStorage: ArchiveStorage {
     let base = InMemoryArchiveStorage()
-    let gate: Gate
+    private let gates = Mutex<[Gate]>([])
+
+    func putUp(_ gates: [Gate]) { self.gates.withLock { $0 = gates } }
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         let stored = try await base.read(entry)
-        await gate.pass()
+        await gates.withLock { $0.isEmpty ? nil : $0.removeFirst() }?.pass()
         return stored
     }
 

@@ -217,7 +217,7 @@ struct RefreshProcedureTests {
         let newest = ArchiveRevision(bytes: [3])
         run.answer(.failed(Self.conflict))
         try run.expect("load", then: .content(.present(Fixture.renamed, newest)))
-        guard case .keepUnsaved(let kept, newest) = run.step else {
+        guard case .keepUnsaved(let kept, _, newest) = run.step else {
             Issue.record("\(run.steps)")
             return
         }
@@ -248,7 +248,7 @@ struct RefreshProcedureTests {
         var run = try saving()
         try run.expect("save", then: .failed(Self.diskFull))
         try run.expect("save", then: .failed(Self.diskFull))
-        guard case .keepUnsaved(let account, Fixture.old) = run.step else {
+        guard case .keepUnsaved(let account, _, Fixture.old) = run.step else {
             Issue.record("the token is spent, and its successor is lost: \(run.steps)")
             return
         }

@@ -14,7 +14,7 @@ struct SharedRefreshesTests {
         let clock = ManualClock()
         // Who asks for the lock while another has it fails: only who joins the refresh does not ask for it.
         let store = AccountStore(
-            storage: InMemoryArchiveStorage(), appIdentifier: "testing", keySource: InMemoryKey(), clock: clock,
+            storage: InMemoryArchiveStorage(), appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
             lockPatience: .zero)
         try await store.signIn { .expired(at: clock.now) }
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)

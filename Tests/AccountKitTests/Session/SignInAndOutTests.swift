@@ -107,7 +107,8 @@ struct SignInAndOutTests {
         let storage = InMemoryArchiveStorage()
         _ = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         for (app, session) in [("other", SessionName.default), ("testing", try SessionName("work"))] {
-            let store = AccountStore(storage: storage, appIdentifier: app, session: session, keySource: InMemoryKey())
+            let store = AccountStore(
+                storage: storage, appIdentifier: app, session: session, keySources: [InMemoryKey()])
             #expect(await store.load().text == "unreadable: wrongKeyOrDamaged")
         }
     }

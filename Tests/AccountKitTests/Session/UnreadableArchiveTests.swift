@@ -67,7 +67,7 @@ struct UnreadableArchiveTests {
         for (source, code) in [
             (MissingKey() as any KeySource, AccountError.Code.noKey), (InMemoryKey(byte: 8), .wrongKeyOrDamaged),
         ] {
-            let store = AccountStore(storage: storage, appIdentifier: "testing", keySource: source)
+            let store = AccountStore(storage: storage, appIdentifier: "testing", keySources: [source])
             #expect(await store.load() == .unreadable(AccountError(code, "")))
         }
         #expect(try await storage.stateForNewProcess().text == "unverified access-1: notChecked")

@@ -46,7 +46,8 @@ struct EnvelopeTests {
 
     @Test func `Keys of a first write open the next ones`() throws {
         let keys = try ArchiveKeys(
-            for: SampleArchive.opener(of: .keyFile), kind: .keyFile, created: 1, context: SampleArchive.context)
+            for: [.init(opener: SampleArchive.opener(of: .keyFile), kind: .keyFile, created: 1)],
+            context: SampleArchive.context)
         for generation in [1, 2, .max] as [UInt64] {
             let envelope = try Envelope(
                 parsing: Envelope.seal(

@@ -5,7 +5,7 @@ import Testing
 struct SubkeyPairTests {
     /// An example of a published specification.
     private struct Example {
-        let pair = SubkeyPair(bytes: GuardedBytes(copying: Array(0x80...0x9F) + [UInt8](repeating: 0, count: 32)))
+        let pair = SubkeyPair(bytes: Array(0x80...0x9F) + [UInt8](repeating: 0, count: 32))
         let nonce: [UInt8] = Array(0x40...0x57)
         let additionalData = [UInt8](hex: "50515253c0c1c2c3c4c5c6c7")
         let plaintext = Array(
@@ -64,7 +64,7 @@ struct SubkeyPairTests {
     // The expected bytes of the next two are from Python's hashlib.blake2b, which shares no code with libsodium.
 
     @Test func `The commitment is BLAKE2b-256 keyed with the second half`() {
-        let pair = SubkeyPair(bytes: GuardedBytes(copying: Array(0..<64)))
+        let pair = SubkeyPair(bytes: Array(0..<64))
         let expected = [UInt8](hex: "fac48e285741da065f5df31d1ecd60d33c4d35dbf45b25b4b9b9919f62d35779")
         #expect(pair.commitment(to: Array("abc".utf8)) == expected)
     }
@@ -88,12 +88,23 @@ struct SubkeyPairTests {
     func `A pair is derived by personalised BLAKE2b-512`(purpose: SubkeyPair.Purpose, expected: String) {
         let derived = SubkeyPair(
             key: GuardedBytes(copying: Array(0..<32)), message: Array("message".utf8), purpose: purpose)
-        let stated = SubkeyPair(bytes: GuardedBytes(copying: [UInt8](hex: expected)))
+        let stated = SubkeyPair(bytes: [UInt8](hex: expected))
         #expect(derived.commitment(to: [1]) == stated.commitment(to: [1]))
         let plaintext = GuardedBytes(copying: [1, 2, 3])
         let nonce = [UInt8](repeating: 0, count: 24)
         #expect(
             derived.encrypt(plaintext, nonce: nonce, additionalData: [])
                 == stated.encrypt(plaintext, nonce: nonce, additionalData: []))
+    }
+
+    @Test func `What was in memory for subkeys is not there for the next who gets it`() {
+        for _ in 0..<8 {
+            var found: [UInt8] = []
+            _ = PooledSubkeys { bytes in
+                found = Array(bytes)
+                for index in bytes.indices { bytes[index] = 0xA5 }
+            }
+            #expect(!found.contains(0xA5))
+        }
     }
 }

@@ -13,6 +13,7 @@ struct Container: Sendable {
     var key: String { home + "/Library/Keys/Account.key" }
 
     /// The archive of another session than the default one.
+    func key(of session: String) -> String { home + "/Library/Keys/Sessions/\(session)/Account.key" }
     func archive(of session: String) -> String { home + "/Documents/Sessions/\(session)/Account.plist" }
 
     /// A place for another file of the test.

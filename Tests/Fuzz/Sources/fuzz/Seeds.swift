@@ -24,15 +24,16 @@ func writeSeeds(to folder: String) throws {
         let padded = plaintext.withUnsafeBytes { Array($0) }
         try write(Array(padded[..<padded.lastIndex(of: 0x80)!]), "plaintext", name)
         let keys = try ArchiveKeys(
-            for: fuzzKey, kind: .keyFile, created: 1_800_000_000, context: fuzzContext)
+            for: [.init(opener: fuzzKey, kind: .keyFile, created: 1_800_000_000)], context: fuzzContext)
         let envelope = Envelope.seal(plaintext, generation: 1, keys: keys, context: fuzzContext)
         try write(envelope, "envelope", name)
         try write(ArchivePropertyList.encode(sealed: envelope), "archive", name)
     }
     let cost = PassphraseCost(operations: 1, memoryKiB: 8 * 1024)!
-    let keys = try ArchiveKeys(
-        for: .passphrase(GuardedBytes(copying: Array("passphrase".utf8))), kind: .passphrase, created: 1_800_000_000,
-        cost: cost, context: fuzzContext)
+    let passphrase = ArchiveKeys.NewSlot(
+        opener: .passphrase(GuardedBytes(copying: Array("passphrase".utf8))), kind: .passphrase, created: 1_800_000_000,
+        cost: cost)
+    let keys = try ArchiveKeys(for: [passphrase], context: fuzzContext)
     let (plaintext, _) = try AccountPlaintext.encode(small)
     try write(Envelope.seal(plaintext, generation: 2, keys: keys, context: fuzzContext), "envelope", "passphrase")
     try write([], "archive", "empty")

@@ -1,0 +1,48 @@
+import AccountKit
+import Synchronization
+
+/// An archive in memory, for one task at a time.
+final class MemoryStorage: ArchiveStorage, ArchiveTransaction {
+    private let entries = Mutex<[ArchiveEntry: StoredEntry]>([:])
+    private let writes = Mutex<UInt64>(0)
+
+    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? { entries.withLock { $0[entry] } }
+
+    func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction { self }
+
+    func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+
+    func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {}
+
+    func replace(
+        _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
+    ) async throws -> ArchiveReceipt {
+        let number = writes.withLock { number in
+            number += 1
+            return number
+        }
+        let revision = ArchiveRevision(bytes: withUnsafeBytes(of: number) { Array($0) })
+        entries.withLock { $0[entry] = StoredEntry(bytes: bytes, revision: revision) }
+        return ArchiveReceipt(revision: revision, durability: .durable)
+    }
+
+    func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
+        entries.withLock { $0[entry] = nil }
+        return .durable
+    }
+
+    func setAside(_ entry: ArchiveEntry, label: String) async throws -> String { label }
+
+    func putBack(_ entry: ArchiveEntry, from place: String) async throws {}
+
+    func end() async {}
+}
+
+/// A key that is always there.
+struct MemoryKey: KeySource {
+    var kind: KeyKind { .keyFile }
+
+    func key() async throws -> ArchiveKey? { try ArchiveKey(bytes: [UInt8](repeating: 7, count: 32)) }
+
+    func makeKey() async throws -> ArchiveKey { try ArchiveKey(bytes: [UInt8](repeating: 7, count: 32)) }
+}

@@ -1,0 +1,58 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let package = Package(
+    name: "account-kit-benchmarks",
+    platforms: [.macOS(.v15)],
+    dependencies: [
+        .package(name: "swift-account-kit", path: ".."),
+        // Without its traits it needs neither an allocator of its own nor a runtime of its own; the time is measured all the same.
+        .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.0", traits: []),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    ],
+    targets: [
+        // The least that must be done, from system calls and libsodium alone; also a program of its own, in whole-process.
+        .target(name: "CFloor", linkerSettings: [.linkedLibrary("sodium")]),
+        // A service on the loopback interface that costs next to nothing.
+        .target(name: "CLoopback"),
+        // The account that is measured, in any size.
+        .target(name: "SampleAccount", dependencies: [.product(name: "AccountKit", package: "swift-account-kit")]),
+        // Makes the containers that whole processes are measured in.
+        .executableTarget(
+            name: "bench-container",
+            dependencies: ["SampleAccount", .product(name: "AccountKit", package: "swift-account-kit")]
+        ),
+        .executableTarget(
+            name: "InProcess",
+            dependencies: [
+                "CFloor",
+                "CLoopback",
+                "SampleAccount",
+                .product(name: "AccountHTTP", package: "swift-account-kit"),
+                .product(name: "AccountKit", package: "swift-account-kit"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Benchmark", package: "benchmark"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            path: "Benchmarks/InProcess",
+            plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]
+        ),
+    ]
+)
+
+for target in package.targets where target.type != .system {
+    var settings = target.swiftSettings ?? []
+
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0335-existential-any.md
+    // Require `any` for existential types.
+    settings.append(.enableUpcomingFeature("ExistentialAny"))
+
+    // https://github.com/swiftlang/swift-evolution/blob/main/proposals/0444-member-import-visibility.md
+    // A member can be used only where its module is imported.
+    settings.append(.enableUpcomingFeature("MemberImportVisibility"))
+
+    target.swiftSettings = settings
+}

@@ -1,0 +1,38 @@
+// The least that anyone must do to read or save an account: system calls and libsodium, and nothing else.
+//
+// Written from the format's documentation (Sources/AccountKit/AccountKit.docc/ArchiveFormat.md); shares no code with the
+// package. All checks that the documentation demands are made. Functions return NULL, or what went wrong.
+#ifndef FLOOR_H
+#define FLOOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct floor_account {
+    unsigned char *plaintext;
+    bool guarded;
+    const unsigned char *access_token;
+    size_t access_token_count;
+    // A binary property list.
+    const unsigned char *record;
+    size_t record_count;
+};
+
+// Reads, verifies and decrypts.
+//
+// guarded: key and plaintext in memory of sodium_malloc, as the package has them; otherwise in plain memory, which is wiped.
+const char *floor_open(const char *archive_path, const char *key_path, const char *app, const char *session,
+                       bool guarded, struct floor_account *account);
+
+void floor_close(struct floor_account *account);
+
+// A string at the top of the record, in UTF-8 and with a zero byte at its end; empty if there is none.
+const char *floor_string(const struct floor_account *account, const char *key, char *text, size_t text_size);
+
+// Writes a file beside the old one, and puts it in its place, durably: write, fsync, rename, fsync of the folder.
+const char *floor_save(const char *folder, const char *path, const void *bytes, size_t count);
+
+// Reads a whole file into memory of malloc.
+const char *floor_read(const char *path, size_t limit, unsigned char **bytes, size_t *count);
+
+#endif

@@ -1,0 +1,259 @@
+#include "floor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILE_LIMIT = 1 << 20, BEFORE = 66, AFTER = 60, HEADER = 128, SLOT = 160, TAG = 16, COMMITMENT = 32, BLOCK = 512 };
+
+static uint32_t number32(const unsigned char *bytes) {
+    return bytes[0] | bytes[1] << 8 | bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+static void put_number32(unsigned char *bytes, uint32_t number) {
+    for (int i = 0; i < 4; i++) bytes[i] = number >> 8 * i;
+}
+
+static void put_big(unsigned char *bytes, uint64_t number, int count) {
+    for (int i = 0; i < count; i++) bytes[i] = number >> 8 * (count - 1 - i);
+}
+
+const char *floor_read(const char *path, size_t limit, unsigned char **bytes, size_t *count) {
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (file < 0) return strerror(errno);
+    const char *error = NULL;
+    struct stat status;
+    *bytes = NULL;
+    *count = 0;
+    if (fstat(file, &status) < 0) {
+        error = strerror(errno);
+    } else if (!S_ISREG(status.st_mode) || (size_t)status.st_size > limit) {
+        error = "not a file, or too large";
+    } else if (!(*bytes = malloc(status.st_size + 1))) {
+        error = strerror(errno);
+    }
+    while (!error) {
+        // One byte more than there should be, so that the end is seen.
+        ssize_t got = read(file, *bytes + *count, status.st_size + 1 - *count);
+        if (got == 0) break;
+        if (got < 0) error = strerror(errno);
+        else if ((*count += got) > (size_t)status.st_size) error = "it grew while it was read";
+    }
+    close(file);
+    if (error) {
+        free(*bytes);
+        *bytes = NULL;
+    }
+    return error;
+}
+
+// The bytes around the envelope are always the same but for its length.
+static bool is_property_list(const unsigned char *file, size_t count) {
+    static const unsigned char before[] = "bplist00\xD3\x01\x02\x03\x04\x05\x06\x56" "format\x57version\x56sealed"
+                                          "\x5F\x10\x12" "AccountKit archive\x10\x01\x4F\x12";
+    static const uint32_t offsets[] = {8, 15, 22, 30, 37, 58, 60};
+    if (count < BEFORE + AFTER || memcmp(file, before, BEFORE - 4) != 0) return false;
+    size_t envelope = count - BEFORE - AFTER;
+    unsigned char length[4], after[AFTER];
+    put_big(length, envelope, 4);
+    for (int i = 0; i < 7; i++) put_big(after + 4 * i, offsets[i], 4);
+    put_big(after + 28, 0x0401, 8);
+    put_big(after + 36, 7, 8);
+    put_big(after + 44, 0, 8);
+    put_big(after + 52, BEFORE + envelope, 8);
+    return memcmp(file + BEFORE - 4, length, 4) == 0 && memcmp(file + BEFORE + envelope, after, AFTER) == 0;
+}
+
+static bool is_zero(const unsigned char *bytes, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (bytes[i]) return false;
+    return true;
+}
+
+static bool is_envelope(const unsigned char *envelope, size_t count) {
+    if (count < HEADER || memcmp(envelope, "ACCT\r\n\x1a\n\x01\x00\x01\x00", 12) != 0) return false;
+    size_t header = number32(envelope + 12), ciphertext = number32(envelope + 16);
+    size_t slots = envelope[20] | envelope[21] << 8;
+    if (slots < 1 || slots > 8 || !is_zero(envelope + 22, 2) || !is_zero(envelope + 120, 8)) return false;
+    if (header != HEADER + SLOT * slots || ciphertext < BLOCK + TAG || (ciphertext - TAG) % BLOCK) return false;
+    if (count != header + ciphertext + COMMITMENT) return false;
+    for (size_t i = 0; i < slots; i++) {
+        const unsigned char *slot = envelope + HEADER + SLOT * i;
+        if (slot[0] < 1 || slot[0] > 4 || slot[1] != 1 || !is_zero(slot + 2, 2) || !is_zero(slot + 152, 8)) return false;
+        if (slot[0] != 2 && !is_zero(slot + 24, 8)) return false;
+    }
+    return true;
+}
+
+static void derive(unsigned char keys[64], const unsigned char key[32], const unsigned char *message, size_t count,
+                   const char *name) {
+    unsigned char personal[crypto_generichash_blake2b_PERSONALBYTES] = {0};
+    memcpy(personal, name, strlen(name));
+    crypto_generichash_blake2b_salt_personal(keys, 64, message, count, key, 32, NULL, personal);
+}
+
+static void update_prefixed(crypto_generichash_blake2b_state *state, const unsigned char *bytes, size_t count) {
+    unsigned char length[4];
+    put_number32(length, count);
+    crypto_generichash_blake2b_update(state, length, 4);
+    crypto_generichash_blake2b_update(state, bytes, count);
+}
+
+static size_t put_prefixed(unsigned char *bytes, const char *text) {
+    put_number32(bytes, strlen(text));
+    memcpy(bytes + 4, text, strlen(text));
+    return 4 + strlen(text);
+}
+
+static bool unwrap(unsigned char data_key[32], const unsigned char *slot, const unsigned char *store_id,
+                   const unsigned char key[32], const unsigned char *context, size_t context_count) {
+    unsigned char keys[64], message[33], commitment[32], additional[512];
+    memcpy(message, store_id, 16);
+    message[16] = slot[0];
+    memcpy(message + 17, slot + 32, 16);
+    derive(keys, key, message, 33, "acct.v1.slot");
+
+    crypto_generichash_blake2b_state state;
+    crypto_generichash_blake2b_init(&state, keys + 32, 32, 32);
+    update_prefixed(&state, context, context_count);
+    crypto_generichash_blake2b_update(&state, store_id, 16);
+    crypto_generichash_blake2b_update(&state, slot, 120);
+    crypto_generichash_blake2b_final(&state, commitment, 32);
+    bool opened = sodium_memcmp(commitment, slot + 120, 32) == 0;
+    if (opened) {
+        memcpy(additional, context, context_count);
+        memcpy(additional + context_count, store_id, 16);
+        memcpy(additional + context_count + 16, slot, 72);
+        opened = crypto_aead_xchacha20poly1305_ietf_decrypt(data_key, NULL, NULL, slot + 72, 48, additional,
+                                                            context_count + 88, slot + 48, keys) == 0;
+    }
+    sodium_memzero(keys, sizeof keys);
+    sodium_memzero(&state, sizeof state);
+    return opened;
+}
+
+// Verifies and decrypts what comes after the slots, into plaintext.
+static bool decrypt(unsigned char *plaintext, const unsigned char *envelope, const unsigned char data_key[32],
+                    const unsigned char *context, size_t context_count) {
+    size_t header = number32(envelope + 12), ciphertext = number32(envelope + 16);
+    unsigned char keys[64], message[64], commitment[32], additional[HEADER + 8 * SLOT + 256];
+    memcpy(message, envelope + 64, 32);
+    memcpy(message + 32, envelope + 32, 32);
+    derive(keys, data_key, message, 64, "acct.v1.file");
+
+    crypto_generichash_blake2b_state state;
+    unsigned char length[4];
+    crypto_generichash_blake2b_init(&state, keys + 32, 32, 32);
+    update_prefixed(&state, envelope, header);
+    update_prefixed(&state, context, context_count);
+    put_number32(length, 24 + ciphertext);
+    crypto_generichash_blake2b_update(&state, length, 4);
+    crypto_generichash_blake2b_update(&state, envelope + 96, 24);
+    crypto_generichash_blake2b_update(&state, envelope + header, ciphertext);
+    crypto_generichash_blake2b_final(&state, commitment, 32);
+    bool opened = sodium_memcmp(commitment, envelope + header + ciphertext, 32) == 0;
+    if (opened) {
+        memcpy(additional, envelope, header);
+        memcpy(additional + header, context, context_count);
+        opened = crypto_aead_xchacha20poly1305_ietf_decrypt(plaintext, NULL, NULL, envelope + header, ciphertext,
+                                                            additional, header + context_count, envelope + 96,
+                                                            keys) == 0;
+    }
+    sodium_memzero(keys, sizeof keys);
+    sodium_memzero(&state, sizeof state);
+    return opened;
+}
+
+// Finds the access token and the record.
+static bool read_sections(struct floor_account *account, size_t count) {
+    const unsigned char *bytes = account->plaintext;
+    if (count < 8) return false;
+    size_t secrets = number32(bytes);
+    if (secrets > count - 8) return false;
+    uint32_t last_tag = 0;
+    for (size_t offset = 4; offset < 4 + secrets;) {
+        if (4 + secrets - offset < 8) return false;
+        uint32_t tag = number32(bytes + offset), length = number32(bytes + offset + 4);
+        if (tag <= last_tag || tag > 3 || length > 4 + secrets - offset - 8) return false;
+        if (tag == 1) {
+            account->access_token = bytes + offset + 8;
+            account->access_token_count = length;
+        }
+        last_tag = tag;
+        offset += 8 + length;
+    }
+    account->record_count = number32(bytes + 4 + secrets);
+    account->record = bytes + 8 + secrets;
+    return account->access_token && account->record_count == count - 8 - secrets;
+}
+
+static const char *read_key(const char *path, unsigned char *key) {
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (file < 0) return strerror(errno);
+    ssize_t got = read(file, key, 33);
+    close(file);
+    return got == 32 ? NULL : "the key file does not have 32 bytes";
+}
+
+const char *floor_open(const char *archive_path, const char *key_path, const char *app, const char *session,
+                       bool guarded, struct floor_account *account) {
+    static const char *const unreadable = "the archive does not open";
+    memset(account, 0, sizeof *account);
+    account->guarded = guarded;
+    if (sodium_init() < 0) return "libsodium does not start";
+    if (strlen(app) > 128 || strlen(session) > 64) return "a name is too long";
+    unsigned char context[256];
+    size_t context_count = put_prefixed(context, "AccountKit/1");
+    context_count += put_prefixed(context + context_count, app);
+    context_count += put_prefixed(context + context_count, session);
+
+    unsigned char *file;
+    size_t count;
+    const char *error = floor_read(archive_path, FILE_LIMIT, &file, &count);
+    if (error) return error;
+    const unsigned char *envelope = file + BEFORE;
+    if (!is_property_list(file, count) || !is_envelope(envelope, count - BEFORE - AFTER)) {
+        free(file);
+        return unreadable;
+    }
+    // The key that is read, and behind it the data key.
+    unsigned char plain_keys[33 + 32];
+    unsigned char *keys = guarded ? sodium_malloc(sizeof plain_keys) : plain_keys;
+    size_t padded = number32(envelope + 16) - TAG, unpadded = 0;
+    account->plaintext = guarded ? sodium_malloc(padded) : malloc(padded);
+    error = keys && account->plaintext ? read_key(key_path, keys) : strerror(ENOMEM);
+    if (!error) {
+        error = unreadable;
+        size_t slots = envelope[20];
+        for (size_t i = 0; i < slots && error; i++) {
+            const unsigned char *slot = envelope + HEADER + SLOT * i;
+            if (slot[0] == 1 && unwrap(keys + 33, slot, envelope + 32, keys, context, context_count)) error = NULL;
+        }
+    }
+    if (!error
+        && (!decrypt(account->plaintext, envelope, keys + 33, context, context_count)
+            || sodium_unpad(&unpadded, account->plaintext, padded, BLOCK) != 0 || !read_sections(account, unpadded)))
+        error = unreadable;
+    if (guarded) sodium_free(keys);
+    else sodium_memzero(keys, sizeof plain_keys);
+    free(file);
+    if (error) floor_close(account);
+    return error;
+}
+
+void floor_close(struct floor_account *account) {
+    if (!account->plaintext) return;
+    if (account->guarded) {
+        sodium_free(account->plaintext);
+    } else {
+        size_t count = account->record ? account->record + account->record_count - account->plaintext : 0;
+        sodium_memzero(account->plaintext, count);
+        free(account->plaintext);
+    }
+    account->plaintext = NULL;
+}

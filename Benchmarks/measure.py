@@ -1,0 +1,69 @@
+"""Runs commands side by side and compares them: nothing is compared across runs."""
+
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+
+
+class Ratio:
+    """How many times as much one takes as the other, in each round; the median counts."""
+
+    def __init__(self, subject, base):
+        self.values = [one / other for one, other in zip(subject, base, strict=True)]
+
+    @property
+    def median(self):
+        return statistics.median(self.values)
+
+    def __str__(self):
+        return f"{number(self.median)}× ({number(min(self.values))}–{number(max(self.values))})"
+
+
+def number(value):
+    """Two significant digits, or a few more."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
+
+
+def duration(seconds):
+    """A time in the unit that suits it; for orientation, never compared with a fixed one."""
+    for unit, factor in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * factor >= 1:
+            return f"{number(seconds * factor)} {unit}"
+    return f"{number(seconds * 1e9)} ns"
+
+
+# Runs of a command in a round: few, and many rounds, so that what else the machine does meets all alike.
+RUNS = 10
+
+
+def hyperfine(commands, environment, rounds):
+    """The median time of each command in each round, by name. In each round all commands take their turn."""
+    medians = {name: [] for name in commands}
+    for turn in range(rounds):
+        # Every other round runs backwards, so that nobody is always the one after the disk was busy.
+        names = list(commands) if turn % 2 == 0 else list(reversed(commands))
+        with tempfile.NamedTemporaryFile(suffix=".json") as report:
+            done = subprocess.run(
+                ["hyperfine", "--shell=none", "--warmup", "1", "--runs", str(RUNS), "--style", "none",
+                 "--export-json", report.name,
+                 *(commands[name] for name in names)],
+                env=environment, capture_output=True, text=True)
+            # Its warnings are about the machine, which rounds are for.
+            if done.returncode != 0:
+                raise SystemExit(f"a command failed: {' '.join(done.args)}\n{done.stderr}")
+            results = json.load(report)["results"]
+        for name, result in zip(names, results, strict=True):
+            medians[name].append(statistics.median(result["times"]))
+    return medians
+
+
+def swarm(programs, count, command, environment):
+    """Starts a command `count` times at once: seconds until the last one ended, and the largest memory of one in bytes."""
+    output = subprocess.run(
+        [os.path.join(programs, "swarm"), str(count), *command.split()], env=environment, check=True,
+        stdout=subprocess.PIPE, text=True).stdout
+    elapsed, memory, failures = (int(word) for word in output.split())
+    assert failures == 0
+    return elapsed / 1e9, memory * 1024

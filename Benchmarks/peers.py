@@ -1,0 +1,131 @@
+"""Other programs that keep a secret for a person, each with one to read, in a home of their own."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+SECRET = "benchmark-access-token-" + "0123456789abcdef" * 4
+
+
+class Peers:
+    """What there is to compare with, by name; and what is missing, and why."""
+
+    def __init__(self, home, archive_size):
+        self.home = home
+        self.commands = {}
+        self.missing = {}
+        self.versions = {}
+        self.processes = []
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if name in ("PATH", "LANG")},
+            "HOME": home, "GNUPGHOME": f"{home}/gnupg", "PASSWORD_STORE_DIR": f"{home}/store",
+            "GH_CONFIG_DIR": f"{home}/gh", "XDG_DATA_HOME": f"{home}/data", "XDG_CONFIG_HOME": f"{home}/config",
+            "XDG_CACHE_HOME": f"{home}/cache", "XDG_RUNTIME_DIR": f"{home}/run",
+        }
+        for folder in ("gnupg", "store", "gh", "data", "config", "cache", "run"):
+            os.mkdir(f"{home}/{folder}", 0o700)
+        for prepare in (self.age, self.gpg_pass, self.gh, self.secret_service, self.msal):
+            try:
+                prepare(archive_size)
+            except (OSError, subprocess.CalledProcessError, AssertionError) as error:
+                self.missing[prepare.__doc__] = getattr(error, "stderr", None) or str(error)
+
+    def run(self, *command, text=None, **options):
+        return subprocess.run(
+            command, env=self.environment, input=text, check=True, capture_output=True, text=True, **options).stdout
+
+    def add(self, name, command, secret=SECRET):
+        """Takes a command that prints the secret; one that does not is no peer."""
+        printed = self.run(*command.split()).strip()
+        assert printed == secret, f"it printed something else than the secret: {printed[:80]!r}"
+        self.commands[name] = command
+
+    def age(self, archive_size):
+        """age -d"""
+        self.run("age-keygen", "-o", f"{self.home}/age.key")
+        recipient = self.run("age-keygen", "-y", f"{self.home}/age.key").strip()
+
+        def encrypt(count):
+            path = f"{self.home}/secret.age"
+            self.run("age", "-r", recipient, "-o", path, text="x" * count)
+            return path, os.path.getsize(path)
+
+        _, size = encrypt(archive_size)
+        path, size = encrypt(2 * archive_size - size)
+        assert size == archive_size, f"the file has {size} bytes"
+        command = f"age -d -i {self.home}/age.key {path}"
+        self.add("`age -d`, a file of the same size", command, secret=self.run(*command.split()).strip())
+        self.versions["age"] = self.run("age", "--version").strip()
+
+    def gpg_pass(self, _):
+        """pass show"""
+        self.run("gpg", "--batch", "--pinentry-mode", "loopback", "--passphrase", "", "--quick-gen-key",
+                 "bench <bench@example.com>", "default", "default", "never")
+        self.run("pass", "init", "bench@example.com")
+        self.run("pass", "insert", "--multiline", "token", text=SECRET + "\n")
+        self.add("`pass show` (gpg-agent running)", "pass show token")
+        self.versions["pass"] = next(word for word in self.run("pass", "version").split() if word[0] == "v")
+        self.versions["gpg"] = self.run("gpg", "--version").split()[2]
+
+    def gh(self, _):
+        """gh auth token"""
+        with open(f"{self.home}/gh/hosts.yml", "w", encoding="utf-8") as hosts:
+            hosts.write(f"github.com:\n    user: alice\n    oauth_token: {SECRET}\n    git_protocol: https\n")
+        self.add("`gh auth token`, a plain file", "gh auth token")
+        self.versions["gh"] = self.run("gh", "--version").split()[2]
+
+    def secret_service(self, _):
+        """secret-tool lookup and Python keyring"""
+        bus = subprocess.Popen(
+            ["dbus-daemon", "--session", "--nofork", "--print-address=1"], env=self.environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.processes.append(bus)
+        self.environment["DBUS_SESSION_BUS_ADDRESS"] = bus.stdout.readline().strip()
+        # It unlocks its login keyring with what it reads, and says so by closing its standard output.
+        keyring = subprocess.Popen(
+            ["gnome-keyring-daemon", "--foreground", "--unlock", "--components=secrets"], env=self.environment,
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.processes.append(keyring)
+        keyring.stdin.write(b"password")
+        keyring.stdin.close()
+        self.run("gdbus", "wait", "--session", "--timeout", "20", "org.freedesktop.secrets")
+        self.run("secret-tool", "store", "--label=bench", "service", "bench", "username", "alice", text=SECRET)
+        self.add("`secret-tool lookup` (gnome-keyring running)", "secret-tool lookup service bench username alice")
+        self.versions["gnome-keyring"] = self.run("gnome-keyring-daemon", "--version").split()[1]
+        self.keyring()
+
+    def keyring(self):
+        python = self.python()
+        self.add("Python `keyring` (gnome-keyring running)", f"{python} -m keyring get bench alice")
+        self.versions["keyring"] = self.run(
+            python, "-c", "import importlib.metadata as m; print(m.version('keyring'))").strip()
+
+    def msal(self, _):
+        """Python msal-extensions"""
+        python, cache = self.python(), f"{self.home}/msal.json"
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "whole-process", "read_msal_cache.py")
+        self.run(python, script, cache, "--make", SECRET)
+        self.add("Python msal-extensions, a plain file", f"{python} {script} {cache}")
+        self.versions["msal-extensions"] = self.run(
+            python, "-c", "import importlib.metadata as m; print(m.version('msal-extensions'))").strip()
+
+    def python(self):
+        """The interpreter of an environment with both packages, which stays for the next run."""
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), ".build", "python")
+        python = f"{folder}/bin/python"
+        probe = [python, "-c", "import keyring, msal_extensions"]
+        if not os.path.exists(python) or subprocess.run(probe, capture_output=True).returncode != 0:
+            shutil.rmtree(folder, ignore_errors=True)
+            subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True)
+            subprocess.run(
+                [python, "-m", "pip", "install", "--quiet", "keyring>=25", "msal-extensions>=1.2"], check=True,
+                capture_output=True, text=True)
+        self.versions["Python"] = self.run(python, "--version").split()[1]
+        return python
+
+    def stop(self):
+        subprocess.run(["gpgconf", "--kill", "all"], env=self.environment, capture_output=True)
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()

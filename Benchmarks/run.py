@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Runs the benchmarks and writes the report: `make bench` builds what this takes first."""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+
+import in_process
+import machine
+import programs
+import scale
+import whole_process
+from measure import RUNS
+from report import Report
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--account", required=True, help="the command, as it is installed")
+    parser.add_argument("--build", required=True, help="the folder with the programs of this package")
+    parser.add_argument("--rounds", type=int, default=7, help="how often everything takes its turn")
+    parser.add_argument("--only", choices=("whole-process", "in-process", "scale"), help="one part, and no report is kept")
+    arguments = parser.parse_args()
+    account, build, rounds = os.path.abspath(arguments.account), os.path.abspath(arguments.build), arguments.rounds
+
+    folder = os.path.join(FOLDER, ".build", "bench")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder, mode=0o700)
+    # Short, since a socket of gpg-agent is in it.
+    home = tempfile.mkdtemp(prefix="account-bench-")
+    report, versions = Report(), {}
+    try:
+        linkage = programs.linkage(account)
+        commands = os.path.join(folder, "bin")
+        programs.build(commands, linkage)
+        containers = whole_process.Containers(folder, os.path.join(build, "bench-container"))
+        if arguments.only in (None, "whole-process"):
+            step("whole process")
+            versions = whole_process.run(report, account, commands, containers, home, rounds)
+            step("with a service")
+            whole_process.check(report, account, commands, containers, rounds)
+            whole_process.installed_size(report, account, folder)
+        if arguments.only in (None, "in-process"):
+            step("in process")
+            in_process.run(report, build, folder, rounds)
+        if arguments.only in (None, "scale"):
+            step("sessions")
+            scale.sessions(report, account, commands, containers, rounds)
+            step("processes")
+            scale.processes(report, account, commands, containers, rounds)
+            step("profiles")
+            scale.profiles(report, account, commands, containers, rounds)
+        head = machine.description(folder, versions)
+        head.append(("linked", f"`account` and the C floor: {linkage}"))
+        head.append(("rounds", f"{rounds}, of {RUNS} runs each for whole processes"))
+        # One that does nothing else has about 1: more makes the ranges wide.
+        head.append(("load average", ", ".join(f"{load:.1f}" for load in LOADS) + " at the beginning of each part"))
+        text = report.markdown(head)
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+    print(text)
+    if arguments.only is None:
+        with open(os.path.join(FOLDER, "RESULTS.md"), "w", encoding="utf-8") as file:
+            file.write(text)
+    for line in report.missed():
+        print(f"MISSED: {line}")
+
+
+LOADS = []
+
+
+def step(name):
+    """Says what is measured next, and notes how busy the machine is."""
+    LOADS.append(os.getloadavg()[0])
+    print(f"== {name}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

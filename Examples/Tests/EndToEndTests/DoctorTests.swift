@@ -1,0 +1,162 @@
+import Foundation
+import Testing
+
+/// `doctor`: what it finds, what it mends, and when all is well.
+@Suite(.queued, .timeLimit(.minutes(5)))
+struct DoctorTests {
+    /// What `doctor --json` prints.
+    struct Report: Decodable {
+        struct Finding: Decodable {
+            let problem: String
+            let advice: String
+            let isFixed: Bool
+        }
+
+        let isWell: Bool
+        let findings: [Finding]
+        let notes: [String]
+    }
+
+    private func report(_ account: Tool, _ arguments: String...) async throws -> (report: Report, outcome: Outcome) {
+        let outcome = try await account.run(["doctor", "--json"] + arguments)
+        return (try JSONDecoder().decode(Report.self, from: Data(outcome.output.utf8)), outcome)
+    }
+
+    @Test func `All is well after a sign-in, and then only`() async throws {
+        try await SignedInUser.run { user in
+            let (report, outcome) = try await report(user.account)
+            #expect(outcome.exitCode == 0)
+            #expect(report.isWell)
+            #expect(report.findings.isEmpty)
+            #expect(report.notes.isEmpty)
+        }
+    }
+
+    static let mendable: [(damage: String, problem: String)] = [
+        ("chmod 755 $HOME_OF_ACCOUNT", "others can look into"), ("chmod 755 $KEYS", "others can look into"),
+        ("chmod 775 $KEYS", "others can write to"), ("chmod 644 $KEYS/Account.key", "others can use"),
+        ("chmod 644 $DOCUMENTS/Account.plist", "others can use"),
+        ("touch $DOCUMENTS/.Account.plist.0123456789abcdef.tmp", "left behind by a crash"),
+        ("touch $KEYS/Account.key.0123456789abcdef.tmp", "left behind by a crash"),
+        ("cp -p $KEYS/Account.key $KEYS/Account.key.next", "replacement of its key file"),
+        ("cp -p $KEYS/Account.key $KEYS/Account.key.old", "replacement of its key file"),
+    ]
+
+    @Test(arguments: mendable)
+    func `What can be mended without losing anything is mended`(damage: String, problem: String) async throws {
+        try await SignedInUser.run { user in
+            let home = user.container.home
+            let places = [
+                "HOME_OF_ACCOUNT": home, "KEYS": home + "/Library/Keys", "DOCUMENTS": home + "/Documents",
+            ]
+            let damaged = try await Command(words: ["sh", "-ec", damage], environment: places).run()
+            #expect(damaged.exitCode == 0, "\(damaged)")
+
+            let found = try await report(user.account)
+            #expect(found.outcome.exitCode == 78)
+            // An archive that is not opened for it is a second finding.
+            #expect((1...2).contains(found.report.findings.count), "\(found.outcome)")
+            #expect(found.report.findings.first?.problem.contains(problem) == true, "\(found.outcome)")
+            #expect(found.report.findings.allSatisfy { !$0.isFixed })
+            let fixed = try await report(user.account, "--fix")
+            #expect(fixed.outcome.exitCode == 0, "\(fixed.outcome)")
+            #expect(fixed.report.findings.map(\.isFixed) == [true])
+            let after = try await report(user.account)
+            #expect(after.outcome.exitCode == 0, "\(after.outcome)")
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+        }
+    }
+
+    @Test func `A default session of which there is nothing is found, and the usual one is the default again`()
+        async throws
+    {
+        try await SignedInUser.run { user in
+            try await user.signIn(session: "work")
+            #expect(try await user.account("switch", "work").exitCode == 0)
+            try FileManager.default.removeItem(atPath: user.container.home + "/Documents/Sessions/work")
+            let found = try await report(user.account)
+            #expect(found.outcome.exitCode == 78)
+            #expect(found.report.findings.map(\.problem) == ["the default session is work, of which there is nothing"])
+            #expect(try await report(user.account, "--fix").outcome.exitCode == 0)
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+        }
+    }
+
+    @Test(arguments: [".git", ".stfolder", ".dropbox"])
+    func `A key file that is copied elsewhere is found`(marker: String) async throws {
+        try await SignedInUser.run { user in
+            #expect(FileManager.default.createFile(atPath: user.container.home + "/Library/" + marker, contents: nil))
+            let found = try await report(user.account, "--fix")
+            #expect(found.outcome.exitCode == 78)
+            #expect(found.report.findings.count == 1)
+            #expect(found.report.findings[0].problem.contains("copies elsewhere"))
+            // The archive alone may be copied.
+            try FileManager.default.moveItem(
+                atPath: user.container.home + "/Library/" + marker,
+                toPath: user.container.home + "/Documents/" + marker)
+            #expect(try await report(user.account).outcome.exitCode == 0)
+        }
+    }
+
+    @Test func `A folder above that others can write to is found, and a shared one with its own rules is not`()
+        async throws
+    {
+        try await SignedInUser.run { user in
+            try user.container.setPermissions(0o777, of: user.container.root)
+            let found = try await report(user.account)
+            #expect(found.outcome.exitCode == 78)
+            #expect(
+                found.report.findings.allSatisfy { $0.problem.contains("others can write to \(user.container.root)") })
+            try user.container.setPermissions(0o1777, of: user.container.root)
+            #expect(try await report(user.account).outcome.exitCode == 0)
+        }
+    }
+
+    @Test func `A clock that is wrong is compared with the service's`() async throws {
+        try await SignedInUser.run { user in
+            for (seconds, word) in [(-31_536_000.0, "ahead of"), (31_536_000.0, "behind")] {
+                try await user.server.setClock(ahead: seconds)
+                let found = try await report(user.account)
+                #expect(found.outcome.exitCode == 78, "\(found.outcome)")
+                #expect(found.report.findings.count == 1, "\(found.outcome)")
+                let problem = found.report.findings.first?.problem ?? ""
+                #expect(problem.contains("clock is 36") && problem.contains(word), "\(found.outcome)")
+            }
+        }
+    }
+
+    @Test func `Without a network all else is looked at`() async throws {
+        try await SignedInUser.runWithoutServer { account, _, _ in
+            let found = try await report(account)
+            #expect(found.outcome.exitCode == 0)
+            #expect(found.report.notes.contains { $0.contains("clock could not be compared") }, "\(found.outcome)")
+        }
+    }
+
+    @Test func `Memory that cannot be locked is said, and used all the same`() async throws {
+        try await SignedInUser.run { user in
+            func limited(_ arguments: [String]) async throws -> Outcome {
+                // Also for root, whom the limit does not bind otherwise.
+                try await user.account.command(arguments).run(
+                    by: "setpriv", "--inh-caps=-ipc_lock", "--bounding-set=-ipc_lock", "prlimit", "--memlock=0"
+                ).run()
+            }
+            let outcome = try await limited(["doctor"])
+            #expect(outcome.exitCode == 78)
+            #expect(outcome.output.contains("memory cannot be locked"))
+            #expect(try await limited(["whoami", "--offline"]).output == "alice\n")
+        }
+    }
+
+    @Test func `An archive that does not open stays, and what can be done is said`() async throws {
+        try await SignedInUser.run { user in
+            try FileManager.default.removeItem(atPath: user.container.key)
+            let archive = try user.container.entry(user.container.archive)
+            let found = try await report(user.account, "--fix")
+            #expect(found.outcome.exitCode == 78)
+            #expect(found.report.findings.count == 1)
+            #expect(found.report.findings[0].problem.contains("put the key back, or sign in again"))
+            #expect(try user.container.entry(user.container.archive) == archive)
+        }
+    }
+}

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Builds what `make install` puts in place, with the folders as they are there: release.sh static|portable FOLDER
+#
+# static:    everything in one file, which starts fastest. It runs on any Linux of this architecture; only plugins for names
+#            of hosts and users, beyond /etc/hosts, DNS and /etc/passwd, must be those of the C library it was built with.
+# portable:  Swift's libraries in the file; the C library and libsodium are the system's.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+kind=${1:?usage: release.sh static|portable FOLDER}
+folder=${2:?usage: release.sh static|portable FOLDER}
+
+# shellcheck source=Scripts/release-flags.sh
+source Scripts/release-flags.sh "$kind"
+# shellcheck disable=SC2154
+swift build "${flags[@]}" --product account
+products=$(swift build "${flags[@]}" --show-bin-path)
+
+rm -rf "$folder"
+install -d "$folder/bin" "$folder/share/bash-completion/completions" "$folder/share/zsh/site-functions" \
+    "$folder/share/fish/vendor_completions.d" "$folder/share/man/man1"
+strip -o "$folder/bin/account" "$products/account"
+account=$folder/bin/account
+"$account" --generate-completion-script bash >"$folder/share/bash-completion/completions/account"
+"$account" --generate-completion-script zsh >"$folder/share/zsh/site-functions/_account"
+"$account" --generate-completion-script fish >"$folder/share/fish/vendor_completions.d/account.fish"
+Scripts/manual.sh "$account" "$scratch/checkouts" >"$folder/share/man/man1/account.1"

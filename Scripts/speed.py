@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Keeps the command fast and small: counts instructions, and fails where there are more than there were.
+
+    speed.py check ACCOUNT EXERCISER      compares with Tests/Speed/baseline.json
+    speed.py update ACCOUNT EXERCISER     writes it
+    speed.py order ACCOUNT EXERCISER      writes Tests/Speed/start-order.txt: the functions that a start runs, for the linker
+
+ACCOUNT and EXERCISER are release builds: stripped, but for the ACCOUNT of `order`, which must have its names. Instructions are those that Valgrind counts, from the first one of
+the process on: they are the same on a busy machine, which times are not. Valgrind shows programs one processor of its own
+wherever the real one has AVX2, so libsodium and the C library choose the same code everywhere.
+"""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+FOLDER = pathlib.Path(__file__).parent.parent / "Tests/Speed"
+BASELINE = FOLDER / "baseline.json"
+START_ORDER = FOLDER / "start-order.txt"
+TOLERANCE = 0.05
+MAXIMUM_PEAK_KIB = 12 * 1024
+MAXIMUM_SIZE = 25 * 1024 * 1024
+
+# What one time costs is the difference of many and few, without what it takes to start.
+REPEATED = {"load": (10, 30), "save": (10, 30), "read": (1000, 3000)}
+
+
+class Machine:
+    """The programs and a signed-in user, on paths of the same lengths everywhere."""
+
+    def __init__(self, folder, account, exerciser):
+        self.folder = folder
+        self.account = shutil.copy(account, f"{folder}/account")
+        self.exerciser = shutil.copy(exerciser, f"{folder}/exerciser")
+        self.home = f"{folder}/home"
+        self.environment = {"ACCOUNT_HOME": self.home, "SWIFT_DETERMINISTIC_HASHING": "1"}
+        self.run([self.exerciser, self.home, "sign-in"])
+
+    def run(self, command):
+        return subprocess.run(
+            command, env=self.environment, check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=300)
+
+    def profile(self, *command):
+        profile = f"{self.folder}/profile"
+        self.run(["/usr/bin/valgrind", "--tool=callgrind", "--demangle=no", f"--callgrind-out-file={profile}", *command])
+        return pathlib.Path(profile).read_text()
+
+    def instructions(self, *command):
+        return int(re.search(r"^(?:summary|totals): (\d+)$", self.profile(*command), re.M).group(1))
+
+    def functions_of_a_start(self):
+        # "fn=(12) name" at the first mention, "fn=(12)" from then on; 'N marks the N-th level of a recursion.
+        names = re.findall(r"^c?fn=\(\d+\) (.+)$", self.profile(self.account, "whoami", "--offline"), re.M)
+        return sorted({re.sub(r"'\d+$", "", name) for name in names})
+
+    def counted(self):
+        result = {
+            "whoami --offline": self.instructions(self.account, "whoami", "--offline"),
+            "token": self.instructions(self.account, "token", "--min-validity", "0"),
+        }
+        for name, (few, many) in REPEATED.items():
+            difference = self.instructions(self.exerciser, self.home, name, str(many)) - self.instructions(
+                self.exerciser, self.home, name, str(few))
+            result[name] = round(difference / (many - few))
+        return result
+
+    def peak_kib(self):
+        # Not this process's child: a child begins with the peak of its parent.
+        result = self.run(["/usr/bin/time", "-f", "%M", self.account, "whoami", "--offline"])
+        return int(result.stderr.split()[-1])
+
+
+def compared(counts, baseline):
+    """A line for each count, and whether one grew too much."""
+    failed = False
+    for name, count in counts.items():
+        before = baseline.get(name)
+        if before is None:
+            print(f"{name}: {count} instructions; the baseline does not have it")
+            failed = True
+            continue
+        growth = count / before - 1
+        grew = growth > TOLERANCE
+        failed |= grew
+        note = "  TOO MANY" if grew else "  fewer: is it worth a new baseline?" if growth < -TOLERANCE else ""
+        print(f"{name}: {count} instructions, {growth:+.1%}{note}")
+    return failed
+
+
+def limited(what, value, maximum, unit):
+    print(f"{what}: {value} {unit}, at most {maximum}{'' if value <= maximum else '  TOO MUCH'}")
+    return value > maximum
+
+
+def main():
+    if len(sys.argv) != 4 or sys.argv[1] not in ("check", "update", "order"):
+        sys.exit(__doc__)
+    if "avx2" not in pathlib.Path("/proc/cpuinfo").read_text().split():
+        sys.exit("speed.py: the processor has no AVX2, so the counts would be others than those of the baseline")
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="account-speed-") as folder:
+        machine = Machine(folder, sys.argv[2], sys.argv[3])
+        if sys.argv[1] == "order":
+            START_ORDER.write_text("\n".join(machine.functions_of_a_start()) + "\n")
+            return
+        counts = machine.counted()
+        peak = machine.peak_kib()
+    failed = limited("size", pathlib.Path(sys.argv[2]).stat().st_size, MAXIMUM_SIZE, "bytes")
+    failed |= limited("peak memory of whoami --offline", peak, MAXIMUM_PEAK_KIB, "KiB")
+    if sys.argv[1] == "update":
+        BASELINE.write_text(json.dumps(counts, indent=4) + "\n")
+        print(f"written: {BASELINE}")
+    elif compared(counts, json.loads(BASELINE.read_text())):
+        failed = True
+        print("If that is meant: `make speed-baseline`, and commit the file together with what made it slower.")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,257 @@
+import AccountKit
+import ArgumentParser
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// `key`: what opens the archive.
+struct KeyCommand<App: AccountApplication>: AsyncParsableCommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "key", abstract: "Show and change what opens the archive.",
+            discussion: """
+                Each key opens the archive by itself: a key file (the default), a passphrase, a program that prints the key, \
+                the environment. So an archive is as well protected as by its weakest key: to lock it with a passphrase, add \
+                one and then remove the key file.
+                """,
+            subcommands: [
+                KeyStatusCommand<App>.self, KeyAddCommand<App>.self, KeyRemoveCommand<App>.self,
+                KeyRotateCommand<App>.self,
+            ],
+            defaultSubcommand: KeyStatusCommand<App>.self)
+    }
+}
+
+/// `key status`: the slots of the archive.
+struct KeyStatusCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(commandName: "status", abstract: "Show what opens the archive.")
+    }
+
+    @OptionGroup var options: CommonOptions
+
+    func run(in context: CommandContext<App>) async throws {
+        try await KeyDocument(context).print(asJSON: options.json)
+    }
+}
+
+/// `key add`: a further key.
+struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "add", abstract: "Let a further key open the archive.",
+            discussion: """
+                A program is run without a shell, and prints 32 random bytes as Base64 or in hexadecimal:
+
+                  openssl rand -base64 32 | secret-tool store --label "account" service account
+                  account key add command -- secret-tool lookup service account
+
+                  openssl rand -base64 32 | pass insert --echo account-key
+                  account key add command -- pass show account-key
+                """)
+    }
+
+    @Argument(help: "file, passphrase, command or environment.")
+    var kind: KeyName
+
+    @Argument(parsing: .postTerminator, help: "The program that prints the key, and its arguments.")
+    var command: [String] = []
+
+    @OptionGroup var options: CommonOptions
+
+    func validate() throws {
+        if kind == .command, command.isEmpty {
+            throw ValidationError(
+                "name the program that prints the key: key add command -- secret-tool lookup service account")
+        }
+        if kind != .command, !command.isEmpty { throw ValidationError("only `key add command` takes a program") }
+    }
+
+    func run(in context: CommandContext<App>) async throws {
+        let before = try await context.preferences.keySettings(of: context.session)
+        let source = KeySettings.Source(kind: kind, command: kind == .command ? command : nil)
+        let keySource = try source.keySource(of: context.session, context.container, App.self)
+        let isSignedIn = try await !context.store.keySlots().isEmpty
+        if !isSignedIn, kind != .passphrase, try await keySource.key() == nil { _ = try await keySource.makeKey() }
+        // The settings first: one that is there too early does no harm, and an archive whose key nobody knows of would.
+        var settings = before
+        if !settings.sources.contains(source) { settings.sources.append(source) }
+        try await context.preferences.setKeySettings(settings, of: context.session)
+        guard isSignedIn else {
+            context.say("The archive that the next sign-in makes opens with this key too.")
+            return try await KeyDocument(context).print(asJSON: options.json)
+        }
+        let store = context.store(
+            of: context.session, try settings.sources(of: context.session, context.container, App.self))
+        let slot: ArchiveKeySlot
+        do {
+            slot = try await store.addKey(from: keySource)
+        } catch {
+            // A key that opens nothing is not asked for by the next sign-in. If this fails too, it is asked for without need,
+            // `key status` shows it, and what went wrong first is what is said.
+            try? await context.preferences.setKeySettings(before, of: context.session)
+            throw error
+        }
+        context.say("The archive opens with this key (\(slot.id.prefix(8))) too.")
+        try await KeyDocument(context).print(asJSON: options.json)
+    }
+}
+
+/// `key remove`: a key less.
+struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "remove", abstract: "Take a key's way into the archive away.",
+            discussion: """
+                What is written from now on, the key does not open; copies of the archive from before it still does. The keys \
+                that stay must be at hand.
+                """)
+    }
+
+    @Argument(help: "The first digits of its ID, or its kind if there is one of that kind.")
+    var key: String
+
+    @OptionGroup var options: CommonOptions
+
+    func run(in context: CommandContext<App>) async throws {
+        let slots = try await context.store.keySlots()
+        var settings = try await context.preferences.keySettings(of: context.session)
+        guard !slots.isEmpty else {
+            let kept = settings.sources.filter { $0.kind.rawValue != key }
+            guard kept.count < settings.sources.count, !kept.isEmpty else {
+                throw AccountError(
+                    .invalidArgument,
+                    kept.isEmpty
+                        ? "the next archive must open with some key: add another one first"
+                        : "there is no archive yet, and no key of the kind \(key) is set up for the next one")
+            }
+            settings.sources = kept
+            try await context.preferences.setKeySettings(settings, of: context.session)
+            return try await KeyDocument(context).print(asJSON: options.json)
+        }
+        let slot = try slot(among: slots, context)
+        try await context.store.removeKey(slot.id)
+        settings.sources = try await used(settings.sources, context)
+        try await context.preferences.setKeySettings(settings, of: context.session)
+        context.say("The key \(slot.id.prefix(8)) no longer opens the archive.")
+        try await KeyDocument(context).print(asJSON: options.json)
+    }
+
+    private func slot(
+        among slots: [ArchiveKeySlot], _ context: CommandContext<App>
+    ) throws(AccountError) -> ArchiveKeySlot {
+        let named =
+            if let kind = KeyName(rawValue: key)?.kind {
+                slots.filter { $0.kind == kind }
+            } else {
+                slots.filter { $0.id.hasPrefix(key.lowercased()) }
+            }
+        guard let slot = named.first, named.count == 1 else {
+            throw AccountError(
+                .invalidArgument,
+                (named.isEmpty
+                    ? "no key of the archive is called \(key)" : "several keys of the archive are called \(key)")
+                    + ": `\(context.tool) key status` lists them with their IDs")
+        }
+        return slot
+    }
+
+    /// The sources that still open something, or may.
+    private func used(
+        _ sources: [KeySettings.Source], _ context: CommandContext<App>
+    ) async throws -> [KeySettings.Source] {
+        var used: [KeySettings.Source] = []
+        for source in sources {
+            let keySource = try source.keySource(of: context.session, context.container, App.self)
+            let slots = try await context.store(of: context.session, [keySource]).keySlots()
+                .filter { $0.kind == source.kind.kind }
+            // One that cannot be asked just now may open what is left.
+            let key = try? await keySource.key()
+            if !slots.isEmpty, key == nil || slots.contains(where: \.opensNow) { used.append(source) }
+        }
+        return used.isEmpty ? sources : used
+    }
+}
+
+/// `key rotate`: a new key in place of one.
+struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "rotate", abstract: "Replace a key, and the key of the data with it.",
+            discussion: """
+                A key file gets a new key, a passphrase is asked for anew. Copies of the archive from before still open with \
+                the old key.
+                """)
+    }
+
+    @Argument(help: "file or passphrase; needed only if the archive opens with both.")
+    var kind: KeyName?
+
+    @OptionGroup var options: CommonOptions
+
+    func run(in context: CommandContext<App>) async throws {
+        let settings = try await context.preferences.keySettings(of: context.session)
+        let kinds = Set(settings.sources.map(\.kind)).intersection([.file, .passphrase])
+        guard let kind = kind ?? (kinds.count == 1 ? kinds.first : nil) else {
+            throw AccountError(
+                .invalidArgument,
+                kinds.isEmpty
+                    ? "a key that a program or the environment has is replaced there: add the new one with "
+                        + "`\(context.tool) key add`, then remove the old one with `\(context.tool) key remove`"
+                    : "say which key to replace: file or passphrase")
+        }
+        try await context.store.rotateKey(of: kind.kind)
+        context.say("The archive has a new \(kind == .file ? "key file" : "passphrase"), and its data a new key.")
+        try await KeyDocument(context).print(asJSON: options.json)
+    }
+}
+
+/// What opens the archive of a session, for a person or as JSON.
+private struct KeyDocument: Encodable {
+    struct Slot: Encodable {
+        var id: String
+        var kind: KeyName
+        var created: Date
+        var opensNow: Bool
+    }
+
+    var session: String
+
+    /// What the archive has.
+    var slots: [Slot]
+
+    /// What opens it here, and the next one that a sign-in makes.
+    var sources: [KeySettings.Source]
+
+    init(_ context: CommandContext<some AccountApplication>) async throws {
+        session = context.session.rawValue
+        sources = try await context.preferences.keySettings(of: context.session).sources
+        slots = try await context.store(of: context.session).keySlots().map {
+            Slot(id: $0.id, kind: KeyName($0.kind), created: $0.created, opensNow: $0.opensNow)
+        }
+    }
+
+    func print(asJSON: Bool) throws {
+        if asJSON { return try JSONDocument.print(self) }
+        for slot in slots {
+            let state =
+                slot.opensNow
+                ? "opens now" : slot.kind == .passphrase ? "asks for the passphrase" : "its key is not here"
+            Terminal.writeLine(
+                [
+                    slot.id.prefix(8).description, slot.kind.rawValue.padding(to: 12), StateText.date(slot.created),
+                    state,
+                ]
+                .joined(separator: "  "), to: .output)
+        }
+        for source in sources where slots.isEmpty {
+            Terminal.writeLine("at the next sign-in: \(source.text)", to: .output)
+        }
+        for source in sources where !slots.isEmpty && !slots.contains(where: { $0.kind == source.kind }) {
+            Terminal.writeLine("not of this archive, but of the next one: \(source.text)", to: .output)
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import AccountKit
+import ArgumentParser
+
+/// `unlock`: asks for the passphrase once, and then not for a while.
+struct UnlockCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "unlock", abstract: "Ask for the archive's passphrase once, and then not for a while.",
+            discussion: """
+                The key is kept in the kernel's keyring of this login session, never on disk; `lock` forgets it at once. While \
+                the archive is unlocked, any program of this login session can open it.
+                """)
+    }
+
+    @Option(name: .customLong("for"), help: "For how long: a number and one of s, m, h, d.")
+    var duration = TimeSpan.eightHours
+
+    @OptionGroup var options: CommonOptions
+
+    func run(in context: CommandContext<App>) async throws {
+        try await context.store.unlock(for: duration.duration)
+        if options.json {
+            try JSONDocument.print(LockDocument(session: context.session, isLocked: false))
+        } else {
+            context.say("Unlocked for \(duration.text).")
+        }
+    }
+}
+
+/// `lock`: forgets what `unlock` asked for.
+struct LockCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(commandName: "lock", abstract: "Forget the archive's passphrase now.")
+    }
+
+    @OptionGroup var options: CommonOptions
+
+    func run(in context: CommandContext<App>) async throws {
+        try await context.store.lock()
+        if options.json {
+            try JSONDocument.print(LockDocument(session: context.session, isLocked: true))
+        } else {
+            context.say("Locked.")
+        }
+    }
+}
+
+private struct LockDocument: Encodable {
+    var session: String
+    var isLocked: Bool
+
+    init(session: SessionName, isLocked: Bool) {
+        self.session = session.rawValue
+        self.isLocked = isLocked
+    }
+}
+
+/// A span of time as a person writes it: `90s`, `30m`, `8h`, `2d`.
+struct TimeSpan: ExpressibleByArgument {
+    static let eightHours = TimeSpan(argument: "8h")!
+
+    let text: String
+    let duration: Duration
+
+    var defaultValueDescription: String { text }
+
+    init?(argument: String) {
+        let seconds: [Character: Int64] = ["s": 1, "m": 60, "h": 3600, "d": 24 * 3600]
+        guard let unit = argument.last.flatMap({ seconds[$0] }), let count = Int64(argument.dropLast()), count > 0,
+            count <= Int64(UInt32.max) / unit
+        else { return nil }
+        text = argument
+        duration = .seconds(count * unit)
+    }
+}

@@ -1,0 +1,103 @@
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Looks over the sessions of a tool: whether their archives open, and what was begun and not finished.
+struct SessionInspection<App: AccountApplication> {
+    /// Clocks that differ by less are both right enough for tokens and certificates.
+    static var tolerance: TimeInterval { 60 }
+
+    let context: CommandContext<App>
+
+    func findings() async throws -> [Finding] {
+        var findings: [Finding] = []
+        let sessions = try context.container.sessions()
+        for session in sessions {
+            do {
+                findings += try await self.findings(of: session)
+            } catch {
+                findings.append(Finding(problem: "session \(session): \(error)"))
+            }
+        }
+        do {
+            let chosen = try await context.preferences.defaultSession()
+            if chosen != .default, !sessions.contains(chosen) {
+                findings.append(
+                    Finding(
+                        problem: "the default session is \(chosen), of which there is nothing",
+                        advice: ": run `\(context.tool) switch default`",
+                        repair: { try await context.preferences.setDefaultSession(.default) }))
+            }
+            if App.takesIssuer { _ = try await context.preferences.service(of: context.session) }
+        } catch {
+            findings.append(Finding(problem: "\(error)"))
+        }
+        return findings
+    }
+
+    private func findings(of session: SessionName) async throws -> [Finding] {
+        let store = try await context.store(of: session)
+        var findings: [Finding] = []
+        if try store.hasUnfinishedReplacement() {
+            findings.append(
+                Finding(
+                    problem: "session \(session): the replacement of its key file was not finished",
+                    advice: ": `\(context.tool) key rotate --session \(session)` begins it anew",
+                    repair: { try await store.finishReplacement() }))
+        }
+        // Nobody is asked for a passphrase to be told that there is one. If the slots cannot be read, `load` says why.
+        let slots = (try? await store.keySlots()) ?? []
+        if !slots.contains(where: \.opensNow), slots.contains(where: { $0.kind == .passphrase }) {
+            findings.append(
+                Finding(
+                    problem: "session \(session) is locked by a passphrase, so it was not looked into", isNote: true))
+        } else if case .unreadable(let error) = await store.load() {
+            findings.append(Finding(problem: "session \(session): \(error)"))
+        }
+        let folder = context.container.directory(of: session)
+        let names = try SystemCall.names(in: folder).filter { $0.hasSuffix(".plist") && !$0.hasPrefix(".") }
+        if names.isEmpty {
+            findings.append(
+                Finding(
+                    problem: "session \(session) was begun and never signed in (\(folder) holds no account)",
+                    isNote: true))
+        }
+        if try await store.unfinishedRefresh() != nil {
+            findings.append(
+                Finding(
+                    problem:
+                        "session \(session): a refresh was begun whose reply was never stored; if the service counts "
+                        + "its token as used, the next one ends the session", isNote: true))
+        }
+        return findings
+    }
+
+    /// Compares the clock with the service's, if it can be asked. Without an authority there is nobody to compare with; why
+    /// there is none is said by every command that needs one.
+    func clockFindings(of account: Account?) async -> [Finding] {
+        guard let account, let authority = try? await context.authority(of: account, timeout: .seconds(5)),
+            let authority = authority as? any ClockAuthority
+        else { return [] }
+        do {
+            guard let offset = try await authority.clockOffset(), abs(offset) > Self.tolerance else { return [] }
+            let text = Duration.seconds(abs(offset).rounded()).text
+            return [
+                Finding(
+                    problem: "this machine's clock is \(text) \(offset > 0 ? "behind" : "ahead of") that of "
+                        + (account.issuer ?? "the service"),
+                    advice: ": set it right, or tokens seem to expire too \(offset > 0 ? "late" : "early")")
+            ]
+        } catch {
+            return [
+                Finding(
+                    problem:
+                        "the clock could not be compared with the service's (\(UnverifiedReason(AuthoritySignal(error))))",
+                    isNote: true)
+            ]
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import AccountKit
+import ArgumentParser
+
+/// Where the keys of a session's archive are. A new archive gets a slot for each of them.
+struct KeySettings: Codable, Equatable {
+    /// One of them.
+    struct Source: Codable, Equatable {
+        var kind: KeyName
+
+        /// For a program that has the key.
+        var command: [String]?
+    }
+
+    var sources = [Source(kind: .file)]
+
+    /// The sources themselves.
+    func sources<App: AccountApplication>(
+        of session: SessionName, _ container: AppContainer, _: App.Type
+    ) throws(AccountError) -> [any KeySource] {
+        guard !sources.isEmpty else {
+            throw AccountError(.misconfigured, "the settings of session \(session) name no key for its archive")
+        }
+        var all: [any KeySource] = []
+        for source in sources { all.append(try source.keySource(of: session, container, App.self)) }
+        return all
+    }
+}
+
+extension KeySettings.Source {
+    func keySource<App: AccountApplication>(
+        of session: SessionName, _ container: AppContainer, _: App.Type
+    ) throws(AccountError) -> any KeySource {
+        switch kind {
+        case .file: KeyFile(container: container, session: session)
+        case .passphrase: PassphraseKey { try PassphrasePrompt(session: session).answer(to: $0) }
+        case .command: try CommandKey(command ?? [])
+        case .environment:
+            EnvironmentKey(
+                variable: App.environmentPrefix + "_KEY", credential: App.environmentPrefix.lowercased() + ".key")
+        }
+    }
+
+    /// How a person would name it.
+    var text: String {
+        switch kind {
+        case .command: "command `\((command ?? []).joined(separator: " "))`"
+        default: kind.rawValue
+        }
+    }
+}
+
+/// The kinds of keys, as they are named on the command line and in JSON.
+enum KeyName: String, Codable, CaseIterable, ExpressibleByArgument {
+    case file, passphrase, command, environment
+
+    init(_ kind: KeyKind) {
+        self =
+            switch kind {
+            case .keyFile: .file
+            case .passphrase: .passphrase
+            case .command: .command
+            case .environment: .environment
+            }
+    }
+
+    var kind: KeyKind {
+        switch self {
+        case .file: .keyFile
+        case .passphrase: .passphrase
+        case .command: .command
+        case .environment: .environment
+        }
+    }
+}
+
+/// Asks a person for the passphrase of an archive.
+struct PassphrasePrompt {
+    let session: SessionName
+
+    private var tool: String { CommandLine.arguments.toolName }
+    private var place: String { session == .default ? "" : " of session \(session)" }
+
+    func answer(to question: PassphraseKey.Question) throws -> Secret {
+        switch question {
+        case .existing(let attempt):
+            let text =
+                attempt == 1 ? "Passphrase\(place): " : "That is not it. Passphrase\(place), attempt \(attempt) of 3: "
+            guard let answer = try Terminal.promptForSecretAnywhere(text) else {
+                throw AccountError(
+                    .noKey,
+                    "the archive\(place) is locked by a passphrase, and there is no terminal to ask for it on: run "
+                        + "`\(tool) unlock` on one first")
+            }
+            return answer
+        case .new:
+            for _ in 1...3 {
+                guard let answer = try Terminal.promptForSecretAnywhere("New passphrase\(place): "),
+                    let repeated = try Terminal.promptForSecretAnywhere("The same again: ")
+                else {
+                    throw AccountError(
+                        .invalidArgument,
+                        "the archive\(place) is to have a new passphrase, and there is no terminal to ask for it on: do "
+                            + "this on one")
+                }
+                if answer == repeated { return answer }
+                Terminal.writeLine("They are not the same.", to: .error)
+            }
+            throw AccountError(.invalidArgument, "no passphrase was entered twice the same: nothing was changed")
+        }
+    }
+}

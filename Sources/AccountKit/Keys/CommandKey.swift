@@ -1,0 +1,61 @@
+import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A key that a program prints: `secret-tool`, `pass`, a password manager. It is run without a shell, and its output goes
+/// straight into guarded memory.
+///
+/// It protects as well as that program does: a keyring that is locked with the screen, a token that must be touched.
+public struct CommandKey: KeySource {
+    /// The program and its arguments.
+    public let command: [String]
+
+    /// How long the program may take; it may have to ask a person.
+    public let patience: Duration
+
+    /// A program that prints a key: 32 random bytes as Base64 or in hexadecimal, and nothing else.
+    ///
+    /// - Parameters:
+    ///   - command: The program, by its path or as a name that is looked for in `$PATH`, and its arguments.
+    ///   - patience: How long it may take.
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an empty command.
+    public init(_ command: [String], patience: Duration = .seconds(60)) throws(AccountError) {
+        guard let program = command.first, !program.isEmpty, !command.contains(where: { $0.contains("\0") }) else {
+            throw AccountError(.invalidArgument, "there is no program to ask for the key: name one")
+        }
+        self.command = command
+        self.patience = patience
+    }
+
+    /// A program.
+    public var kind: KeyKind { .command }
+
+    /// Runs the program.
+    ///
+    /// - Throws: ``AccountError/Code-swift.struct/noKey`` if it fails, takes too long, or prints something else.
+    public func key() async throws -> ArchiveKey? {
+        let output: Secret
+        do throws(ChildProcess.Failure) {
+            output = try await ChildProcess.output(of: command, limit: 1024, patience: patience)
+        } catch {
+            throw AccountError(
+                .noKey, "the program that has the key failed: `\(command.joined(separator: " "))` \(error.text)")
+        }
+        do {
+            return try ArchiveKey(text: output)
+        } catch {
+            throw AccountError(
+                .noKey, "`\(command.joined(separator: " "))` printed something else than a key: \(error.message)")
+        }
+    }
+
+    /// The same: it is up to the user to store a key where the program finds it.
+    public func makeKey() async throws -> ArchiveKey {
+        guard let key = try await key() else { preconditionFailure("a program that ends well has printed a key") }
+        return key
+    }
+}

@@ -1,0 +1,81 @@
+import Sealing
+
+/// A key that whoever starts the program gives it: in an environment variable, or as a file of the credentials directory
+/// (systemd.exec(5), `LoadCredential=`). For services and CI, where nobody can type.
+///
+/// It protects the archive wherever it is copied without the program's environment. It does not protect against other
+/// programs of the same user, which can read the environment of this one.
+public struct EnvironmentKey: KeySource {
+    /// The environment variable, such as `ACCOUNT_KEY`. It comes before the credential.
+    public let variable: String
+
+    /// The name of the file in `$CREDENTIALS_DIRECTORY`, such as `account.key`: 32 bytes, or a key as text.
+    public let credential: String
+
+    private let environment: @Sendable (String) -> String?
+
+    /// A key of the environment.
+    public init(variable: String, credential: String) {
+        self.init(variable: variable, credential: credential, environment: Environment.value)
+    }
+
+    init(variable: String, credential: String, environment: @escaping @Sendable (String) -> String?) {
+        self.variable = variable
+        self.credential = credential
+        self.environment = environment
+    }
+
+    /// The environment.
+    public var kind: KeyKind { .environment }
+
+    /// The key; `nil` if neither is there.
+    ///
+    /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if what is there is not a key.
+    public func key() async throws -> ArchiveKey? {
+        if let text = environment(variable) {
+            return try naming(variable) { () throws(AccountError) in try ArchiveKey(text: Secret(text)) }
+        }
+        guard let folder = environment("CREDENTIALS_DIRECTORY") else { return nil }
+        let path = folder + "/" + credential
+        do {
+            let file = try FileDescriptor.openForReading(path)
+            var count = 0
+            let bytes = try GuardedBytes(count: 1024) { buffer throws(SystemCallError) in
+                count = try file.read(into: buffer)
+            }
+            return try naming(path) { () throws(AccountError) in
+                try bytes.withUnsafeBytes { bytes throws(AccountError) in
+                    count == 32
+                        ? try ArchiveKey(bytes: bytes.prefix(count))
+                        : try ArchiveKey(text: Secret(bytes: bytes.prefix(count)))
+                }
+            }
+        } catch let error as SystemCallError where error.isNoEntry {
+            return nil
+        } catch let error as SystemCallError {
+            throw AccountError(.inaccessible, "the credential \(path) cannot be read", cause: error)
+        }
+    }
+
+    /// The same; a program cannot give itself a key.
+    ///
+    /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if it is not there.
+    public func makeKey() async throws -> ArchiveKey {
+        guard let key = try await key() else {
+            throw AccountError(
+                .misconfigured,
+                "there is no key in the environment: set \(variable), for instance to what `openssl rand -base64 32` prints, "
+                    + "or give the service a credential named \(credential)")
+        }
+        return key
+    }
+
+    private func naming<Value>(_ place: String, _ body: () throws(AccountError) -> Value) throws(AccountError) -> Value
+    {
+        do {
+            return try body()
+        } catch {
+            throw AccountError(.misconfigured, "\(place): \(error.message)")
+        }
+    }
+}

@@ -1,0 +1,214 @@
+import Logging
+import Sealing
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The key sources of an archive: each of them opens it.
+struct KeyRing: Sendable {
+    /// What opens a slot.
+    typealias Fitting = (slot: KeySlot, opener: KeySlot.Opener)
+
+    private static let attempts = 1...3
+
+    let sources: [any KeySource]
+    let logger: Logger?
+
+    /// Passphrases that a person was asked for before the lock was taken, for an archive that is to be made.
+    private let prepared = Prepared()
+
+    private final class Prepared: Sendable {
+        let keys = Mutex<[Int: ArchiveKey]>([:])
+    }
+
+    init(_ sources: [any KeySource], logger: Logger?) {
+        self.sources = sources
+        self.logger = logger
+    }
+
+    // MARK: Opening
+
+    /// The keys of an archive, by the first source that opens it: those that ask nobody come first.
+    func unlock(
+        _ envelope: Envelope, context: SealingContext, asksPerson: Bool
+    ) async throws(AccountError) -> ArchiveKeys {
+        let fitting = try await fitting(of: envelope.slots, of: envelope, context: context, asksPerson: asksPerson)
+        return try sealing { () throws(EnvelopeError) in
+            try envelope.unlock(fitting.slot, with: fitting.opener, context: context)
+        }
+    }
+
+    /// The first of some slots that a source opens, and what opens it.
+    func fitting(
+        of slots: [KeySlot], of envelope: Envelope, context: SealingContext, asksPerson: Bool
+    ) async throws(AccountError) -> Fitting {
+        var failure: AccountError?
+        func note(_ error: AccountError) {
+            logger?.debug("a key source does not open the archive", metadata: ["error": "\(error)"])
+            failure = failure ?? error
+        }
+        let asked = sources.filter { source in slots.contains { $0.kind == source.kind.slotKind } }
+        for source in asked {
+            let slots = slots.filter { $0.kind == source.kind.slotKind }
+            do {
+                let keys = try await unattendedOpeners(of: source, for: slots)
+                if keys.isEmpty { continue }
+                for opener in keys {
+                    if let slot = try firstSlot(of: slots, for: opener, of: envelope, context) { return (slot, opener) }
+                }
+                note(AccountError(EnvelopeError.wrongKeyOrDamaged))
+            } catch {
+                note(error)
+            }
+        }
+        for source in asked where asksPerson {
+            let slots = slots.filter { $0.kind == source.kind.slotKind }
+            for attempt in Self.attempts {
+                let key: ArchiveKey?
+                do {
+                    key = try await asking { try await source.keyFromPerson(attempt: attempt) }
+                } catch {
+                    // What is wrong with another source is the better advice where there is nobody to ask.
+                    throw error.code == .noKey ? failure ?? error : error
+                }
+                guard let key else { break }
+                for slot in slots {
+                    let opener = try opener(of: key, for: slot)
+                    if try firstSlot(of: [slot], for: opener, of: envelope, context) != nil { return (slot, opener) }
+                }
+                note(
+                    AccountError(
+                        .wrongKeyOrDamaged,
+                        "Account.plist does not open with what was entered. Nobody was signed out; try again"))
+            }
+        }
+        throw failure ?? noKey(for: slots)
+    }
+
+    /// What a source has without asking anyone, a passphrase that is unlocked included.
+    private func unattendedOpeners(
+        of source: any KeySource, for slots: [KeySlot]
+    ) async throws(AccountError) -> [KeySlot.Opener] {
+        if source.kind == .passphrase {
+            let unlocked = slots.compactMap { slot in
+                UnlockedKeys.key(of: slot.keyID).map { KeySlot.Opener.derived($0, keyID: slot.keyID) }
+            }
+            if !unlocked.isEmpty { return unlocked }
+        }
+        guard let key = try await asking({ try await source.key() }) else { return [] }
+        var openers: [KeySlot.Opener] = []
+        for slot in slots { openers.append(try opener(of: key, for: slot)) }
+        return openers
+    }
+
+    /// The costly part of opening a passphrase's slot is done once, whatever is opened with it.
+    func opener(of key: ArchiveKey, for slot: KeySlot) throws(AccountError) -> KeySlot.Opener {
+        guard case .passphrase(let passphrase) = key.opener, slot.kind == .passphrase else { return key.opener }
+        return try sealing { () throws(EnvelopeError) in
+            .derived(try slot.derivedKey(of: passphrase), keyID: slot.keyID)
+        }
+    }
+
+    private func firstSlot(
+        of slots: [KeySlot], for opener: KeySlot.Opener, of envelope: Envelope, _ context: SealingContext
+    ) throws(AccountError) -> KeySlot? {
+        for slot in slots {
+            do throws(EnvelopeError) {
+                _ = try envelope.unlock(slot, with: opener, context: context)
+                return slot
+            } catch .wrongKeyOrDamaged {
+                continue
+            } catch {
+                throw AccountError(error)
+            }
+        }
+        return nil
+    }
+
+    private func noKey(for slots: [KeySlot]) -> AccountError {
+        let kinds = Set(slots.map { KeyKind($0.kind) })
+        guard sources.contains(where: { kinds.contains($0.kind) }) else {
+            let ways = kinds.map(\.text).sorted().joined(separator: " or ")
+            return AccountError(
+                .noKey,
+                "Account.plist opens with \(ways), and no such key is set up here: add it again (`key add`), or move "
+                    + "the file away to begin anew")
+        }
+        return AccountError(
+            .noKey, "there is an account archive, and no key to open it: put the key back, or sign in again")
+    }
+
+    // MARK: Making
+
+    /// Asks for what only a person has for an archive that is to be made, so that nobody is asked under the lock.
+    func prepare() async throws(AccountError) {
+        try checkCount()
+        for (index, source) in sources.enumerated() where source.kind == .passphrase {
+            guard prepared.keys.withLock({ $0[index] }) == nil else { continue }
+            let key = try await made(source)
+            prepared.keys.withLock { $0[index] = key }
+        }
+        for source in sources where source.kind != .passphrase { _ = try await made(source) }
+    }
+
+    /// The keys of a new archive: a new lineage and a new data key, which each of the sources opens. What has no key yet
+    /// is made one.
+    func makeKeys(at date: Date, context: SealingContext) async throws(AccountError) -> ArchiveKeys {
+        try checkCount()
+        var slots: [ArchiveKeys.NewSlot] = []
+        for (index, source) in sources.enumerated() {
+            var key = prepared.keys.withLock { $0.removeValue(forKey: index) }
+            if key == nil { key = try await made(source) }
+            // Without its key the archive would be worth nothing.
+            try (source as? KeyFile)?.settle()
+            slots.append(newSlot(for: key!, of: source, at: date))
+        }
+        return try sealing { () throws(EnvelopeError) in try ArchiveKeys(for: slots, context: context) }
+    }
+
+    private func checkCount() throws(AccountError) {
+        guard ArchiveKeys.slotCounts.contains(sources.count) else {
+            throw AccountError(
+                .invalidArgument,
+                "an archive has 1 to \(ArchiveKeys.slotCounts.upperBound) keys, and \(sources.count) are set up: remove some"
+            )
+        }
+    }
+
+    func newSlot(for key: ArchiveKey, of source: any KeySource, at date: Date) -> ArchiveKeys.NewSlot {
+        ArchiveKeys.NewSlot(
+            opener: key.opener, kind: source.kind.slotKind,
+            created: UInt32(clamping: Int64(date.timeIntervalSince1970)),
+            cost: (source as? PassphraseKey)?.cost ?? .moderate)
+    }
+
+    private func made(_ source: any KeySource) async throws(AccountError) -> ArchiveKey {
+        if let key = try await asking({ try await source.key() }) { return key }
+        let key = try await asking { try await source.makeKey() }
+        return key
+    }
+
+    private func asking<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
+        do {
+            return try await body()
+        } catch let error as AccountError {
+            throw error
+        } catch is CancellationError {
+            throw AccountError(.cancelled, "cancelled while waiting for a key: nothing was changed")
+        } catch {
+            throw AccountError(.inaccessible, "the key could not be had", cause: error)
+        }
+    }
+
+    func sealing<Value>(_ body: () throws(EnvelopeError) -> Value) throws(AccountError) -> Value {
+        do {
+            return try body()
+        } catch {
+            throw AccountError(error)
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import CAccountKitShims
+import Sealing
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// What Argon2id made of a passphrase, in the Linux kernel's keyring of the login session, until it is locked again: not
+/// on disk, not swapped, and gone with the login session (keyrings(7)).
+enum UnlockedKeys {
+    /// The key of a slot; `nil` if it is locked.
+    static func key(of keyID: [UInt8]) -> GuardedBytes? {
+        struct Locked: Error {}
+        return try? GuardedBytes(count: 32) { key throws(Locked) in
+            guard accountkit_keyring_get(name(keyID), key.baseAddress!, key.count) == key.count else { throw Locked() }
+        }
+    }
+
+    /// Keeps the key of a slot for a while.
+    static func keep(_ key: GuardedBytes, of keyID: [UInt8], for seconds: UInt32) throws(AccountError) {
+        let status = key.withUnsafeBytes {
+            accountkit_keyring_put(name(keyID), $0.baseAddress!, $0.count, seconds)
+        }
+        guard status == 0 else {
+            throw AccountError(
+                .inaccessible,
+                "the kernel's keyring cannot be used here, so the passphrase has to be asked for each time",
+                cause: SystemCallError("add_key", name(keyID), errno: errno))
+        }
+    }
+
+    /// Forgets the key of a slot; that there is none is no error.
+    static func forget(_ keyID: [UInt8]) throws(AccountError) {
+        guard accountkit_keyring_remove(name(keyID)) != 0, accountkit_keyring_is_absent(errno) == 0 else { return }
+        throw AccountError(
+            .inaccessible, "the kernel's keyring does not forget the key: log out to be rid of it",
+            cause: SystemCallError("keyctl", name(keyID), errno: errno))
+    }
+
+    private static func name(_ keyID: [UInt8]) -> String { "AccountKit:" + keyID.hexadecimal }
+}
+
+extension [UInt8] {
+    /// Two digits a byte.
+    var hexadecimal: String {
+        map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+    }
+}

@@ -1,0 +1,85 @@
+import CAccountKitShims
+import Sealing
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// A program that is run for its output, which is secret.
+enum ChildProcess {
+    /// Why there is no output.
+    struct Failure: Error {
+        /// What the program did, to go behind its name.
+        var text: String
+    }
+
+    /// Runs a program to its end, and takes what it prints straight into guarded memory.
+    ///
+    /// - Parameters:
+    ///   - command: The program, by its path or as a name in `$PATH`, and its arguments. There is no shell.
+    ///   - limit: How many bytes it may print: less than a pipe holds, since they are read when it has ended.
+    ///   - patience: How long it may take; after that it is killed.
+    static func output(of command: [String], limit: Int, patience: Duration) async throws(Failure) -> Secret {
+        var ends: [Int32] = [0, 0]
+        guard accountkit_pipe(&ends) == 0 else { throw failure("could not be started", errno) }
+        let reading = FileDescriptor(adopting: ends[0], path: command[0])
+        let process: pid_t
+        do {
+            let writing = FileDescriptor(adopting: ends[1], path: command[0])
+            process = try start(command, output: writing.number)
+        }
+        let status = try await end(of: process, patience: patience)
+        // The low seven bits are the signal, the next eight the exit code (wait(2)).
+        guard status & 0x7F == 0 else { throw Failure(text: "was killed by signal \(status & 0x7F)") }
+        guard status >> 8 & 0xFF == 0 else { throw Failure(text: "ended with \(status >> 8 & 0xFF)") }
+        do {
+            var count = 0
+            let bytes = try GuardedBytes(count: limit + 1) { buffer throws(SystemCallError) in
+                count = try reading.read(into: buffer)
+            }
+            guard count <= limit else { throw Failure(text: "printed more than \(limit) bytes") }
+            return Secret(bytes, range: 0..<count)
+        } catch let error as Failure {
+            throw error
+        } catch {
+            throw Failure(text: "printed what could not be read: \(error)")
+        }
+    }
+
+    private static func start(_ command: [String], output: Int32) throws(Failure) -> pid_t {
+        var arguments: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        var process: pid_t = 0
+        let status = accountkit_spawn(&arguments, output, &process)
+        guard status == 0 else { throw failure("could not be started", status) }
+        return process
+    }
+
+    /// Waits for the end of a process; it is asked again and again, so that no thread is held up.
+    private static func end(of process: pid_t, patience: Duration) async throws(Failure) -> Int32 {
+        let deadline = ContinuousClock.now.advanced(by: patience)
+        var pause = Duration.milliseconds(1)
+        var status: Int32 = 0
+        while true {
+            let ended = waitpid(process, &status, WNOHANG)
+            if ended == process { return status }
+            guard ended == 0 || errno == EINTR else { throw failure("could not be waited for", errno) }
+            let isLate = ContinuousClock.now >= deadline
+            if !isLate, (try? await Task.sleep(for: pause)) != nil {
+                pause = min(pause * 2, .milliseconds(25))
+                continue
+            }
+            kill(process, SIGKILL)
+            while waitpid(process, &status, 0) == -1, errno == EINTR {}
+            throw Failure(text: isLate ? "took longer than \(patience.text)" : "was stopped")
+        }
+    }
+
+    private static func failure(_ text: String, _ errno: Int32) -> Failure {
+        Failure(text: "\(text) (\(String(cString: strerror(errno))))")
+    }
+}

@@ -1,0 +1,298 @@
+import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension AccountStore {
+    private var archive: AccountArchive { driver.archive }
+
+    // MARK: The ways into the archive
+
+    /// The slots of the archive; empty if nobody is signed in. No person is asked for anything.
+    public func keySlots() async throws(AccountError) -> [ArchiveKeySlot] {
+        try await accountErrors {
+            guard let envelope = try await archive.envelope() else { return [] }
+            let openers = try await archive.openers(of: envelope, asksPerson: false)
+            return envelope.slots.map { ArchiveKeySlot($0, opensNow: openers[$0.keyID] != nil) }
+        }
+    }
+
+    /// Lets a further key open the archive. If it does already, nothing is changed.
+    ///
+    /// - Parameter source: Where the key is from. It is made if there is none yet.
+    /// - Returns: The slot.
+    /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if there is no archive.
+    @discardableResult
+    public func addKey(from source: any KeySource) async throws(AccountError) -> ArchiveKeySlot {
+        try await accountErrors {
+            // A person is not asked under the lock, where others would wait.
+            _ = try await loadedAccount()
+            var key = try await source.key()
+            if key == nil { key = try await source.makeKey() }
+            let added = key!
+            try (source as? KeyFile)?.settle()
+            return try await withOpenedArchive { opened, transaction in
+                let present = archive.slots(of: opened.envelope, openedBy: [added], kind: source.kind)
+                if let slot = opened.envelope.slots.first(where: { present.contains($0.keyID) }) {
+                    return ArchiveKeySlot(slot, opensNow: true)
+                }
+                guard ArchiveKeys.slotCounts.contains(opened.keys.slots.count + 1) else {
+                    throw AccountError(
+                        .invalidArgument,
+                        "an archive has at most \(ArchiveKeys.slotCounts.upperBound) keys: remove one first")
+                }
+                let new = archive.ring.newSlot(for: added, of: source, at: clock.now)
+                let keys = try archive.ring.sealing { () throws(EnvelopeError) in
+                    try opened.keys.adding(new, context: archive.context)
+                }
+                _ = try await archive.reseal(opened, with: keys, opening: [added.opener], in: transaction)
+                return ArchiveKeySlot(keys.slots.last!, opensNow: source.kind != .passphrase)
+            }
+        }
+    }
+
+    /// Takes a key's way into the archive away. What is written from now on it cannot open: the archive has a new data key.
+    ///
+    /// The keys that stay must be at hand, since the new data key is sealed for each of them; passphrases are asked for. A
+    /// key file of this store that opened the slot is removed.
+    ///
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if there is no such slot, or it is the only one, and
+    ///   ``AccountError/Code-swift.struct/noKey`` if a key that stays is not at hand; then nothing was changed.
+    public func removeKey(_ id: ArchiveKeySlot.ID) async throws(AccountError) {
+        try await accountErrors {
+            let openers = try await openersBeforeLock { $0.keyID.hexadecimal != id }
+            try await withOpenedArchive { opened, transaction in
+                guard let slot = opened.keys.slots.first(where: { $0.keyID.hexadecimal == id }) else {
+                    throw AccountError(.invalidArgument, "there is no key slot \(id)")
+                }
+                let keys = try archive.renewedKeys(of: opened, keeping: { $0 != slot }, openers)
+                var unneeded: [KeyFile] = []
+                for file in archive.ring.sources.compactMap({ $0 as? KeyFile }) {
+                    let slots = archive.slots(
+                        of: opened.envelope, openedBy: try await storedKeys(of: file), kind: .keyFile)
+                    if slots == [slot.keyID] { unneeded.append(file) }
+                }
+                _ = try await resealEverything(opened, with: keys, openers, in: transaction)
+                // It opens nothing any more, and goes by itself.
+                if slot.kind == .passphrase { try? UnlockedKeys.forget(slot.keyID) }
+                for file in unneeded {
+                    try file.remove()
+                    try file.forgetReplacement()
+                }
+            }
+        }
+    }
+
+    /// Replaces a key of this store by a new one of the same kind, and the data key with it.
+    ///
+    /// The new key is added, the archive opened with it, and then the old one taken away: whatever happens in between, the
+    /// archive opens with the key that is there. A replacement that was not finished is finished by the next one.
+    ///
+    /// - Parameter kind: A key file or a passphrase. A key that a program or the environment has is replaced where it is:
+    ///   add the new one, then remove the old one.
+    /// - Throws: As ``removeKey(_:)``.
+    public func rotateKey(of kind: KeyKind) async throws(AccountError) {
+        try await accountErrors {
+            guard let source = archive.ring.sources.first(where: { $0.kind == kind }) else {
+                throw AccountError(.invalidArgument, "this session has no key of that kind (\(kind.text))")
+            }
+            switch source {
+            case let file as KeyFile: try await rotate(file)
+            case let passphrase as PassphraseKey: try await rotate(passphrase)
+            default:
+                throw AccountError(
+                    .invalidArgument,
+                    "\(kind.text) cannot be replaced from here: store a new key where the old one is, under another name, "
+                        + "add it, and remove the old one")
+            }
+        }
+    }
+
+    private func rotate(_ file: KeyFile) async throws {
+        let openers = try await openersBeforeLock()
+        try await withOpenedArchive { opened, transaction in
+            // What a replacement before left behind goes first.
+            let opened = try await discardUnfinished(of: file, opened, openers, in: transaction)
+            let old = archive.slots(of: opened.envelope, openedBy: try await storedKeys(of: file), kind: .keyFile)
+            guard !old.isEmpty else {
+                throw AccountError(
+                    .noKey, "the key file \(file.path) does not open this archive, so there is nothing to replace")
+            }
+            // A key that is missing is found out before anything is changed.
+            _ = try archive.fittings(of: opened.keys.slots.filter { !old.contains($0.keyID) }, openers)
+            let successor = try file.makeSuccessor()
+            try await replace(
+                old, by: successor, of: file, opened: opened, openers, in: transaction,
+                install: { try file.installSuccessor() })
+            try file.forgetReplacement()
+        }
+    }
+
+    private func discardUnfinished(
+        of file: KeyFile, _ opened: AccountArchive.Opened, _ openers: AccountArchive.Openers,
+        in transaction: any ArchiveTransaction
+    ) async throws -> AccountArchive.Opened {
+        var opened = opened
+        let stale = archive.slots(of: opened.envelope, openedBy: try file.unfinished(), kind: .keyFile)
+            .subtracting(archive.slots(of: opened.envelope, openedBy: try await storedKeys(of: file), kind: .keyFile))
+        if !stale.isEmpty {
+            let keys = try archive.renewedKeys(of: opened, keeping: { !stale.contains($0.keyID) }, openers)
+            opened = try await resealEverything(opened, with: keys, openers, in: transaction)
+        }
+        try file.forgetReplacement()
+        return opened
+    }
+
+    /// Whether the replacement of a key file was begun and not finished, for instance since the process was killed.
+    package func hasUnfinishedReplacement() throws(AccountError) -> Bool {
+        for case let file as KeyFile in archive.ring.sources where try file.hasReplacement() { return true }
+        return false
+    }
+
+    /// Finishes it: the archive opens with the key file that is there, and nothing of the other one is left.
+    package func finishReplacement() async throws(AccountError) {
+        try await accountErrors {
+            for case let file as KeyFile in archive.ring.sources {
+                guard try await archive.envelope() != nil else {
+                    try file.forgetReplacement()
+                    continue
+                }
+                let openers = try await openersBeforeLock()
+                try await withOpenedArchive { opened, transaction in
+                    _ = try await discardUnfinished(of: file, opened, openers, in: transaction)
+                }
+            }
+        }
+    }
+
+    private func rotate(_ passphrase: PassphraseKey) async throws {
+        let openers = try await openersBeforeLock()
+        let new = try await passphrase.makeKey()
+        try await withOpenedArchive { opened, transaction in
+            let old = opened.keys.slots.filter { $0.kind == .passphrase && openers[$0.keyID] != nil }.map(\.keyID)
+            guard !old.isEmpty else {
+                throw AccountError(.noKey, "no passphrase opens this archive, so there is nothing to replace")
+            }
+            try await replace(
+                Set(old), by: new, of: passphrase, opened: opened, openers, in: transaction, install: {})
+            for keyID in old { try? UnlockedKeys.forget(keyID) }
+        }
+    }
+
+    /// Adds a key, puts it in its place, and takes old ones away.
+    private func replace(
+        _ old: Set<[UInt8]>, by new: ArchiveKey, of source: any KeySource, opened: AccountArchive.Opened,
+        _ openers: AccountArchive.Openers, in transaction: any ArchiveTransaction, install: () throws -> Void
+    ) async throws {
+        let slot = archive.ring.newSlot(for: new, of: source, at: clock.now)
+        let both = try archive.ring.sealing { () throws(EnvelopeError) in
+            try opened.keys.adding(slot, context: archive.context)
+        }
+        var openers = openers
+        let added = both.slots.last!
+        openers[added.keyID] = try archive.ring.opener(of: new, for: added)
+        let opened = try await resealEverything(opened, with: both, openers, in: transaction)
+        try install()
+        let only = try archive.renewedKeys(of: opened, keeping: { !old.contains($0.keyID) }, openers)
+        _ = try await resealEverything(opened, with: only, openers, in: transaction)
+    }
+
+    /// Seals the archive with other keys, and what is still to be told to a service.
+    private func resealEverything(
+        _ opened: AccountArchive.Opened, with keys: ArchiveKeys, _ openers: AccountArchive.Openers,
+        in transaction: any ArchiveTransaction
+    ) async throws -> AccountArchive.Opened {
+        let resealed = try await archive.reseal(
+            opened, with: keys, opening: keys.slots.compactMap { openers[$0.keyID] }, in: transaction)
+        try await driver.revocations.reseal(with: keys, before: opened.keys, in: transaction)
+        return resealed
+    }
+
+    private func storedKeys(of file: KeyFile) async throws -> [ArchiveKey] {
+        try await file.key().map { [$0] } ?? []
+    }
+
+    /// What opens the slots, passphrases included: nobody is asked under the lock, where others would wait.
+    private func openersBeforeLock(
+        where isNeeded: (KeySlot) -> Bool = { _ in true }
+    ) async throws -> AccountArchive.Openers {
+        guard let envelope = try await archive.envelope() else {
+            throw AccountError(.notSignedIn, "there is no archive yet, so it has no keys: sign in first")
+        }
+        let openers = try await archive.openers(of: envelope, where: isNeeded, asksPerson: true)
+        archive.use(openers, for: envelope)
+        return openers
+    }
+
+    private func withOpenedArchive<Value>(
+        _ body: (AccountArchive.Opened, any ArchiveTransaction) async throws -> Value
+    ) async throws -> Value {
+        let transaction = try await archive.storage.beginTransaction(patience: driver.lockPatience)
+        do {
+            let value = try await body(try await archive.opened(in: transaction), transaction)
+            await transaction.end()
+            return value
+        } catch {
+            await transaction.end()
+            throw error
+        }
+    }
+
+    private func accountErrors<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
+        do {
+            return try await body()
+        } catch let error as AccountError {
+            throw error
+        } catch is CancellationError {
+            throw AccountError(.cancelled, "cancelled: the archive still opens with its keys")
+        } catch {
+            throw AccountError(.inaccessible, "the keys could not be changed", cause: error)
+        }
+    }
+
+    // MARK: Unlocking
+
+    /// Asks for the passphrase once, and then not for a while, in any program of this login session: what Argon2id made of
+    /// it is kept in the Linux kernel's keyring (keyrings(7)).
+    ///
+    /// - Parameter duration: For how long; at least a second.
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if no passphrase opens the archive, and
+    ///   ``AccountError/Code-swift.struct/inaccessible`` where there is no such keyring.
+    public func unlock(for duration: Duration) async throws(AccountError) {
+        try await accountErrors {
+            let envelope = try await passphraseArchive()
+            let slots = envelope.slots.filter { $0.kind == .passphrase }
+            let fitting = try await archive.ring.fitting(
+                of: slots, of: envelope, context: archive.context, asksPerson: true)
+            guard case .derived(let key, let keyID) = fitting.opener else {
+                preconditionFailure("a passphrase is opened by what was derived from it")
+            }
+            try UnlockedKeys.keep(key, of: keyID, for: UInt32(clamping: max(1, duration.components.seconds)))
+        }
+    }
+
+    /// Forgets the passphrase that ``unlock(for:)`` asked for.
+    ///
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if no passphrase opens the archive.
+    public func lock() async throws(AccountError) {
+        try await accountErrors {
+            for slot in try await passphraseArchive().slots where slot.kind == .passphrase {
+                try UnlockedKeys.forget(slot.keyID)
+            }
+        }
+    }
+
+    private func passphraseArchive() async throws -> Envelope {
+        guard let envelope = try await archive.envelope() else {
+            throw AccountError(.notSignedIn, "there is no archive yet, so nothing is locked: sign in first")
+        }
+        guard envelope.slots.contains(where: { $0.kind == .passphrase }) else {
+            throw AccountError(
+                .invalidArgument, "this archive has no passphrase, so there is nothing to lock or unlock")
+        }
+        return envelope
+    }
+}

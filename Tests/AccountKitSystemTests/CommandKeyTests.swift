@@ -1,0 +1,83 @@
+import Foundation
+import Sealing
+import Testing
+
+@testable import AccountKit
+
+struct CommandKeyTests {
+    private static let text = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+    private func content(of key: ArchiveKey?) -> [UInt8]? {
+        guard case .key(let bytes)? = key?.opener else { return nil }
+        return bytes.withUnsafeBytes { Array($0) }
+    }
+
+    @Test(arguments: [["printf", "%s", text], ["/usr/bin/echo", text], ["sh", "-c", "sleep 0.05; echo \(text)"]])
+    func `A program that prints the key is its source`(command: [String]) async throws {
+        #expect(content(of: try await CommandKey(command).key()) == [UInt8](0..<32))
+        #expect(content(of: try await CommandKey(command).makeKey()) == [UInt8](0..<32))
+    }
+
+    @Test func `A program that leaves another one behind, with its output, is not waited for`() async throws {
+        let command = ["sh", "-c", "sleep 5 </dev/null 2>/dev/null & echo \(Self.text)"]
+        #expect(content(of: try await CommandKey(command).key()) == [UInt8](0..<32))
+    }
+
+    @Test func `There is no shell, and nothing to read`() async throws {
+        let folder = try TemporaryFolder()
+        let words = "$(touch \(folder.path)/made); `id` * \\ \""
+        let error = await #expect(throws: AccountError.self) { try await CommandKey(["printf", "%s", words]).key() }
+        #expect(error?.code == .noKey)
+        #expect(try folder.names(in: folder.path) == [])
+        #expect(content(of: try await CommandKey(["sh", "-c", "cat; echo \(Self.text)"]).key()) != nil)
+    }
+
+    @Test(arguments: [
+        (["false"], "ended with 1"), (["sh", "-c", "echo \(text); exit 3"], "ended with 3"),
+        (["sh", "-c", "kill -9 $$"], "killed by signal 9"), (["/nonexistent/program"], "could not be started"),
+        (["true"], "something else"), (["echo", "password"], "something else"),
+        (["head", "-c", "1025", "/dev/zero"], "more than 1024 bytes"),
+        (["sh", "-c", "echo \(text); echo \(text)"], "something else"),
+    ])
+    func `A program that fails, or prints something else, is no source, and is said to be none`(
+        command: [String], text: String
+    ) async throws {
+        let error = await #expect(throws: AccountError.self) { try await CommandKey(command).key() }
+        #expect(error?.code == .noKey)
+        #expect(error?.message.contains(text) == true, "\(String(describing: error))")
+        #expect(error?.message.contains("AAECAwQF") == command.joined().contains("AAECAwQF"), "only what was typed")
+    }
+
+    @Test(arguments: [["sleep", "1000"], ["yes"], ["sh", "-c", "trap '' TERM; exec sleep 1000"]])
+    func `A program that does not end is killed`(command: [String]) async throws {
+        let source = try CommandKey(command, patience: .milliseconds(50))
+        let error = await #expect(throws: AccountError.self) { try await source.key() }
+        #expect(error?.message.contains("took longer than") == true)
+    }
+
+    @Test func `Whoever gives up waiting does not leave the program behind`() async throws {
+        let folder = try TemporaryFolder()
+        let pipe = folder.path + "/pipe"
+        #expect(mkfifo(pipe, 0o600) == 0)
+        let waiting = Task {
+            try await CommandKey(["sh", "-c", "echo $$ > \(pipe); exec sleep 1000"]).key()
+        }
+        // The program opens the pipe as soon as it runs.
+        let line = await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(returning: FileHandle(forReadingAtPath: pipe)?.readDataToEndOfFile())
+            }
+        }
+        let process = try #require(
+            Int32(String(decoding: line ?? Data(), as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)))
+        waiting.cancel()
+        await #expect(throws: AccountError.self) { try await waiting.value }
+        #expect(kill(process, 0) == -1 && errno == ESRCH)
+    }
+
+    @Test func `An empty command is refused`() {
+        for command in [[], [""], ["cat", "a\0b"]] {
+            #expect(throws: AccountError(.invalidArgument, "")) { try CommandKey(command) }
+        }
+    }
+}

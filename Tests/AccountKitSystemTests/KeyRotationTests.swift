@@ -1,0 +1,120 @@
+import Foundation
+import Testing
+
+@testable import AccountKit
+
+/// A new key file in place of the old one, and what a death on the way leaves behind.
+struct KeyRotationTests {
+    private let folder: TemporaryFolder
+    private let container: AppContainer
+    private let file: KeyFile
+
+    init() throws {
+        folder = try TemporaryFolder()
+        container = try folder.container()
+        file = KeyFile(container: container)
+    }
+
+    private var keys: String { folder.path + "/Library/Keys" }
+
+    private func signIn(_ sources: (any KeySource)...) async throws -> AccountStore {
+        let store = AccountStore(container: container, keySources: sources.isEmpty ? nil : sources)
+        try await store.signIn {
+            Account(
+                id: "1", username: "alice",
+                credentials: Credentials(accessToken: Secret("access"), issuedAt: Date(timeIntervalSince1970: 1)))
+        }
+        return store
+    }
+
+    private func expectSignedIn(_ slotCount: Int = 1) async throws {
+        let fresh = AccountStore(container: container)
+        #expect(await fresh.load().account?.username == "alice")
+        #expect(try await fresh.keySlots().count == slotCount)
+        #expect(try await fresh.keySlots().contains { $0.opensNow })
+    }
+
+    @Test func `The key, its slot and the data key are new, and nothing is left behind`() async throws {
+        let store = try await signIn()
+        let before = (key: try folder.bytes(file.path), slots: try await store.keySlots())
+        try await store.rotateKey(of: .keyFile)
+        #expect(try folder.bytes(file.path) != before.key)
+        #expect(try await store.keySlots().map(\.id) != before.slots.map(\.id))
+        #expect(try folder.names(in: keys) == ["Account.key"])
+        #expect(try folder.permissions(file.path) == 0o600)
+        try await expectSignedIn()
+        // The old key is worth nothing for the new archive.
+        try before.key.write(to: URL(filePath: file.path))
+        let state = await AccountStore(container: container).load()
+        #expect(state == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
+    }
+
+    @Test func `Another process that has the archive open goes on with the new key`() async throws {
+        let store = try await signIn()
+        let other = AccountStore(container: container)
+        _ = await other.load()
+        try await store.rotateKey(of: .keyFile)
+        try await other.update { $0.profile.nickname = "Al" }
+        #expect(await AccountStore(container: container).load().account?.profile.nickname == "Al")
+    }
+
+    @Test func `A named session has a key of its own`() async throws {
+        let store = try await signIn()
+        let session = try SessionName("work")
+        let work = AccountStore(container: container, session: session)
+        try await work.signIn { try #require(store.account) }
+        #expect(try folder.bytes(file.path) != folder.bytes(keys + "/Sessions/work/Account.key"))
+        try await store.rotateKey(of: .keyFile)
+        #expect(await AccountStore(container: container, session: session).load().account?.username == "alice")
+    }
+
+    /// As after a death at some point of a rotation.
+    @Test func `One that died before the new key was in place is begun anew`() async throws {
+        let store = try await signIn()
+        // Its file only; then its slot too.
+        _ = try file.makeSuccessor()
+        try await expectSignedIn()
+        try await store.rotateKey(of: .keyFile)
+        try await expectSignedIn()
+        #expect(try folder.names(in: keys) == ["Account.key"])
+
+        _ = try file.makeSuccessor()
+        try await store.addKey(from: KeyFile(path: file.path + ".next"))
+        try await expectSignedIn(2)
+        try await store.rotateKey(of: .keyFile)
+        try await expectSignedIn()
+        #expect(try folder.names(in: keys) == ["Account.key"])
+    }
+
+    @Test func `One that died after the new key was in place is finished`() async throws {
+        let store = try await signIn()
+        _ = try file.makeSuccessor()
+        try await store.addKey(from: KeyFile(path: file.path + ".next"))
+        try file.installSuccessor()
+        try await expectSignedIn(2)
+        #expect(try folder.names(in: keys) == ["Account.key", "Account.key.old"])
+        try await store.rotateKey(of: .keyFile)
+        try await expectSignedIn()
+        #expect(try folder.names(in: keys) == ["Account.key"])
+    }
+
+    @Test func `A key that is missing is found out before anything is changed`() async throws {
+        let elsewhere = KeyFile(path: folder.path + "/elsewhere/Account.key")
+        let store = try await signIn(file, elsewhere)
+        let archive = try folder.bytes()
+        try FileManager.default.removeItem(atPath: elsewhere.path)
+        await #expect(throws: AccountError(.noKey, "")) { try await store.rotateKey(of: .keyFile) }
+        #expect(try folder.bytes() == archive)
+        #expect(try folder.names(in: keys) == ["Account.key"])
+    }
+
+    @Test func `A key file that was taken away is gone`() async throws {
+        let command = try CommandKey(["echo", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
+        let store = try await signIn(file, command)
+        let slot = try #require(try await store.keySlots().first { $0.kind == .keyFile })
+        try await store.removeKey(slot.id)
+        #expect(try folder.names(in: keys) == [])
+        let other = AccountStore(container: container, keySources: [command])
+        #expect(await other.load().account?.username == "alice")
+    }
+}

@@ -1,0 +1,107 @@
+import Testing
+
+@testable import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@Suite struct RecordPropertyListTests {
+    static let values: [ProfileValue] = [
+        "", "alice", "Zoë", "日本語 🙂", .string(String(repeating: "long ", count: 20_000)), .integer(0), .integer(255),
+        .integer(256),
+        .integer(-1), .integer(.max), .integer(.min), .integer(1 << 40), .real(1.5), .real(-0.0), .real(1e300),
+        .real(3),
+        .real(.infinity), true, false, .date(Date(timeIntervalSinceReferenceDate: -12.25)), .data(Data()),
+        .data(Data((0...255).map { UInt8($0) })), [], ["a", 1, [], [:]], [:], ["a": ["b": ["c": [1, 2.5, "d"]]]],
+        .array((0..<300).map { .integer($0 % 7) }),
+        .dictionary(Dictionary(uniqueKeysWithValues: (0..<300).map { ("key \($0)", .string("value \($0 % 5)")) })),
+    ]
+
+    private func encoded(_ fields: [String: ProfileValue]) throws -> [UInt8] {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .binary
+        return [UInt8](try encoder.encode(fields))
+    }
+
+    @Test(arguments: values.indices) func whatIsReadIsWhatTheLibraryReads(index: Int) throws {
+        let bytes = try encoded(["value": Self.values[index], "other": "x"])
+        let expected = try PropertyListDecoder().decode([String: ProfileValue].self, from: Data(bytes))
+        #expect(try RecordPropertyList.read(bytes) == expected)
+    }
+
+    @Test func whatIsNestedDeeplyIsRead() throws {
+        var value: ProfileValue = "core"
+        for _ in 0..<1000 { value = .array([value]) }
+        #expect(try RecordPropertyList.read(try encoded(["value": value])) == ["value": value])
+    }
+
+    @Test func numbersOfSixteenBytesAreRead() throws {
+        // What CoreFoundation writes for 2^64 - 1: marker 14, 16 bytes, no sign.
+        let list = Self.list(objects: [
+            [0xD1, 1, 2], Array("Qn".utf8),
+            [0x14] + [UInt8](repeating: 0, count: 8) + [UInt8](repeating: 0xFF, count: 8),
+        ])
+        #expect(try RecordPropertyList.read(list) == ["n": .real(Double(UInt64.max))])
+    }
+
+    @Test func whatStandsForNothingIsNothing() throws {
+        let list = Self.list(objects: [[0xD1, 1, 2], Array("Qn".utf8), Array("U$null".utf8)])
+        #expect(try RecordPropertyList.read(list) == [:])
+    }
+
+    @Test(
+        arguments: [
+            [[0xA1, 0]],  // an array in place of the dictionary, which holds itself
+            [[0xD1, 1, 0], [0x51, 0x61]],  // a dictionary that holds itself
+            [[0xD1, 1, 9], [0x51, 0x61]],  // a reference to nothing
+            [[0xD1, 1, 2], [0x51, 0x61], [0x80, 1]],  // a UID
+            [[0xD1, 1, 2], [0x51, 0x61], [0x00]],  // null
+            [[0xD1, 1, 2], [0x51, 0xE9], [0x09]],  // a key that is not ASCII
+            [[0xD1, 1, 2], [0x51, 0x61], [0x61, 0xD8, 0x00]],  // half a character of UTF-16
+            [[0xD1, 1, 2], [0x09], [0x09]],  // a key that is no text
+            [[0xD2, 1, 1, 2, 2], [0x51, 0x61], [0x09]],  // a key twice
+            [[0xD1, 1, 2], [0x51, 0x61], [0x5F, 0x12, 0x7F, 0xFF, 0xFF, 0xFF]],  // an endless text
+        ] as [[[UInt8]]])
+    func whatNoProfileCanHoldIsRefused(objects: [[UInt8]]) {
+        #expect(throws: RecordPropertyList.Malformed.self) { try RecordPropertyList.read(Self.list(objects: objects)) }
+    }
+
+    @Test func arraysThatShareTheirElementsToLookSmallAreRefused() {
+        // Each has the next one ten times: 10^20 values.
+        var objects: [[UInt8]] = [[0xD1, 1, 2], [0x51, 0x61]]
+        for index in 3..<23 { objects.append([0xAA] + [UInt8](repeating: UInt8(index), count: 10)) }
+        objects.append([0x09])
+        #expect(throws: RecordPropertyList.Malformed.self) { try RecordPropertyList.read(Self.list(objects: objects)) }
+    }
+
+    @Test func noChangedBitAndNoCutMakesItTrap() throws {
+        let whole = try encoded([
+            "text": "Zoë", "list": [1, 2.5, true], "data": .data(Data([1])), "fields": ["a": "b"],
+        ])
+        for count in whole.indices { _ = try? RecordPropertyList.read(Array(whole[..<count])) }
+        for index in whole.indices {
+            for bit in 0..<8 {
+                var bytes = whole
+                bytes[index] ^= 1 << bit
+                _ = try? RecordPropertyList.read(bytes)
+            }
+        }
+        #expect(throws: RecordPropertyList.Malformed.self) { try RecordPropertyList.read(Array(whole.dropLast())) }
+    }
+
+    /// A list with one byte an offset and a reference, whose first object is the top one.
+    private static func list(objects: [[UInt8]]) -> [UInt8] {
+        var bytes = Array("bplist00".utf8)
+        var table: [UInt8] = []
+        for object in objects {
+            table.append(UInt8(bytes.count))
+            bytes += object
+        }
+        let number = { (value: Int) in (0..<8).map { UInt8(truncatingIfNeeded: value >> (56 - 8 * $0)) } }
+        let tableOffset = bytes.count
+        return bytes + table + [0, 0, 0, 0, 0, 0, 1, 1] + number(objects.count) + number(0) + number(tableOffset)
+    }
+}

@@ -1,0 +1,451 @@
+import AccountTesting
+import Sealing
+import Synchronization
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@testable import AccountKit
+
+/// Several keys for one archive: added, taken away, replaced.
+struct AccountStoreKeysTests {
+    private let clock = ManualClock()
+    private let storage = InMemoryArchiveStorage()
+
+    private func store(_ sources: any KeySource..., on other: (any ArchiveStorage)? = nil) -> AccountStore {
+        AccountStore(
+            storage: other ?? storage, appIdentifier: "testing", keySources: sources, clock: clock,
+            lockPatience: .seconds(10))
+    }
+
+    /// Whether a process that has only this key gets the account.
+    private func opens(_ source: any KeySource) async -> Bool {
+        await store(source).load().account == .fresh(at: clock.now)
+    }
+
+    private func signedIn(_ sources: any KeySource..., on other: (any ArchiveStorage)? = nil) async throws
+        -> AccountStore
+    {
+        let store = AccountStore(
+            storage: other ?? storage, appIdentifier: "testing", keySources: sources, clock: clock,
+            lockPatience: .seconds(10))
+        try await store.signIn { .fresh(at: clock.now) }
+        return store
+    }
+
+    private static let file = TestKey(.keyFile, 1)
+    private static let command = TestKey(.command, 2)
+    private static let environment = TestKey(.environment, 3)
+
+    // MARK: Several
+
+    @Test func `A new archive opens with each of its sources, alone`() async throws {
+        let person = Person("one two", "one two")
+        let store = try await signedIn(Self.file, Self.command, person.key)
+        #expect(try await store.keySlots().map(\.kind) == [.keyFile, .command, .passphrase])
+        #expect(person.questions == [.new])
+        for source in [Self.file, Self.command, person.key] as [any KeySource] { #expect(await opens(source)) }
+        #expect(await self.store(Self.environment).load() == .unreadable(AccountError(.noKey, "")))
+        #expect(await self.store(TestKey(.keyFile, 9)).load() == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
+    }
+
+    @Test func `A save keeps every way in`() async throws {
+        let store = try await signedIn(Self.file, Self.command)
+        let slots = try await store.keySlots()
+        try await self.store(Self.command).update { $0.profile.nickname = "Al" }
+        #expect(try await store.keySlots() == slots)
+        #expect(await self.store(Self.file).load().account?.profile.nickname == "Al")
+    }
+
+    @Test func `A source that fails is no obstacle to another one, and its error is told if there is none`()
+        async throws
+    {
+        _ = try await signedIn(Self.file, Self.command)
+        let failing = TestKey(.keyFile, failingWith: AccountError(.insecureContainer, "others can use the key"))
+        #expect(await store(failing, Self.command).load().account == .fresh(at: clock.now))
+        #expect(await store(failing).load() == .unreadable(AccountError(.insecureContainer, "")))
+        #expect(await store(failing, Self.environment).load() == .unreadable(AccountError(.insecureContainer, "")))
+    }
+
+    @Test func `No archive is made if one of its keys cannot be had`() async throws {
+        let missing = TestKey(.command, failingWith: AccountError(.noKey, "the keyring is locked"))
+        let store = store(Self.file, missing)
+        await #expect(throws: AccountError(.noKey, "")) { try await store.signIn { .fresh(at: clock.now) } }
+        #expect(storage.entries.isEmpty)
+    }
+
+    // MARK: A passphrase
+
+    @Test func `A passphrase is asked for only if nothing else opens the archive, and three times at most`()
+        async throws
+    {
+        let person = Person("one two")
+        _ = try await signedIn(Self.file, person.key)
+        let idle = Person("one two")
+        #expect(await store(idle.key, Self.file).load().account == .fresh(at: clock.now))
+        #expect(idle.questions == [])
+
+        let slip = Person("one tow", "one two")
+        #expect(await store(slip.key).load().account == .fresh(at: clock.now))
+        #expect(slip.questions == [.existing(attempt: 1), .existing(attempt: 2)])
+
+        let stranger = Person("a", "b", "c", "one two")
+        #expect(await store(stranger.key).load() == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
+        #expect(stranger.questions == [1, 2, 3].map { .existing(attempt: $0) })
+
+        let gone = Person()
+        #expect(await store(gone.key).load() == .unreadable(AccountError(.cancelled, "")))
+    }
+
+    @Test func `It is asked for once, whatever a process does with the archive`() async throws {
+        _ = try await signedIn(Person("one two").key)
+        let person = Person("one two")
+        let store = store(person.key)
+        _ = await store.load()
+        try await store.update { $0.profile.nickname = "Al" }
+        try await store.signIn { .fresh(at: clock.now) }
+        _ = try await store.signOut(with: ScriptedAuthority(revoke: [.refuse(.noReply(.timeout))], clock: clock))
+        #expect(try await store.pendingRevocations().isEmpty, "nobody is asked to look at a queue")
+        #expect(person.questions == [.existing(attempt: 1)])
+    }
+
+    @Test func `A sign-in over an archive whose passphrase nobody gives changes nothing`() async throws {
+        _ = try await signedIn(Person("one two").key)
+        let before = storage.entries
+        let store = store(Person().key)
+        await #expect(throws: AccountError(.cancelled, "")) { try await store.signIn { .fresh(at: clock.now) } }
+        #expect(storage.entries == before)
+    }
+
+    @Test func `An archive of other kinds of keys than are set up is not replaced by one that opens with less`()
+        async throws
+    {
+        _ = try await signedIn(Person("one two").key)
+        let before = storage.entries
+        let store = store(Self.file)
+        await #expect(throws: AccountError(.noKey, "")) { try await store.signIn { .fresh(at: clock.now) } }
+        #expect(storage.entries == before)
+    }
+
+    @Test func `Nobody is asked for a passphrase under the lock`() async throws {
+        _ = try await signedIn(Person("one two").key)
+        for attempt in 0..<3 {
+            let busy = Mutex(0)
+            let person = PassphraseKey(cost: Person.cost) { [storage] _ in
+                do {
+                    await (try storage.beginTransaction(patience: .zero)).end()
+                } catch {
+                    busy.withLock { $0 += 1 }
+                }
+                return Secret("one two")
+            }
+            let store = self.store(person)
+            switch attempt {
+            case 0: try await store.update { $0.profile.points = 1 }
+            case 1: try await store.rotateKey(of: .passphrase)
+            default: _ = try await store.signOut()
+            }
+            #expect(busy.withLock { $0 } == 0)
+        }
+    }
+
+    @Test func `A sign-out that only a passphrase could tell later is reported as lost, and leaves no tokens behind`()
+        async throws
+    {
+        let store = try await signedIn(Person("one two").key)
+        let report = try await store.signOut(
+            with: ScriptedAuthority(revoke: [.refuse(.noReply(.timeout))], clock: clock))
+        #expect(report.revocation == .lost(.noReply(.timeout)))
+        #expect(storage.entries.keys.map(\.rawValue) == ["SignOut.plist"])
+    }
+
+    @Test func `More keys than an archive has are refused before anyone signs in`() async throws {
+        let sources = (1...9).map { TestKey(.command, UInt8($0)) as any KeySource }
+        let store = AccountStore(storage: storage, appIdentifier: "testing", keySources: sources, clock: clock)
+        await #expect(throws: AccountError(.invalidArgument, "")) { try await store.signIn { .fresh(at: clock.now) } }
+        #expect(storage.entries.isEmpty)
+    }
+
+    // MARK: Adding
+
+    @Test func `A key that is added opens the archive, and is added once`() async throws {
+        let store = try await signedIn(Self.file)
+        let slot = try await store.addKey(from: Self.command)
+        #expect(try await store.addKey(from: Self.command).id == slot.id)
+        let person = Person("one two", "one two")
+        try await store.addKey(from: person.key)
+        #expect(person.questions == [.new])
+        #expect(try await store.keySlots().map(\.kind) == [.keyFile, .command, .passphrase])
+        #expect(try await store.keySlots().map(\.opensNow) == [true, false, false])
+        for source in [Self.file, Self.command, person.key] as [any KeySource] { #expect(await opens(source)) }
+    }
+
+    @Test func `There are eight keys at most`() async throws {
+        let store = try await signedIn(Self.file)
+        for byte in 2...8 { try await store.addKey(from: TestKey(.command, UInt8(byte))) }
+        let before = storage.entries
+        await #expect(throws: AccountError(.invalidArgument, "")) {
+            try await store.addKey(from: TestKey(.command, 9))
+        }
+        #expect(storage.entries == before)
+    }
+
+    @Test func `Without an archive there is nothing to change`() async throws {
+        let store = store(Self.file)
+        #expect(try await store.keySlots().isEmpty)
+        await #expect(throws: AccountError(.notSignedIn, "")) { try await store.addKey(from: Self.command) }
+        await #expect(throws: AccountError(.notSignedIn, "")) { try await store.removeKey("00") }
+        await #expect(throws: AccountError(.notSignedIn, "")) { try await store.unlock(for: .seconds(1)) }
+        #expect(storage.entries.isEmpty)
+    }
+
+    // MARK: Taking away
+
+    @Test func `A key that was taken away opens nothing that is written from then on`() async throws {
+        let store = try await signedIn(Self.file, Self.command)
+        // Another process has the archive open, with the data key from before.
+        let other = self.store(Self.command)
+        _ = await other.load()
+        let slots = try await store.keySlots()
+        let dataKey = try archive().dataKeyID
+        try await store.removeKey(slots[1].id)
+        #expect(try archive().dataKeyID != dataKey)
+        #expect(try await store.keySlots().map(\.id) == [slots[0].id])
+        #expect(await opens(Self.file))
+        #expect(await other.load() == .unreadable(AccountError(.noKey, "")))
+    }
+
+    @Test func `The only way in stays, and what is not there cannot be taken away`() async throws {
+        let store = try await signedIn(Self.file)
+        let before = storage.entries
+        for id in [try await store.keySlots()[0].id, "00", ""] {
+            await #expect(throws: AccountError(.invalidArgument, "")) { try await store.removeKey(id) }
+        }
+        #expect(storage.entries == before)
+    }
+
+    @Test func `A key that stays must be at hand, and then nothing was changed`() async throws {
+        let store = try await signedIn(Self.file, Self.command, Self.environment)
+        let slots = try await store.keySlots()
+        let before = storage.entries
+        let away = self.store(Self.file, Self.environment)
+        await #expect(throws: AccountError(.noKey, "")) { try await away.removeKey(slots[2].id) }
+        #expect(storage.entries == before)
+        // The one that is missing can go itself.
+        try await away.removeKey(slots[1].id)
+        #expect(try await store.keySlots().map(\.id) == [slots[0].id, slots[2].id])
+    }
+
+    @Test func `A passphrase that was forgotten can be taken away`() async throws {
+        let store = try await signedIn(Self.file, Person("one two").key)
+        let slots = try await store.keySlots()
+        let person = Person()
+        try await self.store(Self.file, person.key).removeKey(slots[1].id)
+        #expect(person.questions == [])
+        #expect(await opens(Self.file))
+    }
+
+    // MARK: Replacing
+
+    @Test func `A new passphrase takes the place of the old one`() async throws {
+        _ = try await signedIn(Self.file, Person("old").key)
+        let dataKey = try archive().dataKeyID
+        let person = Person("old", "new")
+        let store = store(Self.file, person.key)
+        try await store.rotateKey(of: .passphrase)
+        #expect(person.questions == [.existing(attempt: 1), .new])
+        #expect(await opens(Person("new").key))
+        #expect(await opens(Self.file))
+        #expect(
+            await self.store(Person("old", "old", "old").key).load()
+                == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
+        #expect(try archive().dataKeyID != dataKey)
+        #expect(try await store.keySlots().map(\.kind) == [.keyFile, .passphrase])
+    }
+
+    @Test func `What others keep is replaced where they keep it`() async throws {
+        let store = try await signedIn(Self.command)
+        for kind in [KeyKind.command, .passphrase] {
+            await #expect(throws: AccountError(.invalidArgument, "")) { try await store.rotateKey(of: kind) }
+        }
+    }
+
+    @Test func `Keys from before stay if the disk does not confirm the new ones`() async throws {
+        let unsure = HookedStorage(base: storage, durability: .unknown(reason: "fsync"))
+        let store = try await signedIn(Self.file, Person("old").key, on: unsure)
+        await #expect(throws: AccountError(.durabilityUnknown, "")) {
+            try await self.store(Self.file, Person("old", "new").key, on: unsure).rotateKey(of: .passphrase)
+        }
+        _ = store
+        #expect(await opens(Person("old").key))
+        #expect(await opens(Person("old", "new").key))
+    }
+
+    // MARK: What goes with the account
+
+    @Test func `A sign-out that the service is not told of yet survives a change of the keys`() async throws {
+        let store = try await signedIn(Self.file, Self.command)
+        _ = try await store.signOut(with: ScriptedAuthority(revoke: [.refuse(.noReply(.timeout))], clock: clock))
+        try await store.signIn { Account.testing(id: "bob", at: clock.now).with(token: "b", refreshToken: "c") }
+        let other = self.store(Self.file, Self.command)
+        for slot in try await other.keySlots() where slot.kind == .command { try await other.removeKey(slot.id) }
+        #expect(try await self.store(Self.file).pendingRevocations().count == 1)
+        #expect(try await self.store(Self.command).pendingRevocations().isEmpty, "the key that went opens nothing")
+        let authority = ScriptedAuthority(clock: clock)
+        _ = await self.store(Self.file).deliverRevocations { _ in authority }
+        #expect(authority.requests == [.revoke])
+    }
+
+    @Test func `New tokens that could not be saved outlive what another process changes`() async throws {
+        let faulty = FaultyArchiveStorage(storage)
+        let store = try await signedIn(Self.file, on: faulty)
+        // The record of the intent, then the tokens, twice.
+        for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
+        _ = try? await store.refresh(with: ScriptedAuthority(clock: clock))
+        let tokens = try #require(store.account).credentials
+        let other = self.store(Self.file)
+        try await other.update { $0.profile.nickname = "Al" }
+        #expect(other.account?.credentials != tokens)
+        // The old tokens are spent: these are the only ones that are worth something.
+        #expect(await store.load().account?.credentials == tokens)
+        #expect(store.account?.profile.nickname == "Al")
+        try await store.update { $0.profile.points = 1 }
+        #expect(await self.store(Self.file).load().account?.credentials == tokens)
+        #expect(await self.store(Self.file).load().account?.profile.nickname == "Al")
+    }
+
+    @Test func `New tokens that could not be saved are saved with the new keys`() async throws {
+        let faulty = FaultyArchiveStorage(storage)
+        let store = try await signedIn(Self.file, on: faulty)
+        // The record of the intent, then the tokens, twice.
+        for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
+        _ = try? await store.refresh(with: ScriptedAuthority(clock: clock))
+        let tokens = store.account?.credentials
+        #expect(tokens?.accessToken != Account.fresh(at: clock.now).credentials.accessToken)
+        try await store.addKey(from: Self.command)
+        #expect(await self.store(Self.command).load().account?.credentials == tokens)
+    }
+
+    @Test(arguments: 1...40)
+    func `Whatever fails on the way, the archive opens with the keys that there are`(number: Int) async throws {
+        for change in Change.allCases {
+            let storage = InMemoryArchiveStorage()
+            let faulty = FaultyArchiveStorage(storage)
+            let before = Person("old")
+            let setUp = store(Self.file, before.key, on: storage)
+            try await setUp.signIn { .fresh(at: clock.now) }
+            let slot = try await setUp.keySlots()[1].id
+
+            let store = store(Self.file, Person("old", "new").key, on: faulty)
+            faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number)
+            var hasFailed = false
+            do {
+                switch change {
+                case .add: try await store.addKey(from: Self.command)
+                case .remove: try await store.removeKey(slot)
+                case .rotate: try await store.rotateKey(of: .passphrase)
+                }
+            } catch {
+                hasFailed = true
+            }
+            let account = Account.fresh(at: clock.now)
+            #expect(await self.store(Self.file, on: storage).load().account == account)
+            switch (change, hasFailed) {
+            case (.add, false): #expect(await self.store(Self.command, on: storage).load().account == account)
+            case (.remove, false): #expect(try await self.store(Self.file, on: storage).keySlots().count == 1)
+            case (.rotate, false): #expect(await self.store(Person("new").key, on: storage).load().account == account)
+            // One of the two, and perhaps both.
+            case (_, true):
+                #expect(
+                    await self.store(Person("old", "new").key, on: storage).load().account == account
+                        || change == .remove)
+            }
+            // It succeeds when it is done again.
+            if hasFailed, change == .rotate {
+                try await self.store(Self.file, Person("old", "new", "newer").key, on: storage)
+                    .rotateKey(of: .passphrase)
+                #expect(await self.store(Person("new", "newer").key, on: storage).load().account == account)
+            }
+        }
+    }
+
+    enum Change: CaseIterable { case add, remove, rotate }
+
+    @Test func `A key that is replaced between the reading of the archive and of the key is no wrong key`() async throws
+    {
+        let byte = Mutex(UInt8(1))
+        let file = TestKey(.keyFile) { byte.withLock { $0 } }
+        _ = try await signedIn(file)
+        let other = store(file, TestKey(.keyFile, 4))
+        // The archive has been read; before its key is, another process replaces both.
+        let slow = TestKey(
+            .keyFile,
+            before: {
+                guard byte.withLock({ $0 }) == 1 else { return }
+                try await other.addKey(from: TestKey(.keyFile, 4))
+                let old = try await other.keySlots()[0].id
+                try await other.removeKey(old)
+                byte.withLock { $0 = 4 }
+            }
+        ) { byte.withLock { $0 } }
+        #expect(await store(slow).load().account == .fresh(at: clock.now))
+        #expect(try await store(TestKey(.keyFile, 4)).keySlots().count == 1)
+    }
+
+    private func archive() throws -> Envelope {
+        try Envelope(parsing: try ArchivePropertyList.decode(try #require(storage.entries[.account]).bytes))
+    }
+}
+
+/// A key of 32 equal bytes, of any kind but a passphrase.
+private struct TestKey: KeySource {
+    let kind: KeyKind
+    private let before: @Sendable () async throws -> Void
+    private let byte: @Sendable () throws -> UInt8
+
+    init(
+        _ kind: KeyKind, before: @escaping @Sendable () async throws -> Void = {},
+        byte: @escaping @Sendable () throws -> UInt8
+    ) {
+        self.kind = kind
+        self.before = before
+        self.byte = byte
+    }
+
+    init(_ kind: KeyKind, _ byte: UInt8) { self.init(kind) { byte } }
+
+    init(_ kind: KeyKind, failingWith error: AccountError) { self.init(kind) { throw error } }
+
+    func key() async throws -> ArchiveKey? {
+        try await before()
+        return try ArchiveKey(bytes: [UInt8](repeating: try byte(), count: 32))
+    }
+
+    func makeKey() async throws -> ArchiveKey { try await key()! }
+}
+
+/// Someone who is asked for passphrases, gives these answers one after the other, and then gives up.
+private final class Person: Sendable {
+    private let state: Mutex<(answers: [String], questions: [PassphraseKey.Question])>
+
+    init(_ answers: String...) { state = Mutex((answers, [])) }
+
+    var questions: [PassphraseKey.Question] { state.withLock { $0.questions } }
+
+    static let cost = PassphraseCost(operations: 1, memoryKiB: 8 * 1024)!
+
+    var key: PassphraseKey {
+        PassphraseKey(cost: Self.cost) { [self] question in
+            let answer = state.withLock { state in
+                state.questions.append(question)
+                return state.answers.isEmpty ? nil : state.answers.removeFirst()
+            }
+            guard let answer else { throw AccountError(.cancelled, "interrupted") }
+            return Secret(answer)
+        }
+    }
+}

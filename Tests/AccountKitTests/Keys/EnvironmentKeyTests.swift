@@ -1,0 +1,75 @@
+import Sealing
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@testable import AccountKit
+
+struct EnvironmentKeyTests {
+    private static let bytes = [UInt8](0..<32)
+    private static let text = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+    private func source(_ environment: [String: String]) -> EnvironmentKey {
+        EnvironmentKey(variable: "GISTS_KEY", credential: "gists.key") { environment[$0] }
+    }
+
+    private func content(of key: ArchiveKey?) -> [UInt8]? {
+        guard case .key(let bytes)? = key?.opener else { return nil }
+        return bytes.withUnsafeBytes { Array($0) }
+    }
+
+    /// A credentials directory as a service manager makes it.
+    private func withCredential(_ content: [UInt8], _ body: (String) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "credentials-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try Data(content).write(to: folder.appending(path: "gists.key"))
+        try await body(folder.path(percentEncoded: false))
+    }
+
+    @Test func `The variable is the key, and comes before the credential`() async throws {
+        #expect(content(of: try await source(["GISTS_KEY": Self.text]).key()) == Self.bytes)
+        try await withCredential([UInt8](repeating: 9, count: 32)) { folder in
+            let both = source(["GISTS_KEY": Self.text, "CREDENTIALS_DIRECTORY": folder])
+            let key = try await both.key()
+            #expect(content(of: key) == Self.bytes)
+        }
+    }
+
+    @Test func `A credential is 32 bytes, or a key as text`() async throws {
+        for content in [Self.bytes, Array((Self.text + "\n").utf8)] {
+            try await withCredential(content) { folder in
+                let source = source(["CREDENTIALS_DIRECTORY": folder])
+                for key in [try await source.key(), try await source.makeKey()] {
+                    #expect(self.content(of: key) == Self.bytes)
+                }
+            }
+        }
+    }
+
+    @Test func `That there is none is no error, but cannot be made good`() async throws {
+        for environment in [[:], ["CREDENTIALS_DIRECTORY": "/nonexistent"]] {
+            let key = try await source(environment).key()
+            #expect(key == nil)
+            await #expect(throws: AccountError(.misconfigured, "")) { try await source(environment).makeKey() }
+        }
+    }
+
+    @Test(arguments: ["password", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHg==", " "])
+    func `What is not a key is refused by the name of its place, and not shown`(text: String) async throws {
+        let error = await #expect(throws: AccountError.self) { try await source(["GISTS_KEY": text]).key() }
+        #expect(error?.code == .misconfigured)
+        #expect(error?.message.hasPrefix("GISTS_KEY: ") == true)
+        #expect(text == " " || error?.message.contains(text) == false)
+        try await withCredential(Array(text.utf8)) { folder in
+            let source = source(["CREDENTIALS_DIRECTORY": folder])
+            let error = await #expect(throws: AccountError.self) { try await source.key() }
+            #expect(error?.code == .misconfigured)
+            #expect(error?.message.hasPrefix(folder) == true)
+        }
+    }
+}

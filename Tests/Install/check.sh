@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# What is installed is at its place and works from there, and uninstalling leaves nothing.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+prefix=/opt/tools
+files() { (cd "$root" && find . ! -type d -printf '%m %P\n' | sort -k 2); }
+fail() {
+    echo "install: $1" >&2
+    exit 1
+}
+
+make --no-print-directory install DESTDIR="$root" PREFIX="$prefix"
+
+expected="755 opt/tools/bin/account
+644 opt/tools/share/bash-completion/completions/account
+644 opt/tools/share/fish/vendor_completions.d/account.fish
+644 opt/tools/share/man/man1/account.1
+644 opt/tools/share/zsh/site-functions/_account"
+[[ $(files) == "$expected" ]] || fail "other files than expected: $(files)"
+
+# From there, with nothing of the build around it.
+account=$root$prefix/bin/account
+[[ $(env -i "$account" --version) == $(sed -n 's/.*static let current = "\(.*\)"/\1/p' Sources/AccountCommands/AccountCommand.swift) ]] ||
+    fail "--version gives another version"
+state=$(env -i ACCOUNT_HOME="$root/home" "$account" whoami --offline --json) && fail "nobody is signed in, and whoami says otherwise"
+[[ $state == *'"reason":"neverSignedIn"'* ]] || fail "whoami says $state"
+
+# Names of hosts and users, where the machine has them from plugins of the C library, which a static program cannot load.
+printf 'passwd: files systemd\nhosts: systemd files dns\n' >"$root/nsswitch.conf"
+with_plugins() {
+    # shellcheck disable=SC2016
+    unshare --map-root-user --mount bash -c 'mount --bind "$1" /etc/nsswitch.conf && shift && exec env -i "$@"' \
+        with-plugins "$root/nsswitch.conf" "$@" 2>&1 || true
+}
+said=$(with_plugins ACCOUNT_HOME="$root/home" "$account" login --issuer https://no.such.host.invalid --with-token <<<token)
+[[ $said == *"host name is not known"* ]] || fail "a host that is not there: $said"
+said=$(with_plugins ACCOUNT_HOME="$root/home" "$account" login --issuer http://localhost:1 --with-token <<<token)
+[[ $said == *"connection was refused"* ]] || fail "a host that is there: $said"
+said=$(env -i unshare --map-user=54321 "$account" whoami 2>&1) || true
+[[ $said == *"set HOME"* ]] || fail "a user that is not there: $said"
+rm -rf "$root/nsswitch.conf" "${root:?}/home"
+
+# Completion as bash-completion does it: the file is loaded by the name of the command.
+completed() {
+    XDG_DATA_DIRS=$root$prefix/share bash -c '
+        source /usr/share/bash-completion/bash_completion
+        _completion_loader account
+        COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDS=($1)
+        [[ $1 == *" " ]] && COMP_WORDS+=("")
+        COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        entry=$(complete -p account)
+        function=${entry##*-F }
+        "${function%% *}" account "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+        echo "${COMPREPLY[*]}"' completing "$1"
+}
+[[ $(completed "account wh") == whoami ]] || fail "bash does not complete a command: $(completed "account wh")"
+[[ $(completed "account whoami --off") == --offline ]] || fail "bash does not complete an option of a command"
+
+mandoc -T lint -W warning "$root$prefix/share/man/man1/account.1" || fail "mandoc has something to say about the manual page"
+page=$(mandoc -T markdown "$root$prefix/share/man/man1/account.1")
+for command in login logout whoami status token refresh sessions switch doctor import; do
+    [[ $page == *"$command"* ]] || fail "the manual page does not have $command"
+done
+
+make --no-print-directory uninstall DESTDIR="$root" PREFIX="$prefix"
+[[ -z $(files) ]] || fail "uninstalling leaves $(files)"
+echo "installed, used and uninstalled"

@@ -1,0 +1,166 @@
+import AccountKit
+
+/// The memory of the processes, and what operations say.
+extension Judge {
+    /// Whenever all tasks wait: is what each process has in memory what its events say, and was each of those true?
+    func settle() {
+        // Only of several events some can be swapped.
+        if world.mistake == .swapsEvents, world.happens(0.7) { return }
+        for process in world.processes where process.isAlive {
+            var events = process.heard
+            process.heard = []
+            if world.mistake == .swapsEvents, events.count > 1 { events.reverse() }
+            for event in events { hear(event, process) }
+            if process.store?.account != process.account {
+                violate(
+                    .eventForEveryChange,
+                    "\(process.name) has \(process.store?.account?.token ?? "nobody") in memory, and the events told of "
+                        + "\(process.account?.token ?? "nobody")")
+            }
+            for version in process.endedLoads where !world.weather.canLockBeLost && !holds(process, since: version) {
+                violate(
+                    .memoryAndDiskAgree,
+                    "\(process.name) has read the archive, and what it has in memory was replaced before that")
+            }
+            process.endedLoads = []
+        }
+    }
+
+    private func hear(_ event: AccountEvent, _ process: SimulatedProcess) {
+        world.note("\(process.name): event \(event.text)")
+        let old = process.account
+        let isFitting: Bool
+        switch event {
+        case .loaded(let new):
+            isFitting = old == nil && !process.isKnown
+            process.account = new
+        case .signedIn(let new):
+            isFitting = old == nil || old?.tokens.grant != new.tokens.grant
+            process.account = new
+        case .refreshed(let new):
+            isFitting = old.map { $0.isSameUser(as: new) && $0.tokens != new.tokens } ?? false
+            process.account = new
+        case .updated(let new):
+            isFitting = old.map { $0.isSameGrant(as: new) && $0 != new } ?? false
+            process.account = new
+        case .signedOut:
+            isFitting = old != nil
+            process.account = nil
+        case .durabilityUnknown: return
+        }
+        process.isKnown = true
+        // Who loses the lock before hearing of a write can only tell of it too late.
+        if world.weather.canLockBeLost { return }
+        if !isFitting {
+            violate(.eventForEveryChange, "\(process.name) had \(old?.token ?? "nobody"), and heard \(event.text)")
+        }
+        // It may skip what was stored in between, and never goes back.
+        if let version = versions[process.seenVersion...].firstIndex(where: {
+            $0.account == process.account && !$0.isUnreadable
+        }) {
+            process.seenVersion = version
+        } else if !isUnsaved(process.account, process) {
+            violate(
+                .eventForEveryChange,
+                "\(process.name) heard \(event.text), and that is not what was stored since what it had")
+        }
+    }
+
+    private func isUnsaved(_ account: Account?, _ process: SimulatedProcess) -> Bool {
+        guard let tokens = account?.tokens else { return false }
+        return process.unsaved.contains(tokens) || process.unwritten?.tokens == tokens
+    }
+
+    /// Whether its memory is what was stored at some time since then, or what it could not store.
+    private func holds(_ process: SimulatedProcess, since version: Int) -> Bool {
+        let account = process.store?.account
+        return isUnsaved(account, process)
+            || versions[version...].contains { $0.isUnreadable || $0.account == account }
+    }
+
+    // MARK: What operations say
+
+    func ended(_ operation: Operation, _ outcome: Operation.Outcome) {
+        switch outcome {
+        case .state(.verified(let account)): check(account.token, operation)
+        case .state(.unverified(let account, _)):
+            world.coverage.count(.kept)
+            check(account.token, operation)
+        case .state(.signedOut): checkNobody(operation)
+        case .state(.unreadable): return
+        case .account(let account):
+            check(account.token, operation)
+            if operation.kind == .refresh, operation.read.contains(account.tokens) {
+                violate(.memoryAndDiskAgree, "refresh returned \(account.token), which was to be replaced")
+            }
+        case .accessToken(let token): check(token, operation)
+        case .signedOut(let report): if report.account == nil { checkNobody(operation) }
+        case .failed(let error): if error.code == .notSignedIn { checkNobody(operation) }
+        case .done: return
+        }
+        if operation.kind == .load { operation.process.endedLoads.append(operation.firstVersion) }
+    }
+
+    /// Whether a token was the stored one, or one that could not be stored, at some time since the operation began.
+    private func check(_ token: String, _ operation: Operation) {
+        let process = operation.process
+        let isStored = versions[operation.firstVersion...].contains { $0.account?.token == token }
+        guard isStored || process.unsaved.contains(where: { "a\($0.text)" == token }) else {
+            violate(.memoryAndDiskAgree, "\(operation.kind) returned \(token), which was not stored at that time")
+            return
+        }
+        guard [.refresh, .accessToken, .check].contains(operation.kind),
+            versions[operation.firstVersion].account?.token != token,
+            let issued = issued(token)
+        else { return }
+        if issued.process !== process { world.coverage.count(.adoption) }
+        if issued.process === process, issued.operation !== operation { world.coverage.count(.join) }
+    }
+
+    private func checkNobody(_ operation: Operation) {
+        guard !versions[operation.firstVersion...].contains(where: \.isAbsent) else { return }
+        violate(
+            .onlyUserOrDefiniteRulingClears, "\(operation.kind) found nobody signed in, and somebody was all the time")
+    }
+
+    // MARK: In the end
+
+    /// Nothing is under way, and each process has read the archive.
+    func checkAgreement(isStrict: Bool, _ processes: [SimulatedProcess]) {
+        guard !versions.last!.isUnreadable else { return }
+        for process in processes {
+            let account = process.store?.account
+            if account == versions.last!.account || !isStrict && isUnsaved(account, process) { continue }
+            violate(
+                .memoryAndDiskAgree,
+                "in the end \(process.name) has \(account?.token ?? "nobody") in memory, and "
+                    + "\(versions.last!.account?.token ?? "nobody") is stored\(process.isFollowing ? "; it follows" : "")"
+            )
+        }
+    }
+
+    func checkRevocations() {
+        // Without knowing who is signed in nobody is told.
+        guard !world.weather.canLockBeLost, !versions.last!.isUnreadable else { return }
+        for (grant, operation) in mustEnd where !operation.hasLostRevocation && !world.service.grants[grant].hasEnded {
+            violate(.signOutReachesTheService, "in the end the service does not know that a\(grant) is signed out")
+        }
+    }
+}
+
+extension Judge.Version {
+    var isUnreadable: Bool { if case .unreadable = self { true } else { false } }
+}
+
+extension AccountEvent {
+    fileprivate var text: String {
+        switch self {
+        case .loaded(let account): "loaded \(account.token)"
+        case .signedIn(let account): "signed in \(account.token)"
+        case .refreshed(let account): "refreshed \(account.token)"
+        case .updated(let account): "updated \(account.token)"
+        case .signedOut(let signOut): "signed out (\(signOut.reason.rawValue))"
+        case .durabilityUnknown: "durability unknown"
+        }
+    }
+}

@@ -1,0 +1,90 @@
+/// What may not happen. The first five are what the simulation is about.
+enum Rule: Int, Sendable {
+    case onlyUserOrDefiniteRulingClears = 1
+    case refreshTokenIsSentOnce
+    case nobodyElsesSessionIsTouched
+    case memoryAndDiskAgree
+    case eventForEveryChange
+    case everythingEnds
+    case signOutReachesTheService
+    case seedReplaysExactly
+
+    var text: String {
+        switch self {
+        case .onlyUserOrDefiniteRulingClears: "only the user or a definite ruling clears"
+        case .refreshTokenIsSentOnce:
+            "a refresh token is sent again only after its reply was lost, and a record says so"
+        case .nobodyElsesSessionIsTouched: "nobody's session is touched by another's commit"
+        case .memoryAndDiskAgree: "memory and disk agree"
+        case .eventForEveryChange: "an event for every change, in order"
+        case .everythingEnds: "everything that is begun ends, and the lock is free"
+        case .signOutReachesTheService: "a sign-out reaches the service"
+        case .seedReplaysExactly: "a seed replays exactly"
+        }
+    }
+}
+
+struct Violation {
+    let rule: Rule
+    let text: String
+}
+
+/// A world that breaks a promise on which AccountKit relies, so that a rule must be broken, and the simulation notices.
+enum Mistake: String, CaseIterable, Sendable {
+    /// The authority takes any failure of a refresh for the end of the session.
+    case callsTroubleDefinite = "calls-trouble-definite"
+
+    /// The storage lets everybody in at once.
+    case locksNobodyOut = "locks-nobody-out"
+
+    /// The transport sends a request again that got no reply.
+    case sendsAgain = "sends-again"
+
+    /// The storage loses the record of a refresh.
+    case losesRecord = "loses-record"
+
+    /// The storage compares no revisions, and its lock can be lost.
+    case ignoresRevisions = "ignores-revisions"
+
+    /// A write that is cut off leaves half a file.
+    case tearsWrites = "tears-writes"
+
+    /// The storage says that it has written, and has not.
+    case forgetsWrites = "forgets-writes"
+
+    /// A read without the lock gives what was there before.
+    case readsTheOld = "reads-the-old"
+
+    /// The storage tells nobody of changes.
+    case tellsNobody = "tells-nobody"
+
+    /// Who listens misses an event now and then.
+    case losesEvents = "loses-events"
+
+    /// Who listens gets events in the wrong order.
+    case swapsEvents = "swaps-events"
+
+    /// The storage does not let go of the lock of a process that died.
+    case keepsLockOfTheDead = "keeps-lock-of-the-dead"
+
+    /// The service is never told of a sign-out, and the client is told that it was.
+    case dropsRevocations = "drops-revocations"
+
+    /// What happens depends on more than the seed.
+    case usesOtherRandomness = "uses-other-randomness"
+
+    /// The rules of which one at least must be seen to be broken.
+    var breaks: Set<Rule> {
+        switch self {
+        case .callsTroubleDefinite: [.onlyUserOrDefiniteRulingClears]
+        case .locksNobodyOut, .sendsAgain, .losesRecord: [.refreshTokenIsSentOnce]
+        case .ignoresRevisions: [.nobodyElsesSessionIsTouched]
+        case .tearsWrites, .tellsNobody: [.memoryAndDiskAgree]
+        case .forgetsWrites: [.memoryAndDiskAgree, .eventForEveryChange]
+        case .readsTheOld, .losesEvents, .swapsEvents: [.eventForEveryChange]
+        case .keepsLockOfTheDead: [.everythingEnds]
+        case .dropsRevocations: [.signOutReachesTheService]
+        case .usesOtherRandomness: [.seedReplaysExactly]
+        }
+    }
+}

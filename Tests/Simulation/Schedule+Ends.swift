@@ -1,0 +1,102 @@
+import AccountKit
+
+/// How processes begin and die, and how a schedule ends.
+extension Schedule {
+    mutating func startProcess(_ index: Int) {
+        lifeCount += 1
+        let process = SimulatedProcess(
+            world: world, name: "\("PQR".dropFirst(index).prefix(1))\(lifeCount)",
+            isFollowing: Bool.random(using: &world.random))
+        if index < world.processes.count { world.processes[index] = process } else { world.processes.append(process) }
+        process.start()
+        world.runJobs()
+        world.judge.settle()
+    }
+
+    mutating func crash() {
+        // Who holds the lock has most to lose.
+        let holder = world.processes.firstIndex { $0 === world.lockHolder?.process }
+        let anybody = Int.random(in: 0..<world.processes.count, using: &world.random)
+        let index = world.happens(0.5) ? holder ?? anybody : anybody
+        let process = world.processes[index]
+        crashCount += 1
+        let turns = world.turns.filter { $0.process === process }
+        world.note("\(process.name) dies")
+        for turn in turns { count(turn) }
+        if process.unwritten != nil { world.coverage.count(.crashBeforeSave) }
+        if process.unsaved.contains(where: { $0.grant == world.judge.versions.last!.account?.tokens.grant }) {
+            world.coverage.count(.crashWithUnsaved)
+        }
+        world.judge.died(process, with: turns)
+        world.turns.removeAll { $0.process === process }
+        for turn in turns where turn.answer == nil {
+            if turn.call.isRequest, world.happens(0.5) { world.lateRequests.append(turn.call) }
+            if case .replace(.account, let bytes, _) = turn.call, world.mistake == .tearsWrites {
+                world.put(.account, StoredEntry(bytes: Array(bytes.prefix(100)), revision: world.nextRevision()))
+                world.judge.committed(turn)
+            }
+        }
+        process.die()
+        for turn in turns { turn.continuation.resume(returning: .failure(Died())) }
+        world.runJobs()
+        if world.lockHolder?.process === process, world.mistake != .keepsLockOfTheDead { world.lockHolder = nil }
+        world.judge.checkAtRest()
+        startProcess(index)
+    }
+
+    private func count(_ turn: Turn) {
+        let occurrence: Occurrence? =
+            switch turn.call {
+            case .begin: turn.answer == nil ? .crashWaitingForLock : nil
+            case .read: .crashReading
+            case let call where call.isWrite: turn.answer == nil ? .crashBeforeWrite : .crashAfterWrite
+            case let call where call.isRequest: turn.answer == nil ? .crashBeforeRequest : .crashBeforeReply
+            default: nil
+            }
+        if let occurrence { world.coverage.count(occurrence) }
+    }
+
+    // MARK: The end
+
+    /// Lets all that was begun end, with nothing that fails.
+    mutating func drain(calmly isCalm: Bool) {
+        world.isCalm = isCalm
+        defer { world.isCalm = false }
+        while world.judge.violation == nil, world.turns.contains(where: { !world.isBlocked($0) }) { takeATurn() }
+        operations.removeAll { $0.outcome != nil || !$0.process.isAlive }
+        guard world.judge.violation == nil else { return }
+        if let operation = operations.first {
+            world.judge.violate(.everythingEnds, "\(operation.process.name): \(operation.kind) never ends")
+        } else if let holder = world.lockHolder {
+            world.judge.violate(.everythingEnds, "the lock is still held by \(holder.process.name)")
+        }
+    }
+
+    mutating func comeToRest() {
+        world.note("From here on nothing fails.")
+        drain(calmly: true)
+        while !world.lateRequests.isEmpty { arriveLate() }
+        guard world.judge.violation == nil else { return }
+        let followers = world.processes.filter { $0.isFollowing && !$0.hasMissedChange }
+        if !world.weather.canLockBeLost { world.judge.checkAgreement(isStrict: false, followers) }
+        all(.load)
+        world.judge.checkAgreement(isStrict: false, world.processes)
+        // Whoever has new tokens that could not be saved saves them with the next change.
+        for process in world.processes where !process.unsaved.isEmpty && world.judge.versions.last!.account != nil {
+            begin(.update, in: process)
+            drain(calmly: true)
+            all(.load)
+        }
+        world.judge.checkAgreement(isStrict: true, world.processes)
+        begin(.deliverRevocations, in: world.processes[0])
+        drain(calmly: true)
+        world.judge.checkRevocations()
+    }
+
+    private mutating func all(_ kind: Operation.Kind) {
+        for process in world.processes where world.judge.violation == nil {
+            begin(kind, in: process)
+            drain(calmly: true)
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import AccountKit
+import CSimulation
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// One life of a session: who moves next, dies, is cancelled or begins something is decided by the seed alone.
+struct Schedule {
+    let seed: UInt64
+    let world: World
+    var operations: [Operation] = []
+    private var operationCount = 0
+    var crashCount = 0
+    var lifeCount = 0
+
+    init(seed: UInt64, mistake: Mistake?, isTraced: Bool = false) {
+        self.seed = seed
+        simulation_seed(seed)
+        world = World(seed: seed, mistake: mistake, isTraced: isTraced)
+    }
+
+    /// How it went.
+    struct Result {
+        let violation: Violation?
+        let coverage: Coverage
+        let trace: [String]
+
+        /// Differs if anything went differently.
+        let fingerprint: UInt64
+    }
+
+    mutating func run() -> Result {
+        for index in 0..<world.weather.processCount { startProcess(index) }
+        // Most lives begin with somebody who is signed in.
+        if world.happens(0.8) {
+            begin(.signIn, in: world.processes[0])
+            drain(calmly: true)
+        }
+        var stepCount = 0
+        while world.judge.violation == nil, stepCount < 400, step() { stepCount += 1 }
+        if world.judge.violation == nil { comeToRest() }
+        for process in world.processes { process.stop() }
+        world.runJobs()
+        let fingerprint = world.random.next() &+ UInt64(stepCount) &+ UInt64(world.judge.versions.count) << 32
+        return Result(
+            violation: world.judge.violation, coverage: world.coverage, trace: world.trace ?? [],
+            fingerprint: fingerprint)
+    }
+
+    // MARK: What may happen next
+
+    /// Does something, and returns whether there was anything to be done.
+    private mutating func step() -> Bool {
+        operations.removeAll { $0.outcome != nil || !$0.process.isAlive }
+        let weather = world.weather
+        let isMoreToDo = operationCount < weather.operationCount
+        if !isMoreToDo, operations.isEmpty, world.turns.isEmpty { return false }
+        if world.mistake == .usesOtherRandomness, Bool.random() { _ = world.random.next() }
+        if world.happens(weather.clockJumps) { jump() }
+        if world.happens(weather.cancellations) { cancel() }
+        if crashCount < weather.crashes, world.happens(0.04) { crash() }
+        if world.happens(0.03) { serviceActs() }
+        if !world.lateRequests.isEmpty, world.happens(0.1) { arriveLate() }
+        if weather.canLockBeLost, world.lockHolder != nil, world.happens(0.05) {
+            world.note("the lock of \(world.lockHolder!.process.name) is lost")
+            world.coverage.count(.lockLost)
+            world.lockHolder = nil
+        }
+        if world.happens(weather.damage) { damage() }
+        if isMoreToDo, operations.count < weather.concurrency, world.turns.isEmpty || world.happens(0.2) {
+            beginSomething()
+        }
+        takeATurn()
+        return true
+    }
+
+    /// Somebody's turn, unless all wait for the lock; then the lock's holder has one, or somebody loses patience.
+    mutating func takeATurn() {
+        let ready = world.turns.filter { !world.isBlocked($0) }
+        if let blocked = world.turns.first(where: world.isBlocked), !world.isCalm, world.happens(0.01) {
+            world.note("\(blocked.process.name): loses patience with the lock")
+            world.coverage.count(.busy)
+            blocked.answer = .failure(AccountError(.busy, "simulated"))
+            return
+        }
+        guard let turn = ready.randomElement(using: &world.random) else { return }
+        world.take(turn)
+    }
+
+    private mutating func beginSomething() {
+        // With nobody signed in little happens.
+        if world.judge.versions.last!.account == nil, world.happens(0.4) {
+            begin(.signIn, in: world.processes.randomElement(using: &world.random)!)
+            return
+        }
+        let total = Operation.Kind.allCases.reduce(0) { $0 + $1.weight }
+        var number = Int.random(in: 0..<total, using: &world.random)
+        for kind in Operation.Kind.allCases {
+            number -= kind.weight
+            guard number < 0 else { continue }
+            begin(kind, in: world.processes.randomElement(using: &world.random)!)
+            return
+        }
+    }
+
+    mutating func begin(_ kind: Operation.Kind, in process: SimulatedProcess) {
+        operationCount += 1
+        let user = Bool.random(using: &world.random) ? "alice" : "bob"
+        let operation = Operation(number: operationCount, kind: kind, user: user, process: process)
+        operations.append(operation)
+        world.note("\(process.name): \(kind) \(operationCount) begins\(kind == .signIn ? ", as \(user)" : "")")
+        operation.start()
+        world.runJobs()
+        world.judge.settle()
+    }
+
+    private func jump() {
+        // Never less than five minutes: how long a service is left alone after a failure is random, and shorter.
+        let seconds = Double([1, 2, 12, 100, 1000].randomElement(using: &world.random)!) * 301
+        let isForward = Bool.random(using: &world.random)
+        world.coverage.count(isForward ? .clockForward : .clockBack)
+        world.note("the clock goes \(isForward ? "forward" : "back") by \(Int(seconds)) s")
+        world.date += isForward ? seconds : -seconds
+    }
+
+    private func cancel() {
+        guard let operation = operations.filter({ !$0.isCancelled }).randomElement(using: &world.random) else { return }
+        world.note("\(operation.process.name): \(operation.kind) \(operation.number) is cancelled")
+        world.coverage.count(.cancelled)
+        operation.cancel()
+        world.runJobs()
+        world.judge.settle()
+    }
+
+    private func serviceActs() {
+        let grants = world.service.grants.indices.filter { !world.service.grants[$0].hasEnded }
+        guard let grant = grants.randomElement(using: &world.random) else { return }
+        if world.happens(0.3) {
+            world.note("the service ends session \(grant)")
+            world.service.end(grant)
+        } else {
+            world.note("the access token of session \(grant) expires")
+            world.service.expire(grant)
+        }
+    }
+
+    func arriveLate() {
+        let call = world.lateRequests.remove(at: Int.random(in: 0..<world.lateRequests.count, using: &world.random))
+        world.arriveLate(call)
+        world.judge.checkAtRest()
+    }
+
+    private func damage() {
+        // Not while somebody changes it: what that one had in hand would have nowhere to go.
+        guard world.entries[.account] != nil, world.lockHolder == nil else { return }
+        world.note("Account.plist is damaged")
+        world.coverage.count(.damage)
+        world.judge.damaged()
+        world.put(.account, StoredEntry(bytes: [0], revision: world.nextRevision()))
+    }
+}

@@ -1,0 +1,223 @@
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// One life of a process: a store with its memory, which dies with it.
+///
+/// @unchecked Sendable: all jobs of all tasks are run by one thread, one after the other (`World.runJobs`).
+final class SimulatedProcess: @unchecked Sendable {
+    let world: World
+    let name: String
+    private(set) var store: AccountStore?
+    private(set) var isAlive = true
+
+    /// Whether a task of it follows the changes that others make.
+    let isFollowing: Bool
+
+    /// Whether the last change that it was told of could not be read.
+    var hasMissedChange = false
+
+    // What the judge knows of its memory.
+    var heard: [AccountEvent] = []
+    var account: Account?
+    var isKnown = false
+    var seenVersion = 0
+    var unwritten: (tokens: Tokens, spent: Tokens)?
+    var unsaved: Set<Tokens> = []
+    var refused: [Tokens: Occurrence] = [:]
+
+    /// Which version was stored when loads began that have ended since it was looked at.
+    var endedLoads: [Int] = []
+
+    private var watchers: [AsyncStream<Void>.Continuation] = []
+
+    init(world: World, name: String, isFollowing: Bool) {
+        self.world = world
+        self.name = name
+        self.isFollowing = isFollowing
+        store = AccountStore(
+            storage: ProcessStorage(process: self), appIdentifier: "simulation", keySources: [SimulatedKey()],
+            clock: ProcessClock(world: world))
+        seenVersion = world.judge.versions.count - 1
+    }
+
+    func start() {
+        let (store, mistake) = (store!, world.mistake)
+        let events = store.events()
+        Task.detached { [self] in
+            var count = 0
+            for await event in events {
+                count += 1
+                if mistake == .losesEvents, count % 5 == 0 { continue }
+                heard.append(event)
+            }
+        }
+        if isFollowing { Task.detached { await store.followChanges() } }
+    }
+
+    func die() {
+        isAlive = false
+        stop()
+    }
+
+    /// Lets go of the store, so that its listeners end.
+    func stop() {
+        for watcher in watchers { watcher.finish() }
+        watchers = []
+        store = nil
+    }
+
+    func changeHappened() {
+        for watcher in watchers { watcher.yield() }
+    }
+
+    fileprivate func changes() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        if isAlive { watchers.append(continuation) } else { continuation.finish() }
+        return stream
+    }
+
+    /// Waits until the call was carried out and its answer has come.
+    func call(_ call: Call, in transaction: ProcessTransaction? = nil) async throws -> Answer {
+        guard isAlive else { throw Died() }
+        let number = world.nextTurn()
+        let answer = await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                world.turns.append(
+                    Turn(
+                        number: number, process: self, transaction: transaction, call: call,
+                        continuation: continuation))
+            }
+        } onCancel: {
+            world.cancelledTurns.insert(number)
+        }
+        return try answer.get()
+    }
+}
+
+struct SimulatedKey: KeySource {
+    private static let key = Result { try ArchiveKey(bytes: [UInt8](repeating: 7, count: 32)) }
+
+    var kind: KeyKind { .keyFile }
+    func key() async throws -> ArchiveKey? { try Self.key.get() }
+    func makeKey() async throws -> ArchiveKey { try Self.key.get() }
+}
+
+private struct ProcessClock: WallClock {
+    let world: World
+    var now: Date { world.date }
+}
+
+/// The storage as one process sees it.
+private struct ProcessStorage: ArchiveStorage {
+    let process: SimulatedProcess
+
+    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+        // Eight places of the queue are looked at one after the other, and nearly always there is nothing.
+        if entry.isRevocation, process.isAlive, process.world.entries[entry] == nil { return nil }
+        guard case .entry(let stored) = try await process.call(.read(entry)) else { preconditionFailure() }
+        return stored
+    }
+
+    func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
+        let transaction = ProcessTransaction(process: process)
+        _ = try await process.call(.begin, in: transaction)
+        return transaction
+    }
+
+    func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { process.changes() }
+}
+
+/// @unchecked Sendable: as for its process.
+final class ProcessTransaction: ArchiveTransaction, @unchecked Sendable {
+    let process: SimulatedProcess
+
+    /// How often the account could not be read or written in it.
+    var failureCount = 0
+
+    init(process: SimulatedProcess) { self.process = process }
+
+    /// Nobody else can see it or come in between, so nobody's turn comes in between.
+    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+        guard process.isAlive else { throw Died() }
+        return try process.world.read(entry, in: self)
+    }
+
+    func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
+        _ = try await process.call(.reserve(entry), in: self)
+    }
+
+    func replace(
+        _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
+    ) async throws -> ArchiveReceipt {
+        let answer = try await process.call(.replace(entry, bytes, revision), in: self)
+        guard case .receipt(let receipt) = answer else { preconditionFailure() }
+        return receipt
+    }
+
+    func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
+        guard case .receipt(let receipt) = try await process.call(.remove(entry, revision), in: self) else {
+            preconditionFailure()
+        }
+        return receipt.durability
+    }
+
+    func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
+        guard case .place(let place) = try await process.call(.setAside(entry, label), in: self) else {
+            preconditionFailure()
+        }
+        return place
+    }
+
+    func putBack(_ entry: ArchiveEntry, from place: String) async throws {
+        _ = try await process.call(.putBack(entry, place), in: self)
+    }
+
+    func end() async {
+        guard process.isAlive else { return }
+        process.world.end(self)
+    }
+}
+
+/// The service as one process sees it.
+struct ProcessAuthority: PasswordAuthority, ProfileAuthority {
+    let process: SimulatedProcess
+
+    func verify(_ account: Account) async throws -> Identity {
+        guard case .identity(let identity) = try await process.call(.verify(account)) else { preconditionFailure() }
+        return identity
+    }
+
+    func refresh(_ account: Account) async throws -> Credentials {
+        do {
+            guard case .credentials(let new) = try await process.call(.refresh(account)) else { preconditionFailure() }
+            return new
+        } catch let signal as AuthoritySignal {
+            switch process.world.mistake {
+            case .callsTroubleDefinite: throw AuthoritySignal.oauthError(.invalidGrant)
+            case .sendsAgain:
+                guard case .credentials(let new) = try await process.call(.refresh(account)) else { throw signal }
+                return new
+            default: throw signal
+            }
+        }
+    }
+
+    func revoke(_ account: Account) async throws { _ = try await process.call(.revoke(account)) }
+
+    func signIn(username: String, password: Secret) async throws -> Account {
+        guard case .account(let account) = try await process.call(.signIn(username)) else { preconditionFailure() }
+        return account
+    }
+
+    func updateProfile(of account: Account) async throws -> Identity {
+        guard case .identity(let identity) = try await process.call(.updateProfile(account)) else {
+            preconditionFailure()
+        }
+        return identity
+    }
+}

@@ -1,0 +1,101 @@
+import AccountKit
+
+/// What a process asks of the world, and waits for.
+enum Call: Sendable {
+    case read(ArchiveEntry)
+    case begin
+    case reserve(ArchiveEntry)
+    case replace(ArchiveEntry, [UInt8], ArchiveRevision?)
+    case remove(ArchiveEntry, ArchiveRevision)
+    case setAside(ArchiveEntry, String)
+    case putBack(ArchiveEntry, String)
+    case verify(Account)
+    case refresh(Account)
+    case revoke(Account)
+    case signIn(String)
+    case updateProfile(Account)
+
+    var text: String {
+        switch self {
+        case .read(let entry): "reads \(entry.rawValue)"
+        case .begin: "takes the lock"
+        case .reserve: "reserves space"
+        case .replace(let entry, _, _): "writes \(entry.rawValue)"
+        case .remove(let entry, _): "removes \(entry.rawValue)"
+        case .setAside(let entry, _): "sets \(entry.rawValue) aside"
+        case .putBack(let entry, _): "puts \(entry.rawValue) back"
+        case .verify(let account): "asks whose \(account.token) is"
+        case .refresh(let account): "asks for new tokens for \(account.token)"
+        case .revoke(let account): "tells the service that \(account.token) is signed out"
+        case .signIn(let user): "asks to sign in as \(user)"
+        case .updateProfile(let account): "sends the profile of \(account.token)"
+        }
+    }
+
+    var isWrite: Bool {
+        switch self {
+        case .replace, .remove, .setAside, .putBack: true
+        default: false
+        }
+    }
+
+    var isRequest: Bool {
+        switch self {
+        case .verify, .refresh, .revoke, .signIn, .updateProfile: true
+        default: false
+        }
+    }
+}
+
+/// What comes of a call.
+enum Answer: Sendable {
+    case done
+    case entry(StoredEntry?)
+    case receipt(ArchiveReceipt)
+    case place(String)
+    case identity(Identity)
+    case credentials(Credentials)
+    case account(Account)
+}
+
+/// What is thrown at a process that has died, so that its tasks end. Nothing that it does then has any effect.
+struct Died: Error {}
+
+/// A call that waits: first until it is carried out, then until the process hears what came of it. In between anything
+/// may happen, so that others see a change before the process knows that it was made.
+final class Turn {
+    let number: Int
+    let process: SimulatedProcess
+    let operation: Operation?
+    let transaction: ProcessTransaction?
+    let call: Call
+    let continuation: UnsafeContinuation<Result<Answer, any Error>, Never>
+
+    /// `nil` until it was carried out.
+    var answer: Result<Answer, any Error>?
+
+    /// What the service did, or truly said, with `answer`.
+    var truth: Truth?
+
+    /// What was stored when it was read.
+    var tokensRead: Tokens?
+
+    enum Truth {
+        /// New tokens in place of those with this number.
+        case renewed(Tokens, from: Tokens)
+        /// These tokens are good for nothing any more.
+        case refused(Tokens)
+    }
+
+    init(
+        number: Int, process: SimulatedProcess, transaction: ProcessTransaction?, call: Call,
+        continuation: UnsafeContinuation<Result<Answer, any Error>, Never>
+    ) {
+        self.number = number
+        self.process = process
+        operation = Operation.current
+        self.transaction = transaction
+        self.call = call
+        self.continuation = continuation
+    }
+}

@@ -1,0 +1,213 @@
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Carrying out what processes ask for.
+extension World {
+    func isBlocked(_ turn: Turn) -> Bool {
+        guard case .begin = turn.call, turn.answer == nil, mistake != .locksNobodyOut else { return false }
+        return lockHolder != nil && !cancelledTurns.contains(turn.number)
+    }
+
+    /// Carries out what the turn is about, or lets its process hear what came of it.
+    func take(_ turn: Turn) {
+        guard let answer = turn.answer else {
+            carryOut(turn)
+            return
+        }
+        turns.removeAll { $0 === turn }
+        if turn.call.isWrite || turn.call.isRequest, turn.process.isAlive { note("\(turn.process.name): hears of it") }
+        judge.delivered(turn)
+        turn.continuation.resume(returning: answer)
+        runJobs()
+        judge.settle()
+    }
+
+    private func carryOut(_ turn: Turn) {
+        let answer = Result { try turn.call.isRequest ? request(turn) : access(turn) }
+        turn.answer = answer
+        if case .failure(let error) = answer {
+            note("\(turn.process.name): \(turn.call.text): \(error)")
+            if turn.call.isWrite { failed(turn) }
+        } else {
+            note("\(turn.process.name): \(turn.call.text)")
+        }
+    }
+
+    private func failed(_ turn: Turn) {
+        switch turn.call {
+        case .replace(.account, _, _), .remove(.account, _): turn.transaction?.failureCount += 1
+        case .replace(let entry, _, _) where entry.isRevocation: turn.operation?.hasLostRevocation = true
+        default: break
+        }
+    }
+
+    // MARK: The disk
+
+    private func access(_ turn: Turn) throws -> Answer {
+        if case .begin = turn.call {
+            if cancelledTurns.contains(turn.number), lockHolder != nil { throw CancellationError() }
+            if let error = failure() { throw error }
+            lockHolder = turn.transaction
+            return .done
+        }
+        if let error = failure() { throw error }
+        switch turn.call {
+        case .read(let entry):
+            turn.tokensRead = judge.versions.last!.account?.tokens
+            return .entry(readUnlocked(entry))
+        case .replace(let entry, let bytes, let revision):
+            try compare(entry, revision)
+            let stored = StoredEntry(bytes: bytes, revision: nextRevision())
+            if mistake == .losesRecord, entry == .refreshIntent { return receipt(stored.revision) }
+            if mistake == .forgetsWrites, entry == .account, happens(0.1) { return receipt(stored.revision) }
+            put(entry, stored)
+            if entry == .account { judge.committed(turn) }
+            return receipt(stored.revision)
+        case .remove(let entry, let revision):
+            try compare(entry, revision)
+            put(entry, nil)
+            if entry == .account { judge.removed(turn) }
+            return receipt(revision)
+        case .setAside(let entry, let label):
+            let place = ArchiveEntry(rawValue: "\(entry.rawValue).\(label)")
+            put(place, entries[entry])
+            put(entry, nil)
+            judge.moved(turn)
+            return .place(place.rawValue)
+        case .putBack(let entry, let place):
+            guard entries[entry] == nil else { return .done }
+            put(entry, entries[ArchiveEntry(rawValue: place)])
+            put(ArchiveEntry(rawValue: place), nil)
+            coverage.count(.putBack)
+            judge.moved(turn)
+            return .done
+        default: return .done
+        }
+    }
+
+    private func receipt(_ revision: ArchiveRevision) -> Answer {
+        let isKnown = isCalm || !happens(weather.diskFaults)
+        if !isKnown { coverage.count(.unknownDurability) }
+        return .receipt(
+            ArchiveReceipt(revision: revision, durability: isKnown ? .durable : .unknown(reason: "simulated")))
+    }
+
+    // MARK: The service and the network
+
+    private func request(_ turn: Turn) throws -> Answer {
+        if cancelledTurns.contains(turn.number) {
+            if happens(0.5) { lateRequests.append(turn.call) }
+            throw CancellationError()
+        }
+        if !isCalm, happens(weather.troubles) {
+            coverage.count(.trouble)
+            if happens(0.3) {
+                coverage.count(.lostReply)
+                judge.gaveUp(turn.call)
+                lateRequests.append(turn.call)
+                throw AuthoritySignal.noReply(.timeout)
+            }
+            throw trouble(turn.call)
+        }
+        let answer = Result { try serve(turn) }
+        guard !isCalm, happens(weather.lostReplies) else { return try answer.get() }
+        coverage.count(.lostReply)
+        judge.gaveUp(turn.call)
+        turn.truth = nil
+        throw Self.unclear.randomElement(using: &random)!
+    }
+
+    /// What the service does with a request that arrives.
+    private func serve(_ turn: Turn) throws -> Answer {
+        switch turn.call {
+        case .verify(let account):
+            if let identity = service.identity(account.tokens) { return .identity(identity) }
+            turn.truth = .refused(account.tokens)
+            if service.grants[account.tokens.grant].hasEnded, happens(0.2) { throw AuthoritySignal.rejected("closed") }
+            throw AuthoritySignal.bearerChallenge(error: "invalid_token")
+        case .refresh(let account):
+            judge.asks(turn, for: account.tokens)
+            judge.redeems(account.tokens)
+            if let new = service.redeem(account.tokens, at: date) {
+                var renewed = account
+                renewed.credentials = account.credentials.renewed(by: new)
+                turn.truth = .renewed(renewed.tokens, from: account.tokens)
+                judge.issued(renewed.tokens, to: turn)
+                return .credentials(new)
+            }
+            turn.truth = .refused(account.tokens)
+            throw AuthoritySignal.oauthError(.invalidGrant)
+        case .revoke(let account):
+            judge.revokes(account)
+            if mistake != .dropsRevocations { service.end(account.tokens.grant) }
+            coverage.count(.revoked)
+            return .done
+        case .signIn(let user):
+            let account = service.signIn(user, at: date)
+            turn.operation?.obtained = account.tokens
+            return .account(account)
+        case .updateProfile(let account):
+            guard let identity = service.identity(account.tokens) else {
+                throw AuthoritySignal.bearerChallenge(error: "invalid_token")
+            }
+            return .identity(identity)
+        default: preconditionFailure("\(turn.call) is no request")
+        }
+    }
+
+    /// A request arrives whose sender does not wait for it any more.
+    func arriveLate(_ call: Call) {
+        note("the service gets a request that nobody waits for: \(call.text)")
+        coverage.count(.lateRequest)
+        switch call {
+        case .refresh(let account):
+            judge.gaveUp(call)
+            judge.redeems(account.tokens)
+            _ = service.redeem(account.tokens, at: date)
+        case .revoke(let account):
+            judge.revokes(account)
+            service.end(account.tokens.grant)
+        default: break
+        }
+    }
+
+    private func trouble(_ call: Call) -> AuthoritySignal {
+        var signals = Self.certain + Self.unclear
+        switch call {
+        // Definite for who has no refresh token; otherwise a reason to refresh.
+        case .verify(let account) where account.credentials.refreshToken != nil:
+            signals.append(.bearerChallenge(error: "invalid_token"))
+            signals.append(.otherUser(id: "somebody else"))
+        case .signIn: signals += [.oauthError(.accessDenied), .oauthError(.invalidGrant), .signInRefused("no")]
+        case .refresh: signals += [.bearerChallenge(error: "invalid_token"), .oauthError(.expiredToken)]
+        // A service that answers like this will never take it.
+        case .revoke: signals.removeAll { $0 == .bearerChallenge(error: nil) }
+        default: break
+        }
+        return signals.randomElement(using: &random)!
+    }
+
+    /// What says that nothing was carried out.
+    private static let certain: [AuthoritySignal] = [
+        .noReply(.unknownHost), .noReply(.refused), .noReply(.proxy), .untrustedTLS("expired"),
+        .proxyAuthenticationRequired, .unavailable(status: 429, retryAfter: .seconds(5)), .oauthError(.invalidClient),
+        .oauthError(.invalidRequest), .misconfigured("simulated"),
+    ]
+
+    /// What says nothing about whether it was.
+    private static let unclear: [AuthoritySignal] = [
+        .noReply(.timeout), .noReply(.reset), .noReply(.truncated), .noReply(.garbled), .noReply(.unreachable),
+        .unavailable(status: 502, retryAfter: nil), .unavailable(status: 503, retryAfter: .seconds(5)),
+        .oauthError(.serverError), .oauthError(.temporarilyUnavailable), .intercepted("a web page"),
+        .unclear("no JSON"), .unauthorized, .forbidden(error: nil), .bearerChallenge(error: nil),
+    ]
+}
+
+extension ArchiveEntry {
+    var isRevocation: Bool { rawValue.hasPrefix("Revocation-") }
+}

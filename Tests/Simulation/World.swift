@@ -1,0 +1,163 @@
+import AccountKit
+import CSimulation
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Everything that is shared: disk, service, network, clock. All chance comes from one generator.
+///
+/// @unchecked Sendable: as for `SimulatedProcess`.
+final class World: @unchecked Sendable {
+    let mistake: Mistake?
+    let weather: Weather
+    var random: SeededGenerator
+    var date = Date(timeIntervalSince1970: 1_893_499_200)
+
+    /// From the end of a schedule on nothing fails any more, so that what was begun can come to rest.
+    var isCalm = false
+
+    var entries: [ArchiveEntry: StoredEntry] = [:]
+    private var oldEntries: [ArchiveEntry: StoredEntry] = [:]
+    private var lastRevision: UInt64 = 0
+    var lockHolder: ProcessTransaction?
+
+    var service: Service
+    var processes: [SimulatedProcess] = []
+    var turns: [Turn] = []
+    var cancelledTurns: Set<Int> = []
+    private var lastTurn = 0
+
+    /// Requests whose sender has given up on them, and that have not arrived yet.
+    var lateRequests: [Call] = []
+
+    let judge: Judge
+    var coverage = Coverage()
+
+    /// What happens, in words, if anybody wants to know.
+    var trace: [String]?
+
+    init(seed: UInt64, mistake: Mistake?, isTraced: Bool) {
+        self.mistake = mistake
+        random = SeededGenerator(seed: seed)
+        weather = Weather(mistake, using: &random)
+        service = Service(manner: weather.manner, lifetime: weather.lifetime)
+        trace = isTraced ? [] : nil
+        judge = Judge()
+        judge.world = self
+    }
+
+    func note(_ text: @autoclosure () -> String) {
+        if trace != nil { trace?.append(text()) }
+    }
+
+    func nextTurn() -> Int {
+        lastTurn += 1
+        return lastTurn
+    }
+
+    func happens(_ probability: Double) -> Bool {
+        probability > 0 && Double.random(in: 0..<1, using: &random) < probability
+    }
+
+    /// Runs all tasks that can run, in any order, till each waits for its turn.
+    func runJobs() {
+        while true {
+            switch simulation_job_count() {
+            case 0: return
+            case 1: simulation_run_job(0)
+            case let count: simulation_run_job(Int.random(in: 0..<count, using: &random))
+            }
+        }
+    }
+
+    func ended(_ operation: Operation, _ outcome: Operation.Outcome) {
+        note("\(operation.process.name): \(operation.kind) \(operation.number) ended: \(outcome.text)")
+        judge.ended(operation, outcome)
+    }
+
+    // MARK: The disk
+
+    func failure() -> AccountError? {
+        guard !isCalm, happens(weather.diskFaults) else { return nil }
+        coverage.count(.diskFault)
+        return AccountError(.inaccessible, "no space left on device")
+    }
+
+    func read(_ entry: ArchiveEntry, in transaction: ProcessTransaction) throws -> StoredEntry? {
+        if let error = failure() {
+            if entry == .account { transaction.failureCount += 1 }
+            if entry.isRevocation { judge.hasMissedRevocation = true }
+            note("\(transaction.process.name): cannot read \(entry.rawValue)")
+            throw error
+        }
+        return entries[entry]
+    }
+
+    /// What a read without the lock finds.
+    func readUnlocked(_ entry: ArchiveEntry) -> StoredEntry? {
+        mistake == .readsTheOld && happens(0.2) ? oldEntries[entry] : entries[entry]
+    }
+
+    func compare(_ entry: ArchiveEntry, _ revision: ArchiveRevision?) throws {
+        guard entries[entry]?.revision == revision || mistake == .ignoresRevisions else {
+            coverage.count(.conflict)
+            throw AccountError(.conflict, "\(entry.rawValue) was changed meanwhile")
+        }
+    }
+
+    func nextRevision() -> ArchiveRevision {
+        lastRevision += 1
+        return ArchiveRevision(bytes: withUnsafeBytes(of: lastRevision.bigEndian) { Array($0) })
+    }
+
+    func put(_ entry: ArchiveEntry, _ stored: StoredEntry?) {
+        oldEntries[entry] = entries[entry]
+        entries[entry] = stored
+        guard entry == .account, mistake != .tellsNobody else { return }
+        for process in processes { process.changeHappened() }
+    }
+
+    func end(_ transaction: ProcessTransaction) {
+        note("\(transaction.process.name): ends its transaction")
+        judge.ended(transaction)
+        guard lockHolder === transaction else { return }
+        lockHolder = nil
+        judge.checkAtRest()
+    }
+}
+
+/// How things are in one schedule: some have none of the troubles, some have many.
+struct Weather {
+    let manner: Service.Manner
+    let lifetime: TimeInterval?
+    let processCount: Int
+    let operationCount: Int
+    let concurrency: Int
+    let troubles: Double
+    let lostReplies: Double
+    let diskFaults: Double
+    let crashes: Int
+    let cancellations: Double
+    let clockJumps: Double
+    let canLockBeLost: Bool
+    let damage: Double
+
+    init(_ mistake: Mistake?, using random: inout SeededGenerator) {
+        manner = [.strict, .strict, .strict, .rotating, .lasting, .without].randomElement(using: &random)!
+        lifetime = Bool.random(using: &random) ? 3600 : nil
+        processCount = Int.random(in: 1...3, using: &random)
+        operationCount = Int.random(in: 4...14, using: &random)
+        concurrency = [2, 4, 8].randomElement(using: &random)!
+        troubles = [0, 0.1, 0.3, 0.6].randomElement(using: &random)!
+        lostReplies = [0, 0, 0.1, 0.3].randomElement(using: &random)!
+        diskFaults = [0, 0, 0.03, 0.1, 0.3].randomElement(using: &random)!
+        crashes = [0, 0, 1, 2, 3].randomElement(using: &random)!
+        cancellations = [0, 0, 0.02, 0.05].randomElement(using: &random)!
+        clockJumps = [0, 0.01, 0.04].randomElement(using: &random)!
+        canLockBeLost = Int.random(in: 0..<6, using: &random) == 0 || mistake == .ignoresRevisions
+        damage = [0, 0, 0, 0, 0, 0.03].randomElement(using: &random)!
+    }
+}
