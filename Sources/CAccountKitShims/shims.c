@@ -1,1 +1,173 @@
+#define _GNU_SOURCE
+
 #include "CAccountKitShims.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__GLIBC__)
+#include <elf.h>
+#include <nss.h>
+#include <sys/auxv.h>
+#endif
+
+#ifdef __linux__
+#include <linux/keyctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
+
+int accountkit_try_lock(int descriptor) {
+#ifdef F_OFD_SETLK
+    struct flock lock;
+    memset(&lock, 0, sizeof(lock));
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    return fcntl(descriptor, F_OFD_SETLK, &lock);
+#else
+    extern int flock(int, int);
+    return flock(descriptor, 2 /* LOCK_EX */ | 4 /* LOCK_NB */);
+#endif
+}
+
+int accountkit_reserve(int descriptor, off_t length) {
+#ifdef __linux__
+    if (fallocate(descriptor, 0, 0, length) == 0) return 0;
+    return errno == EOPNOTSUPP || errno == ENOSYS ? 0 : errno;
+#else
+    (void)descriptor;
+    (void)length;
+    return 0;
+#endif
+}
+
+int accountkit_sync(int descriptor) {
+#ifdef F_FULLFSYNC
+    if (fcntl(descriptor, F_FULLFSYNC) == 0) return 0;
+    if (errno != ENOTSUP) return -1;
+#endif
+    return fsync(descriptor);
+}
+
+int accountkit_forbid_dumps(void) {
+#ifdef __linux__
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#else
+    return 0;
+#endif
+}
+
+int accountkit_spawn(char *const arguments[], int output, pid_t *process) {
+    extern char **environ;
+    posix_spawn_file_actions_t actions;
+    int status = posix_spawn_file_actions_init(&actions);
+    if (status != 0) return status;
+    posix_spawnattr_t attributes;
+    status = posix_spawnattr_init(&attributes);
+    if (status == 0) {
+        // Signals that this process holds back or ignores are not held back there.
+        sigset_t none, usual;
+        sigemptyset(&none);
+        sigfillset(&usual);
+        posix_spawnattr_setsigmask(&attributes, &none);
+        posix_spawnattr_setsigdefault(&attributes, &usual);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+        status = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+        if (status == 0) status = posix_spawn_file_actions_adddup2(&actions, output, 1);
+        if (status == 0) status = posix_spawnp(process, arguments[0], &actions, &attributes, arguments, environ);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return status;
+}
+
+int accountkit_pipe(int ends[2]) {
+#ifdef __linux__
+    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+#else
+    if (pipe(ends) != 0) return -1;
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+#endif
+    return fcntl(ends[0], F_SETFL, O_NONBLOCK);
+}
+
+int accountkit_keyring_put(const char *name, const void *bytes, size_t count, unsigned int seconds) {
+#ifdef __linux__
+    // A login without a keyring of its own shares that of the user's other logins (user-session-keyring(7)). It is named by
+    // its number, since by its general name add_key(2) would make one that goes with this process.
+    long keyring = syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0, 0, 0);
+    if (keyring == -1) return -1;
+    long key = syscall(SYS_add_key, "user", name, bytes, count, keyring);
+    if (key == -1) return -1;
+    if (syscall(SYS_keyctl, KEYCTL_SET_TIMEOUT, key, seconds, 0, 0) == 0) return 0;
+    // It must not stay there for good.
+    int code = errno;
+    syscall(SYS_keyctl, KEYCTL_INVALIDATE, key, 0, 0, 0);
+    errno = code;
+    return -1;
+#else
+    (void)name, (void)bytes, (void)count, (void)seconds;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+long accountkit_keyring_get(const char *name, void *bytes, size_t count) {
+#ifdef __linux__
+    long key = syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_SESSION_KEYRING, "user", name, 0);
+    if (key == -1) return -1;
+    return syscall(SYS_keyctl, KEYCTL_READ, key, bytes, count, 0);
+#else
+    (void)name, (void)bytes, (void)count;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+int accountkit_keyring_remove(const char *name) {
+#ifdef __linux__
+    long key = syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_SESSION_KEYRING, "user", name, 0);
+    if (key == -1) return -1;
+    return (int)syscall(SYS_keyctl, KEYCTL_INVALIDATE, key, 0, 0, 0);
+#else
+    (void)name;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+int accountkit_keyring_is_absent(int code) {
+#ifdef __linux__
+    // A container may forbid the call altogether: then nothing was put there either.
+    return code == ENOKEY || code == EKEYEXPIRED || code == EKEYREVOKED || code == ENOSYS || code == EPERM;
+#else
+    return code == ENOSYS;
+#endif
+}
+
+const char *accountkit_errno_name(int code) {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
+    extern const char *strerrorname_np(int);
+    return strerrorname_np(code);
+#else
+    (void)code;
+    return NULL;
+#endif
+}
+
+void accountkit_forbid_name_plugins(void) {
+#if defined(__GLIBC__)
+    // Without a program that loads libraries, AT_BASE is 0 (getauxval(3)).
+    if (getauxval(AT_BASE) != 0) return;
+    __nss_configure_lookup("hosts", "files dns");
+    static const char *const databases[] = {"passwd", "group", "services", "protocols", "networks"};
+    for (unsigned index = 0; index < sizeof databases / sizeof *databases; index += 1) {
+        __nss_configure_lookup(databases[index], "files");
+    }
+#endif
+}

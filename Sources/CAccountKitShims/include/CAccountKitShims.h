@@ -1,30 +1,12 @@
-// The few C declarations that Swift cannot import: macros with arguments, variadic functions, GNU extensions.
+// The few C calls that Swift cannot import: macros with arguments, variadic functions, GNU extensions.
+//
+// No system header with feature test macros is included here: Swift reads this file and the C library's headers as two
+// modules, and refuses the build where they see one structure with different members (fd_set with _GNU_SOURCE).
 #ifndef CACCOUNTKITSHIMS_H
 #define CACCOUNTKITSHIMS_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
-#include <string.h>
+#include <stddef.h>
 #include <sys/types.h>
-#include <unistd.h>
-
-#if defined(__GLIBC__)
-#include <elf.h>
-#include <nss.h>
-#include <sys/auxv.h>
-#endif
-
-#ifdef __linux__
-#include <linux/keyctl.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#endif
 
 /// Tries to take an exclusive lock on the whole file without waiting.
 ///
@@ -33,175 +15,48 @@
 /// either when the last descriptor of the open file goes, also when the process dies.
 ///
 /// Returns 0, or -1 with errno set; EAGAIN, EACCES or EWOULDBLOCK say that another holds the lock.
-static inline int accountkit_try_lock(int descriptor) {
-#ifdef F_OFD_SETLK
-    struct flock lock;
-    memset(&lock, 0, sizeof(lock));
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    return fcntl(descriptor, F_OFD_SETLK, &lock);
-#else
-    extern int flock(int, int);
-    return flock(descriptor, 2 /* LOCK_EX */ | 4 /* LOCK_NB */);
-#endif
-}
+int accountkit_try_lock(int descriptor);
 
 /// Reserves disk space, so that a later write of that many bytes cannot fail for want of it.
 ///
 /// Returns 0 or an errno value, as posix_fallocate(3) does; a file system that cannot reserve answers 0.
-static inline int accountkit_reserve(int descriptor, off_t length) {
-#ifdef __linux__
-    if (fallocate(descriptor, 0, 0, length) == 0) return 0;
-    return errno == EOPNOTSUPP || errno == ENOSYS ? 0 : errno;
-#else
-    (void)descriptor;
-    (void)length;
-    return 0;
-#endif
-}
+int accountkit_reserve(int descriptor, off_t length);
 
 /// Waits until the data of the file is on the disk: fsync(2), and on Apple systems F_FULLFSYNC, because fsync there
 /// leaves the data in the drive's cache.
-static inline int accountkit_sync(int descriptor) {
-#ifdef F_FULLFSYNC
-    if (fcntl(descriptor, F_FULLFSYNC) == 0) return 0;
-    if (errno != ENOTSUP) return -1;
-#endif
-    return fsync(descriptor);
-}
+int accountkit_sync(int descriptor);
 
 /// Forbids core dumps of this process and attaching to it by other processes of the same user (PR_SET_DUMPABLE).
-static inline int accountkit_forbid_dumps(void) {
-#ifdef __linux__
-    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-#else
-    return 0;
-#endif
-}
+int accountkit_forbid_dumps(void);
 
 /// Starts a program without a shell, with nothing to read and its output going to `output`; what it has to say on standard
 /// error, and the terminal, it shares with this process.
 ///
 /// Returns 0 or an errno value, as posix_spawnp(3) does.
-static inline int accountkit_spawn(char *const arguments[], int output, pid_t *process) {
-    extern char **environ;
-    posix_spawn_file_actions_t actions;
-    int status = posix_spawn_file_actions_init(&actions);
-    if (status != 0) return status;
-    posix_spawnattr_t attributes;
-    status = posix_spawnattr_init(&attributes);
-    if (status == 0) {
-        // Signals that this process holds back or ignores are not held back there.
-        sigset_t none, usual;
-        sigemptyset(&none);
-        sigfillset(&usual);
-        posix_spawnattr_setsigmask(&attributes, &none);
-        posix_spawnattr_setsigdefault(&attributes, &usual);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-        status = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-        if (status == 0) status = posix_spawn_file_actions_adddup2(&actions, output, 1);
-        if (status == 0) status = posix_spawnp(process, arguments[0], &actions, &attributes, arguments, environ);
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    return status;
-}
+int accountkit_spawn(char *const arguments[], int output, pid_t *process);
 
 /// Makes a pipe whose ends no other program gets by accident, and whose reading end does not wait. Returns 0 or -1.
-static inline int accountkit_pipe(int ends[2]) {
-#ifdef __linux__
-    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
-#else
-    if (pipe(ends) != 0) return -1;
-    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-#endif
-    return fcntl(ends[0], F_SETFL, O_NONBLOCK);
-}
+int accountkit_pipe(int ends[2]);
 
 /// Puts bytes into the kernel's keyring of this login session (keyrings(7)) for so many seconds, in place of those that
 /// are there by this name. Returns 0, or -1 with errno set.
-static inline int accountkit_keyring_put(const char *name, const void *bytes, size_t count, unsigned int seconds) {
-#ifdef __linux__
-    // A login without a keyring of its own shares that of the user's other logins (user-session-keyring(7)). It is named by
-    // its number, since by its general name add_key(2) would make one that goes with this process.
-    long keyring = syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0, 0, 0);
-    if (keyring == -1) return -1;
-    long key = syscall(SYS_add_key, "user", name, bytes, count, keyring);
-    if (key == -1) return -1;
-    if (syscall(SYS_keyctl, KEYCTL_SET_TIMEOUT, key, seconds, 0, 0) == 0) return 0;
-    // It must not stay there for good.
-    int code = errno;
-    syscall(SYS_keyctl, KEYCTL_INVALIDATE, key, 0, 0, 0);
-    errno = code;
-    return -1;
-#else
-    (void)name, (void)bytes, (void)count, (void)seconds;
-    errno = ENOSYS;
-    return -1;
-#endif
-}
+int accountkit_keyring_put(const char *name, const void *bytes, size_t count, unsigned int seconds);
 
 /// Reads such bytes. Returns how many there are, which may be more than fit, or -1 with errno set.
-static inline long accountkit_keyring_get(const char *name, void *bytes, size_t count) {
-#ifdef __linux__
-    long key = syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_SESSION_KEYRING, "user", name, 0);
-    if (key == -1) return -1;
-    return syscall(SYS_keyctl, KEYCTL_READ, key, bytes, count, 0);
-#else
-    (void)name, (void)bytes, (void)count;
-    errno = ENOSYS;
-    return -1;
-#endif
-}
+long accountkit_keyring_get(const char *name, void *bytes, size_t count);
 
 /// Removes such bytes at once. Returns 0, or -1 with errno set; ENOKEY and the like if there are none.
-static inline int accountkit_keyring_remove(const char *name) {
-#ifdef __linux__
-    long key = syscall(SYS_keyctl, KEYCTL_SEARCH, KEY_SPEC_SESSION_KEYRING, "user", name, 0);
-    if (key == -1) return -1;
-    return (int)syscall(SYS_keyctl, KEYCTL_INVALIDATE, key, 0, 0, 0);
-#else
-    (void)name;
-    errno = ENOSYS;
-    return -1;
-#endif
-}
+int accountkit_keyring_remove(const char *name);
 
 /// Whether an error of these says that there is nothing of that name, or not any more.
-static inline int accountkit_keyring_is_absent(int code) {
-#ifdef __linux__
-    // A container may forbid the call altogether: then nothing was put there either.
-    return code == ENOKEY || code == EKEYEXPIRED || code == EKEYREVOKED || code == ENOSYS || code == EPERM;
-#else
-    return code == ENOSYS;
-#endif
-}
+int accountkit_keyring_is_absent(int code);
 
 /// The symbolic name of an errno value ("EACCES"), or NULL where the C library does not tell.
-static inline const char *accountkit_errno_name(int code) {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
-    extern const char *strerrorname_np(int);
-    return strerrorname_np(code);
-#else
-    (void)code;
-    return NULL;
-#endif
-}
+const char *accountkit_errno_name(int code);
 
 /// Keeps a fully static program from loading plugins for names of hosts and users (nsswitch.conf(5)), to be called before
 /// anything else. They bring a second C library along, and the process dies. What the C library can do by itself stays:
 /// files and DNS. Does nothing in any other program.
-static inline void accountkit_forbid_name_plugins(void) {
-#if defined(__GLIBC__)
-    // Without a program that loads libraries, AT_BASE is 0 (getauxval(3)).
-    if (getauxval(AT_BASE) != 0) return;
-    __nss_configure_lookup("hosts", "files dns");
-    static const char *const databases[] = {"passwd", "group", "services", "protocols", "networks"};
-    for (unsigned index = 0; index < sizeof databases / sizeof *databases; index += 1) {
-        __nss_configure_lookup(databases[index], "files");
-    }
-#endif
-}
+void accountkit_forbid_name_plugins(void);
 
 #endif
