@@ -8,7 +8,7 @@ SWIFT = swift
 # An import of a module that the target does not depend on is an error: the direction of the modules is kept by the build.
 BUILD_FLAGS = --explicit-target-dependency-import-check error
 
-.PHONY: all build demo test model simulate simulate-all faults faults-all fuzz fuzz-long bench check format docs install uninstall
+.PHONY: all build demo test model simulate simulate-all faults faults-all tsan fuzz fuzz-long bench check format docs install uninstall
 .PHONY: speed speed-baseline clean
 
 all: build
@@ -62,6 +62,11 @@ faults-all:
 	$(SWIFT) build $(BUILD_FLAGS) --product account
 	$(SWIFT) build $(BUILD_FLAGS) --product archive-exerciser
 	python3 -B Tests/Faults/faults.py --all --build "$$($(SWIFT) build --show-bin-path)"
+
+# The tests of what threads do at once, under Thread Sanitizer. A build of its own: some minutes the first time.
+tsan:
+	@Scripts/bootstrap.sh test
+	@Tests/Threads/run.sh
 
 # Looks for bytes that crash a reader of them, or break its promises: a short search, and one for a night.
 fuzz:

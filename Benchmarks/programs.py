@@ -1,4 +1,4 @@
-"""The C programs: built like the command, so that the one's loader is not compared with the other's."""
+"""The programs that the command is compared with: in C, and the least one in Swift."""
 
 import os
 import subprocess
@@ -19,12 +19,23 @@ def linkage(command):
     return "dynamic" if "libsodium" in headers else "static libsodium"
 
 
+LIBRARIES = {"static": ["-static", "-lsodium"], "static libsodium": ["-l:libsodium.a"], "dynamic": ["-lsodium"]}
+SWIFT_FLAGS = {"static": ["-static-executable"], "static libsodium": ["-static-stdlib"], "dynamic": []}
+
+
 def build(folder, kind):
+    """The floor is linked as C programs are, to the system's libraries; another one, and the Swift program, as the command is."""
     os.makedirs(folder, exist_ok=True)
-    libraries = {"static": ["-static", "-lsodium"], "static libsodium": ["-l:libsodium.a"], "dynamic": ["-lsodium"]}
     for name, sources in SOURCES.items():
-        subprocess.run(
-            ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-ISources/CFloor/include",
-             "-ISources/CLoopback/include", "-o", os.path.join(folder, name), *sources,
-             *(libraries[kind] if name == "floor" else [])],
-            cwd=FOLDER, check=True)
+        compile_c(folder, name, sources, LIBRARIES["dynamic"] if name == "floor" else [])
+    compile_c(folder, "floor-linked-alike", SOURCES["floor"], LIBRARIES[kind])
+    subprocess.run(
+        ["swiftc", "-O", *SWIFT_FLAGS[kind], "whole-process/hello.swift", "-o", os.path.join(folder, "hello")],
+        cwd=FOLDER, check=True)
+
+
+def compile_c(folder, name, sources, libraries):
+    subprocess.run(
+        ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-ISources/CFloor/include",
+         "-ISources/CLoopback/include", "-o", os.path.join(folder, name), *sources, *libraries],
+        cwd=FOLDER, check=True)

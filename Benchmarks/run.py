@@ -55,7 +55,7 @@ def main():
             step("profiles")
             scale.profiles(report, account, commands, containers, rounds)
         head = machine.description(folder, versions)
-        head.append(("linked", f"`account` and the C floor: {linkage}"))
+        head.append(("linked", f"`account`: {linkage}; the C floor: dynamic"))
         head.append(("rounds", f"{rounds}, of {RUNS} runs each for whole processes"))
         # One that does nothing else has about 1: more makes the ranges wide.
         head.append(("load average", ", ".join(f"{load:.1f}" for load in LOADS) + " at the beginning of each part"))

@@ -12,6 +12,8 @@ from service import Service
 # What a row of peers is named by where it is missing, and by the beginning of its name.
 PEERS = ("`age -d`", "`pass show`", "`secret-tool lookup`", "`gh auth token`", "Python `keyring`", "Python msal-extensions")
 
+OURS = ("`account whoami --offline`", "`account token`")
+
 
 class Containers:
     """Containers of the command with somebody signed in, in a scratch folder."""
@@ -42,6 +44,8 @@ def run(report, account, programs, containers, home, rounds):
             "`account token`": f"{account} token",
             "C floor of `whoami`": f"{programs}/floor whoami {root}",
             "C floor of `token`": f"{programs}/floor token {root}",
+            "C floor of `whoami`, linked as `account` is": f"{programs}/floor-linked-alike whoami {root}",
+            "a Swift program that prints a name, linked as `account` is": f"{programs}/hello",
             **peers.commands,
         }
         times = hyperfine(commands, environment, rounds)
@@ -51,7 +55,7 @@ def run(report, account, programs, containers, home, rounds):
 
     subject, floor = times["`account whoami --offline`"], times["C floor of `whoami`"]
     rows = [
-        (name, time(values), Ratio(values, floor), Ratio(subject, values) if "account" not in name else "", mebibytes(memory[name]))
+        (name, time(values), Ratio(values, floor), Ratio(subject, values) if name not in OURS else "", mebibytes(memory[name]))
         for name, values in times.items()
     ]
     for peer in PEERS:
@@ -60,7 +64,7 @@ def run(report, account, programs, containers, home, rounds):
             rows.append((f"{peer}: missing", " ".join(str(reason).split())[:120], "", "", ""))
     report.section(
         "Whole process", f"An archive of {size_of(root)} bytes. The C floor reads both files, opens the archive with libsodium "
-        "and prints; all who print a token print one of 87 bytes.",
+        "and prints; it is linked to the system's libraries. All who print a token print one of 87 bytes.",
         ("command", "time", "to the C floor of `whoami`", "`account whoami --offline` to this", "peak memory"), rows)
 
     def peer(prefix):

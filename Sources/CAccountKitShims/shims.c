@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -94,6 +96,18 @@ int accountkit_pipe(int ends[2]) {
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
 #endif
     return fcntl(ends[0], F_SETFL, O_NONBLOCK);
+}
+
+unsigned int accountkit_current_processor(void) {
+#ifdef __linux__
+    int processor = sched_getcpu();
+    return processor < 0 ? 0 : (unsigned int)processor;
+#elif defined(__APPLE__)
+    size_t processor = 0;
+    return pthread_cpu_number_np(&processor) == 0 ? (unsigned int)processor : 0;
+#else
+    return 0;
+#endif
 }
 
 int accountkit_keyring_put(const char *name, const void *bytes, size_t count, unsigned int seconds) {

@@ -25,6 +25,7 @@ void randombytes_buf(void *const buffer, const size_t size) {
 void *sodium_malloc(const size_t size) { return malloc(size ? size : 1); }
 void sodium_free(void *pointer) { free(pointer); }
 int sodium_mprotect_readonly(void *pointer) { (void)pointer; return 0; }
+int sodium_mprotect_readwrite(void *pointer) { (void)pointer; return 0; }
 
 static uint64_t absorb(uint64_t sum, const unsigned char *bytes, size_t size) {
     for (size_t at = 0; at < size; at++) sum = (sum ^ bytes[at]) * 0x100000001B3u;

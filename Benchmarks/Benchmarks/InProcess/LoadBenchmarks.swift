@@ -6,8 +6,8 @@ import SampleAccount
 
 /// From the files to an account: opened, read, verified, decrypted, decoded.
 func loadBenchmarks() {
-    // A store that was just made has no key yet, so it reads the key file and unwraps the data key.
-    Benchmark("load: a new store, with the key file") { benchmark, place in
+    // A store that was just made has no key yet, so it reads the key file and unwraps the data key, too.
+    Benchmark("load: a new store, unlocked with the key file") { benchmark, place in
         benchmark.startMeasurement()
         let state = await place.store.load()
         benchmark.stopMeasurement()
@@ -16,13 +16,13 @@ func loadBenchmarks() {
         try await signedInPlace("load-new")
     }
 
-    Benchmark("load: again") { benchmark, store in
+    Benchmark("load: store") { benchmark, store in
         benchmark.startMeasurement()
         let state = await store.load()
         benchmark.stopMeasurement()
         guard state.account?.username == "alice" else { throw Failure("\(state)") }
     } setup: {
-        try await Place("load-again").signedInStore()
+        try await Place("load-store").signedInStore()
     }
 
     // The least: system calls, libsodium, one decode into a type that has just these fields.

@@ -4,7 +4,7 @@ import Testing
 
 @testable import auth_server
 
-@Suite("The command", .timeLimit(.minutes(2)))
+@Suite("The command", .timeLimit(.minutes(15)))
 struct AuthServerTests {
     @Test(
         "It listens on the loopback interface only",

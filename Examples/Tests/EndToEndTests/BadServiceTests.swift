@@ -1,7 +1,7 @@
 import Testing
 
 /// Addresses that are none, and services that lie or talk nonsense.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct BadServiceTests {
     static let issuers: [(issuer: String, word: String)] = [
         ("", "issuer"), ("auth.example.com", "did you mean https://auth.example.com?"),

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Signing in with a browser, at an authorization server that this project did not write.
-@Suite(.queued, .timeLimit(.minutes(15)))
+@Suite(.queued(minutes: 15))
 struct BrowserTests {
     /// alice, who has used neither the command nor her browser before.
     private struct Newcomer {

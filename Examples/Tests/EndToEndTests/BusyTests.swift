@@ -1,7 +1,7 @@
 import Testing
 
 /// Another process that does not let go of the archive. Not queued: it is a long wait, and no work.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct BusyTests {
     @Test func `A lock that is not let go of is exit code 75, keeps the account, and keeps nobody from reading`()
         async throws

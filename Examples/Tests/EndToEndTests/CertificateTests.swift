@@ -1,7 +1,7 @@
 import Testing
 
 /// TLS, and certificates that cannot be trusted.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct CertificateTests {
     private func signIn(_ account: Tool, _ server: ExampleServer, trusting certificate: Certificate) async throws
         -> Outcome

@@ -3,7 +3,7 @@ import Testing
 
 /// Clocks that are wrong, and clocks that jump: a jump costs a needless refresh at most, and nobody is ever signed out by
 /// one.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct ClockTests {
     /// How the service tells when an access token expires.
     enum Expiry: String, CaseIterable, Sendable {

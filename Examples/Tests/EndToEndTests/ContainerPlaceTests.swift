@@ -1,7 +1,7 @@
 import Testing
 
 /// Where everything is, without `ACCOUNT_HOME`.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct ContainerPlaceTests {
     /// Runs a test with alice signed in where the environment says.
     private func run(

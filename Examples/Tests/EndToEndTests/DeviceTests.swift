@@ -1,7 +1,7 @@
 import Testing
 
 /// Signing in with a code that is entered on another device.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct DeviceTests {
     /// Runs `login --device` where alice is signed in, while someone does something with the code on another device.
     private func run(

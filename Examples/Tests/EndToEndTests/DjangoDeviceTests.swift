@@ -3,7 +3,7 @@ import Testing
 
 /// Signing in with a code that is entered in a browser elsewhere, at an authorization server that this project did not
 /// write.
-@Suite(.queued, .timeLimit(.minutes(15)))
+@Suite(.queued(minutes: 15))
 struct DjangoDeviceTests {
     /// Runs `login --device` while someone does something on the page that it names, with the code that it shows.
     private func run(

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Refresh tokens that are good for one time, at an authorization server that this project did not write.
-@Suite(.queued, .timeLimit(.minutes(15)))
+@Suite(.queued(minutes: 15))
 struct DjangoRotationTests {
     /// Runs a test for alice, signed in.
     private func run(

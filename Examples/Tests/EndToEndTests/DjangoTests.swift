@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The life of an account at an authorization server that this project did not write.
-@Suite(.queued, .timeLimit(.minutes(15)))
+@Suite(.queued(minutes: 15))
 struct DjangoTests {
     private func signIn(_ account: Tool, _ issuer: String) async throws {
         let outcome = try await account(

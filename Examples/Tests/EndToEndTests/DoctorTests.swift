@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `doctor`: what it finds, what it mends, and when all is well.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct DoctorTests {
     /// What `doctor --json` prints.
     struct Report: Decodable {

@@ -1,7 +1,7 @@
 import Testing
 
 /// The only answers that end a session.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct EndedSessionTests {
     /// What is to be true once the service has ended alice's session.
     private func expectCleared(_ user: SignedInUser, _ outcome: Outcome, word: String) async throws {

@@ -1,7 +1,7 @@
 import Testing
 
 /// A token in `ACCOUNT_TOKEN`, which is used instead of the archive.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct EnvironmentTokenTests {
     /// Runs a test with alice in the archive and bob in the environment.
     private func run(_ test: (_ user: SignedInUser, _ account: Tool, _ token: String) async throws -> Void) async throws

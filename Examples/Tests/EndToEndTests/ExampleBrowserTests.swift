@@ -1,7 +1,7 @@
 import Testing
 
 /// Signing in with a browser at the example server, which can be told to lie.
-@Suite(.queued, .timeLimit(.minutes(10)))
+@Suite(.queued(minutes: 10))
 struct ExampleBrowserTests {
     private func run(
         _ serverOptions: [String] = [], _ test: (SignedInUser, Browser) async throws -> Void

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `import`: what an older app left behind.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct ImportTests {
     private static let token = "canary-5d41402abc4b2a76b9719d911017c592"
 

@@ -1,7 +1,7 @@
 import Testing
 
 /// Answers of the user info endpoint, and of everything in front of it, that end no session.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct KeptSessionTests {
     /// What a service may answer to the question whose a token is, and what that makes of the session.
     struct Row: CustomTestStringConvertible, Sendable {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// `key`, `unlock` and `lock`: what opens the archive.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct KeyTests {
     private static let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 

@@ -2,7 +2,7 @@ import Subprocess
 import Testing
 
 /// Processes that are killed while others want the same.
-@Suite(.queued, .timeLimit(.minutes(20)))
+@Suite(.queued(minutes: 20))
 struct KilledProcessesTests {
     /// Kills a process that has had its new tokens sent and has not stored them yet.
     private func killBeforeWriting(_ user: SignedInUser) async throws {

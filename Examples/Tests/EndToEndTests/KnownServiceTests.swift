@@ -1,7 +1,7 @@
 import Testing
 
 /// Services that are known by name, each played by the example server in that service's manner.
-@Suite(.queued, .timeLimit(.minutes(10)))
+@Suite(.queued(minutes: 10))
 struct KnownServiceTests {
     /// A service, and what is to be expected of it.
     struct Row: CustomTestStringConvertible, Sendable {

@@ -1,7 +1,7 @@
 import Testing
 
 /// Signing in where someone is signed in already, and where nothing can be stored.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct LoginTests {
     @Test func `A wrong password keeps who is signed in`() async throws {
         try await SignedInUser.run { user in

@@ -1,7 +1,7 @@
 import Testing
 
 /// Processes that want the same at the same time.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct ManyProcessesTests {
     @Test func `Two hundred processes that find the token expired refresh it once, and all are signed in`() async throws
     {

@@ -1,7 +1,7 @@
 import Testing
 
 /// `whoami --offline`, as the operating system sees it.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct OfflineTests {
     @Test func `Asked not to touch the network, it makes no socket, and it writes nothing`() async throws {
         try await SignedInUser.run { user in

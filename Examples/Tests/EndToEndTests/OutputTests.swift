@@ -1,7 +1,7 @@
 import Testing
 
 /// What goes where, and with which exit code.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct OutputTests {
     @Test func `whoami writes the bare name on standard output, and nothing else`() async throws {
         try await SignedInUser.run { user in
@@ -146,7 +146,7 @@ struct OutputTests {
 }
 
 /// When the service is asked.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct FreshnessTests {
     @Test func `The service is asked again only when its last word is older than --max-age`() async throws {
         try await SignedInUser.run { user in

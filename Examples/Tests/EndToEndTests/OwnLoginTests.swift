@@ -1,7 +1,7 @@
 import Testing
 
 /// `embed-login`: the same commands inside a tool whose service speaks no OAuth.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct OwnLoginTests {
     /// Runs a test with alice signed in to the notes service.
     private func run<Result: Sendable>(

@@ -1,7 +1,7 @@
 import Testing
 
 /// Asking for a password, and not asking where there is nobody to ask.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct PromptTests {
     static let loginsWithoutTerminal: [(arguments: [String], names: [String])] = [
         ([], ["--device", "--password-stdin", "--username", "--with-token"]),

@@ -2,7 +2,7 @@ import Testing
 
 /// `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`, with a proxy that this project did not write, to a service that cannot
 /// be reached without it.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct ProxyTests {
     private struct EnvironmentReport: Decodable {
         let environment: [String: String]?

@@ -1,7 +1,7 @@
 import Testing
 
 /// What others do while a refresh is under way, each at the one moment at which it matters.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct RaceTests {
     /// Begins a refresh whose reply is held up until `meanwhile` is done, and waits for its end.
     private func refresh(

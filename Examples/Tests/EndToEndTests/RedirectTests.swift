@@ -1,7 +1,7 @@
 import Testing
 
 /// A redirect can lead to anyone, so nothing is sent after it.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct RedirectTests {
     /// Where the redirect comes from, and which command meets it.
     struct Row: CustomTestStringConvertible, Sendable {

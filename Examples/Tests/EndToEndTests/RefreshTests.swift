@@ -1,7 +1,7 @@
 import Testing
 
 /// A new access token for an old refresh token.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct RefreshTests {
     @Test func `A token that the service does not take any more is refreshed silently, once`() async throws {
         try await SignedInUser.run { user in
@@ -111,7 +111,7 @@ struct RefreshTests {
 }
 
 /// Answers of the token endpoint to a refresh that end no session.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct FailedRefreshTests {
     struct Row: CustomTestStringConvertible, Sendable {
         let name: String

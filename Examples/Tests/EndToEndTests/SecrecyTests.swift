@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Tokens, and where they are not.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct SecrecyTests {
     /// The tokens that a server has issued so far, as its state file has them, and the password.
     private func secrets(_ stateFile: String) throws -> [String] {

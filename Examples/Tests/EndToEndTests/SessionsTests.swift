@@ -1,7 +1,7 @@
 import Testing
 
 /// Several sign-ins in one container.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct SessionsTests {
     /// Runs a test with alice in the default session and bob in the session `work`.
     private func run(_ test: (SignedInUser) async throws -> Void) async throws {

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// Many tasks of one process that share a session, as an app's own code has it.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct SharedSessionTests {
     /// What an app keeps for as long as it runs.
     private struct App {

@@ -1,7 +1,7 @@
 import Testing
 
 /// Signing out, which needs no network.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct SignOutTests {
     private struct Report: Decodable {
         struct Part: Decodable, Equatable {

@@ -1,7 +1,7 @@
 import Testing
 
 /// No answer at all.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct UnreachableServiceTests {
     @Test func `Nobody listening is offline, not signed out`() async throws {
         try await SignedInUser.runWithoutServer { account, container, issuer in

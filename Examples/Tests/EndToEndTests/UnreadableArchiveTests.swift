@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Archives that do not open, and containers that are not to be trusted.
-@Suite(.queued, .timeLimit(.minutes(5)))
+@Suite(.queued)
 struct UnreadableArchiveTests {
     /// Something that happens to an archive.
     struct Accident: CustomTestStringConvertible, Sendable {

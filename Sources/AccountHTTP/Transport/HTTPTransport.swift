@@ -5,6 +5,7 @@ import NIOCore
 import NIOHTTP1
 import NIOSSL
 import Sealing
+import Synchronization
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -46,15 +47,38 @@ struct HTTPTransport: Sendable {
     /// The way to a service, as the environment has it.
     let environment: NetworkEnvironment
 
-    private let client: HTTPClient
+    private let clients: LazyClients
 
-    /// The same client by way of the proxy, if there is one.
-    private let proxyClient: HTTPClient?
+    /// The clients of a transport. Making them starts threads, and most commands make no request.
+    private final class LazyClients: Sendable {
+        struct Pair {
+            let direct: HTTPClient
+
+            /// The same client by way of the proxy, if there is one.
+            let proxy: HTTPClient?
+        }
+
+        private let made: Mutex<Pair?>
+        private let make: @Sendable () -> Pair
+
+        init(make: @escaping @Sendable () -> Pair) {
+            made = Mutex(nil)
+            self.make = make
+        }
+
+        var pair: Pair {
+            made.withLock { made in
+                if let made { return made }
+                let pair = make()
+                made = pair
+                return pair
+            }
+        }
+    }
 
     init(client: HTTPClient, environment: NetworkEnvironment = .none, proxyClient: HTTPClient? = nil) {
-        self.client = client
         self.environment = environment
-        self.proxyClient = proxyClient
+        clients = LazyClients { LazyClients.Pair(direct: client, proxy: proxyClient) }
     }
 
     /// The transport of the process.
@@ -65,10 +89,14 @@ struct HTTPTransport: Sendable {
 
     /// The transport for an environment.
     init(environment: NetworkEnvironment) {
-        let proxy = environment.proxy?.address
-        self.init(
-            client: HTTPClient(configuration: Self.configuration(environment)), environment: environment,
-            proxyClient: proxy.map { HTTPClient(configuration: Self.configuration(environment, by: $0)) })
+        self.environment = environment
+        clients = LazyClients {
+            LazyClients.Pair(
+                direct: HTTPClient(configuration: Self.configuration(environment)),
+                proxy: environment.proxy.map {
+                    HTTPClient(configuration: Self.configuration(environment, by: $0.address))
+                })
+        }
     }
 
     /// How all requests are sent.
@@ -165,10 +193,10 @@ struct HTTPTransport: Sendable {
     private func client(for url: ServiceURL) throws(AuthoritySignal) -> HTTPClient {
         if url.scheme == "https", let problem = environment.certificateProblem() { throw .untrustedTLS(problem) }
         switch environment.route(to: url) {
-        case .direct: return client
+        case .direct: return clients.pair.direct
         case .impossible(let problem): throw .misconfigured(problem)
         case .proxy:
-            guard let proxyClient else { throw .misconfigured("there is a proxy, and no way to it was prepared") }
+            guard let proxyClient = clients.pair.proxy else { throw .misconfigured("there is a proxy, and no way to it was prepared") }
             return proxyClient
         }
     }

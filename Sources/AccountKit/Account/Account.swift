@@ -9,23 +9,65 @@ public import Foundation
 /// A value: changing a copy changes nothing that is stored; see ``AccountStore/update(_:)``. It can be printed and
 /// dumped without showing a token. It is deliberately not `Codable`, so that no token ends in a file by accident.
 public struct Account: Sendable, Equatable, Identifiable {
+    private struct Fields: Sendable, Equatable {
+        let id: String
+        var issuer: String?
+        var username: String?
+        var credentials: Credentials
+        var profile: UserProfile
+        var verifiedAt: Date?
+    }
+
+    private final class Storage: @unchecked Sendable {
+        // @unchecked Sendable: written to only through an `Account` that holds the only reference.
+        var fields: Fields
+
+        init(_ fields: Fields) { self.fields = fields }
+    }
+
+    /// One reference, so that a copy costs the same however much is known of a user.
+    private var storage: Storage
+
+    private var fields: Fields {
+        get { storage.fields }
+        _modify {
+            if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.fields) }
+            yield &storage.fields
+        }
+    }
+
     /// The user at the service: OpenID Connect's `sub`, or the service's own id. Never changes for a user.
-    public let id: String
+    public var id: String { fields.id }
 
     /// The service, as an issuer identifier (RFC 8414, section 2); `nil` for an app that knows one service only.
-    public var issuer: String?
+    public var issuer: String? {
+        get { fields.issuer }
+        _modify { yield &fields.issuer }
+    }
 
     /// The name that the user signs in with or is known by.
-    public var username: String?
+    public var username: String? {
+        get { fields.username }
+        _modify { yield &fields.username }
+    }
 
     /// The tokens.
-    public var credentials: Credentials
+    public var credentials: Credentials {
+        get { fields.credentials }
+        _modify { yield &fields.credentials }
+    }
 
     /// Everything else that is known of the user.
-    public var profile: UserProfile
+    public var profile: UserProfile {
+        get { fields.profile }
+        _modify { yield &fields.profile }
+    }
 
     /// When the service last accepted the access token, or issued it; `nil` if it never did.
-    public var verifiedAt: Date?
+    public var verifiedAt: Date? {
+        get { fields.verifiedAt }
+        _modify { yield &fields.verifiedAt }
+    }
 
     /// Puts an account together.
     ///
@@ -40,12 +82,10 @@ public struct Account: Sendable, Equatable, Identifiable {
         id: String, issuer: String? = nil, username: String? = nil, credentials: Credentials,
         profile: UserProfile = UserProfile(), verifiedAt: Date? = nil
     ) {
-        self.id = id
-        self.issuer = issuer
-        self.username = username
-        self.credentials = credentials
-        self.profile = profile
-        self.verifiedAt = verifiedAt
+        storage = Storage(
+            Fields(
+                id: id, issuer: issuer, username: username, credentials: credentials, profile: profile,
+                verifiedAt: verifiedAt))
     }
 
     /// Puts an account together for a service that numbers its users.
@@ -56,6 +96,19 @@ public struct Account: Sendable, Equatable, Identifiable {
         self.init(
             id: String(id), issuer: issuer, username: username, credentials: credentials, profile: profile,
             verifiedAt: verifiedAt)
+    }
+
+    /// Whether both say the same.
+    public static func == (left: Account, right: Account) -> Bool {
+        left.storage === right.storage || left.fields == right.fields
+    }
+
+    /// The same account behind a reference of its own, so that whoever counts references to this one need not wait for those
+    /// who count references to others.
+    func withOwnStorage() -> Account {
+        var account = self
+        account.storage = Storage(fields)
+        return account
     }
 
     /// What to call the user: the user name, or the id where there is none.
@@ -76,5 +129,17 @@ public struct Account: Sendable, Equatable, Identifiable {
     /// Whether both are the same user with the same tokens.
     package func isSameGrant(as other: Account) -> Bool {
         isSameUser(as: other) && credentials.hasSameTokens(as: other.credentials)
+    }
+}
+
+extension Account: CustomReflectable {
+    /// A mirror of its properties.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "id": id, "issuer": issuer as Any, "username": username as Any, "credentials": credentials,
+                "profile": profile, "verifiedAt": verifiedAt as Any,
+            ], displayStyle: .struct)
     }
 }

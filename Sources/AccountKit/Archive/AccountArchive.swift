@@ -24,14 +24,21 @@ final class AccountArchive: Sendable {
     let context: SealingContext
     private let logger: Logger?
 
-    /// The keys of the archive that was opened last, so that a save or a second load asks for no key.
-    private let keys = Mutex<ArchiveKeys?>(nil)
+    /// The archive that was opened last, so that a save or a second load asks for no key.
+    private let lastOpened = Mutex<LastOpened?>(nil)
 
     /// Whether a person was asked for the key, and did not know it.
     private let isAskedInVain = Mutex(false)
 
     /// New tokens that could not be saved.
     private let unsaved = Mutex<Unsaved?>(nil)
+
+    private struct LastOpened {
+        var keys: ArchiveKeys
+
+        /// The bytes that these keys opened last, and which write of the archive they are.
+        var newest: (revision: ArchiveRevision, generation: UInt64)?
+    }
 
     private struct Unsaved {
         var account: Account
@@ -64,7 +71,7 @@ final class AccountArchive: Sendable {
 
     /// Asks for a passphrase before the lock is taken, where others would wait; once, if nobody knows it.
     func askBeforeLock() async {
-        guard ring.sources.contains(where: { $0.kind == .passphrase }), keys.withLock({ $0 == nil }),
+        guard ring.sources.contains(where: { $0.kind == .passphrase }), lastOpened.withLock({ $0 == nil }),
             !isAskedInVain.withLock({ $0 })
         else { return }
         _ = await load()
@@ -94,7 +101,8 @@ final class AccountArchive: Sendable {
             }
             while true {
                 do {
-                    let account = try await open(stored.bytes, asksPerson: asksPerson).account
+                    let (account, envelope, keys) = try await open(stored.bytes, asksPerson: asksPerson)
+                    remember(keys, stored.revision, envelope.generation)
                     return .present(withUnsaved(account, stored.revision), stored.revision)
                 } catch let error as AccountError where error.isAboutKey {
                     // The key may have been replaced between the two: then the archive is another one too.
@@ -151,23 +159,33 @@ final class AccountArchive: Sendable {
 
     private func keys(for envelope: Envelope, asksPerson: Bool) async throws(AccountError) -> ArchiveKeys {
         if let known = knownKeys(for: envelope) { return known }
-        let opened = try await ring.unlock(envelope, context: context, asksPerson: asksPerson)
-        keys.withLock { $0 = opened }
-        return opened
+        let keys = try await ring.unlock(envelope, context: context, asksPerson: asksPerson)
+        lastOpened.withLock { $0 = LastOpened(keys: keys) }
+        return keys
+    }
+
+    /// Remembers what was read, unless something newer was read or written meanwhile.
+    private func remember(_ keys: ArchiveKeys, _ revision: ArchiveRevision, _ generation: UInt64) {
+        lastOpened.withLock { last in
+            if let last, last.keys.storeID == keys.storeID, let newest = last.newest, newest.generation > generation {
+                return
+            }
+            last = LastOpened(keys: keys, newest: (revision, generation))
+        }
     }
 
     /// Opens this archive with one of these from now on.
     func use(_ openers: Openers, for envelope: Envelope) {
         for slot in envelope.slots {
             guard let opener = openers[slot.keyID],
-                let opened = try? envelope.unlock(slot, with: opener, context: context)
+                let keys = try? envelope.unlock(slot, with: opener, context: context)
             else { continue }
-            return keys.withLock { $0 = opened }
+            return lastOpened.withLock { $0 = LastOpened(keys: keys) }
         }
     }
 
     private func knownKeys(for envelope: Envelope) -> ArchiveKeys? {
-        guard let known = keys.withLock({ $0 }), known.storeID == envelope.storeID,
+        guard let known = lastOpened.withLock({ $0?.keys }), known.storeID == envelope.storeID,
             known.dataKeyID == envelope.dataKeyID, known.slots == envelope.slots
         else { return nil }
         return known
@@ -178,7 +196,7 @@ final class AccountArchive: Sendable {
     /// Seals what goes with the account for another context: with the account's keys, so that nobody is asked for one. For
     /// whoever has loaded the account in this transaction.
     func seal(_ account: Account, context: SealingContext) throws -> [UInt8] {
-        guard let keys = keys.withLock({ $0 }) else {
+        guard let keys = lastOpened.withLock({ $0?.keys }) else {
             throw AccountError(.notSignedIn, "there is no archive whose keys it could be sealed with")
         }
         // Nobody is asked for a passphrase to tell a service of a sign-out, so behind one it would stay for good.
@@ -200,7 +218,7 @@ final class AccountArchive: Sendable {
     func openAside(_ bytes: [UInt8], context: SealingContext, before: ArchiveKeys? = nil) async throws -> Account {
         let envelope = try Envelope(parsing: try ArchivePropertyList.decode(bytes))
         // Other slots than the account's, such as those from before a key was added, have the same data key behind them.
-        var keys = [keys.withLock { $0 }, before].compactMap(\.self).first {
+        var keys = [lastOpened.withLock { $0?.keys }, before].compactMap(\.self).first {
             $0.storeID == envelope.storeID && $0.dataKeyID == envelope.dataKeyID
         }
         if keys == nil { keys = try await ring.unlock(envelope, context: self.context, asksPerson: false) }
@@ -255,13 +273,17 @@ final class AccountArchive: Sendable {
             let keys = try await ring.makeKeys(at: date, context: context)
             return try await write(account, generation: 1, keys: keys, ifRevision: nil, in: transaction)
         }
+        // What was opened a moment ago need not be opened again: the storage compares the revision.
+        if let last = lastOpened.withLock({ $0 }), let newest = last.newest, newest.revision == revision {
+            return try await write(
+                account, generation: newest.generation.next, keys: last.keys, ifRevision: revision, in: transaction)
+        }
         guard let stored = try await transaction.read(.account), stored.revision == revision else {
             throw AccountError(.conflict, "the archive was changed by another process meanwhile: try again")
         }
-        let opened = try await open(stored.bytes)
+        let (_, envelope, keys) = try await open(stored.bytes)
         return try await write(
-            account, generation: opened.envelope.generation.next, keys: opened.keys, ifRevision: revision,
-            in: transaction)
+            account, generation: envelope.generation.next, keys: keys, ifRevision: revision, in: transaction)
     }
 
     func write(
@@ -278,7 +300,7 @@ final class AccountArchive: Sendable {
                     + "large profile fields elsewhere")
         }
         let receipt = try await transaction.replace(.account, with: bytes, ifRevision: revision)
-        self.keys.withLock { $0 = keys }
+        lastOpened.withLock { $0 = LastOpened(keys: keys, newest: (receipt.revision, generation)) }
         if let unsaved = unsaved.withLock({ $0.take() }), !unsaved.isBeingSpent {
             try? await forgetIntent(in: transaction)
         }
@@ -307,7 +329,7 @@ final class AccountArchive: Sendable {
             logger?.warning("the reason of a sign-out could not be recorded", metadata: ["error": "\(error)"])
         }
         let durability = try await transaction.remove(.account, ifRevision: revision)
-        for slot in keys.withLock({ $0.take() })?.slots ?? [] where slot.kind == .passphrase {
+        for slot in lastOpened.withLock({ $0.take() })?.keys.slots ?? [] where slot.kind == .passphrase {
             // It goes by itself, and opens nothing any more.
             try? UnlockedKeys.forget(slot.keyID)
         }

@@ -19,65 +19,49 @@ enum AccountPlaintext {
     }
 
     /// The second section: all that is not secret. The names are those in the file.
-    private struct Record: Encodable {
-        var id: String
-        var issuer: String?
-        var username: String?
-        var clientID: String?
-        var tokenType: String
-        var scopes: [String]?
-        var issuedAt: Date
-        var expiresAt: Date?
-        var verifiedAt: Date?
-        var profile: [String: ProfileValue]?
-
-        init(of account: Account) {
-            let credentials = account.credentials
-            id = account.id
-            issuer = account.issuer
-            username = account.username
-            clientID = credentials.clientID
-            tokenType = credentials.tokenType
-            scopes = credentials.scopes.isEmpty ? nil : credentials.scopes
-            issuedAt = credentials.issuedAt
-            expiresAt = credentials.expiresAt
-            verifiedAt = account.verifiedAt
-            profile = account.profile.fields.isEmpty ? nil : account.profile.fields
+    private static func record(of account: Account) throws(AccountError) -> [UInt8] {
+        let credentials = account.credentials
+        var fields: [String: ProfileValue] = [
+            "id": .string(account.id), "tokenType": .string(credentials.tokenType),
+            "issuedAt": .date(credentials.issuedAt),
+        ]
+        fields["issuer"] = account.issuer.map { .string($0) }
+        fields["username"] = account.username.map { .string($0) }
+        fields["clientID"] = credentials.clientID.map { .string($0) }
+        if !credentials.scopes.isEmpty { fields["scopes"] = .array(credentials.scopes.map { .string($0) }) }
+        fields["expiresAt"] = credentials.expiresAt.map { .date($0) }
+        fields["verifiedAt"] = account.verifiedAt.map { .date($0) }
+        if !account.profile.fields.isEmpty { fields["profile"] = .dictionary(account.profile.fields) }
+        do {
+            return try RecordPropertyListWriter.write(fields)
+        } catch {
+            throw AccountError(
+                .invalidArgument,
+                "the profile is nested more than \(RecordPropertyList.maximumDepth) values deep, which an archive does not hold"
+            )
         }
+    }
 
-        /// The record with these entries; those that it does not know are left out.
-        init(_ fields: [String: ProfileValue]) throws(RecordPropertyList.Malformed) {
-            guard let id = try fields.text("id"), let tokenType = try fields.text("tokenType"),
-                let issuedAt = try fields.date("issuedAt")
-            else { throw RecordPropertyList.Malformed() }
-            self.id = id
-            issuer = try fields.text("issuer")
-            username = try fields.text("username")
-            clientID = try fields.text("clientID")
-            self.tokenType = tokenType
-            scopes = try fields.texts("scopes")
-            self.issuedAt = issuedAt
-            expiresAt = try fields.date("expiresAt")
-            verifiedAt = try fields.date("verifiedAt")
-            switch fields["profile"] {
-            case .dictionary(let fields)?: profile = fields
-            case nil: profile = nil
-            default: throw RecordPropertyList.Malformed()
-            }
+    /// An account of those entries, with these tokens. Entries that it does not know are left out.
+    private static func account(
+        _ fields: [String: ProfileValue], accessToken: Secret, refreshToken: Secret?, idToken: Secret?
+    ) throws(RecordPropertyList.Malformed) -> Account {
+        guard let id = try fields.text("id"), let tokenType = try fields.text("tokenType"),
+            let issuedAt = try fields.date("issuedAt")
+        else { throw RecordPropertyList.Malformed() }
+        let profile: UserProfile
+        switch fields["profile"] {
+        case .dictionary(let fields)?: profile = UserProfile(fields)
+        case nil: profile = UserProfile()
+        default: throw RecordPropertyList.Malformed()
         }
-
-        /// The record with each string in it replaced.
-        func mappingText(_ transform: (String) -> String) -> Record {
-            var record = self
-            record.id = transform(id)
-            record.issuer = issuer.map(transform)
-            record.username = username.map(transform)
-            record.clientID = clientID.map(transform)
-            record.tokenType = transform(tokenType)
-            record.scopes = scopes?.map(transform)
-            record.profile = profile?.mappingText(transform)
-            return record
-        }
+        return Account(
+            id: id, issuer: try fields.text("issuer"), username: try fields.text("username"),
+            credentials: Credentials(
+                accessToken: accessToken, refreshToken: refreshToken, idToken: idToken, tokenType: tokenType,
+                scopes: try fields.texts("scopes") ?? [], clientID: try fields.text("clientID"), issuedAt: issuedAt,
+                expiresAt: try fields.date("expiresAt")),
+            profile: profile, verifiedAt: try fields.date("verifiedAt"))
     }
 
     /// Writes an account into guarded memory, padded.
@@ -89,7 +73,7 @@ enum AccountPlaintext {
             (SecretTag.accessToken, credentials.accessToken as Secret?), (.refreshToken, credentials.refreshToken),
             (.idToken, credentials.idToken),
         ].compactMap { tag, secret in secret.map { (tag, $0) } }
-        let record = try encodeRecord(of: account)
+        let record = try record(of: account)
         let secretsCount = secrets.reduce(0) { $0 + 8 + $1.1.byteCount }
         let count = 4 + secretsCount + 4 + record.count
 
@@ -149,29 +133,12 @@ enum AccountPlaintext {
         guard range.upperBound == count else { throw malformed }
         let recordBytes = plaintext.withUnsafeBytes { [UInt8](UnsafeRawBufferPointer(rebasing: $0[range])) }
         guard let accessToken else { throw malformed }
-        let record: Record
         do {
-            record = try Record(try RecordPropertyList.read(recordBytes)).mappingText(PropertyListText.unescape)
+            return try Self.account(
+                try RecordPropertyList.read(recordBytes), accessToken: accessToken, refreshToken: refreshToken,
+                idToken: idToken)
         } catch {
             throw malformed
-        }
-        return Account(
-            id: record.id, issuer: record.issuer, username: record.username,
-            credentials: Credentials(
-                accessToken: accessToken, refreshToken: refreshToken, idToken: idToken,
-                tokenType: record.tokenType, scopes: record.scopes ?? [], clientID: record.clientID,
-                issuedAt: record.issuedAt, expiresAt: record.expiresAt),
-            profile: UserProfile(record.profile ?? [:]), verifiedAt: record.verifiedAt)
-    }
-
-    private static func encodeRecord(of account: Account) throws(AccountError) -> Data {
-        let record = Record(of: account)
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .binary
-        do {
-            return try encoder.encode(record.mappingText(PropertyListText.escape))
-        } catch {
-            throw AccountError(.invalidArgument, "the profile cannot be written as a property list", cause: error)
         }
     }
 

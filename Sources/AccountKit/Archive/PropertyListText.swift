@@ -18,22 +18,3 @@ enum PropertyListText {
         return text.utf8.dropFirst(dollars.count).elementsEqual("null".utf8) ? dollars.count : 0
     }
 }
-
-extension ProfileValue {
-    /// The value with each string in it replaced, keys included.
-    func mappingText(_ transform: (String) -> String) -> ProfileValue {
-        switch self {
-        case .string(let text): .string(transform(text))
-        case .array(let values): .array(values.map { $0.mappingText(transform) })
-        case .dictionary(let fields): .dictionary(fields.mappingText(transform))
-        case .integer, .real, .boolean, .date, .data: self
-        }
-    }
-}
-
-extension [String: ProfileValue] {
-    /// The fields with each string in them replaced, keys included. `transform` gives different strings different ones.
-    func mappingText(_ transform: (String) -> String) -> [String: ProfileValue] {
-        Dictionary(map { (transform($0), $1.mappingText(transform)) }, uniquingKeysWith: { $1 })
-    }
-}

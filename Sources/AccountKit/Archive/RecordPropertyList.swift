@@ -6,7 +6,7 @@ import Foundation
 
 /// Reads the binary property list that an archive's record is, into values of a profile.
 ///
-/// The result is `PropertyListDecoder`'s. That one asks the Swift runtime for so many conformances, each of them looked for
+/// The result is `PropertyListDecoder`'s, but for ``PropertyListText``. That one asks the Swift runtime for so many conformances, each of them looked for
 /// in the whole program, that it took longer than all the rest of reading an archive.
 /// Source of the layout: CFBinaryPList.c of swift-corelibs-foundation, format "bplist00".
 struct RecordPropertyList {
@@ -15,8 +15,8 @@ struct RecordPropertyList {
 
     private static let trailerByteCount = 32
 
-    /// Far deeper than any profile, and no deeper than the stack of a thread can hold.
-    private static let maximumDepth = 2000
+    /// Far deeper than any profile, and no deeper than the smallest stack of a thread can hold (512 KiB, on Apple systems).
+    static let maximumDepth = 256
 
     private let bytes: [UInt8]
     private let offsetByteCount: Int
@@ -87,7 +87,7 @@ struct RecordPropertyList {
         while position < references.upperBound {
             let value = try value(at: integer(at: position, byteCount: referenceByteCount), depth: depth + 1)
             if value.isNothing { throw Malformed() }
-            values.append(value)
+            values.append(value.unescaped)
             position += referenceByteCount
         }
         return values
@@ -103,8 +103,8 @@ struct RecordPropertyList {
         while position < references.lowerBound + half {
             let name = try value(at: integer(at: position, byteCount: referenceByteCount), depth: depth + 1)
             let value = try value(at: integer(at: position + half, byteCount: referenceByteCount), depth: depth + 1)
-            guard case .string(let name) = name, fields[name] == nil else { throw Malformed() }
-            if !value.isNothing { fields[name] = value }
+            guard case .string(let name) = name.unescaped, fields[name] == nil else { throw Malformed() }
+            if !value.isNothing { fields[name] = value.unescaped }
             position += referenceByteCount
         }
         return fields
@@ -191,5 +191,10 @@ extension ProfileValue {
     /// Whether it is what encoders of Foundation write where there is nothing.
     fileprivate var isNothing: Bool {
         if case .string("$null") = self { true } else { false }
+    }
+
+    /// What stands for a text.
+    fileprivate var unescaped: ProfileValue {
+        if case .string(let text) = self { .string(PropertyListText.unescape(text)) } else { self }
     }
 }

@@ -16,7 +16,10 @@ final class SharedAccount: Sendable {
 
     private let state = Mutex(State())
 
-    var account: Account? { state.withLock { $0.account } }
+    /// What `state` has, for those who only read it; replaced under its lock.
+    private let copies = AccountCopies()
+
+    var account: Account? { copies.account }
 
     var movedArchive: String? {
         get { state.withLock { $0.movedArchive } }
@@ -33,8 +36,8 @@ final class SharedAccount: Sendable {
         state.withLock { state in
             guard state.changeCount == changeCount else { return false }
             switch content {
-            case .present(let account, _): state.set(account, isSignIn: false)
-            case .absent(let signOut): state.remove(signOut)
+            case .present(let account, _): set(account, isSignIn: false, &state)
+            case .absent(let signOut): remove(signOut, &state)
             // An archive that cannot be read does not say that nobody is signed in.
             case .unreadable: break
             }
@@ -44,12 +47,12 @@ final class SharedAccount: Sendable {
 
     /// Takes over what was saved.
     func publish(_ account: Account, isSignIn: Bool) {
-        state.withLock { $0.set(account, isSignIn: isSignIn) }
+        state.withLock { set(account, isSignIn: isSignIn, &$0) }
     }
 
     /// Takes over that the session ended.
     func publish(_ signOut: SignOut) {
-        state.withLock { $0.remove(signOut) }
+        state.withLock { remove(signOut, &$0) }
     }
 
     func publishUnknownDurability(_ reason: String) {
@@ -76,23 +79,28 @@ final class SharedAccount: Sendable {
     }
 }
 
+extension SharedAccount {
+    private func set(_ account: Account, isSignIn: Bool, _ state: inout State) {
+        let event = AccountEvent(
+            from: state.account, to: account, isSignIn: isSignIn || state.isKnown && state.account == nil)
+        if !state.isKnown || state.account != account { state.changeCount += 1 }
+        state.account = account
+        state.isKnown = true
+        copies.replace(with: account)
+        if let event { state.yield(event) }
+    }
+
+    private func remove(_ signOut: SignOut, _ state: inout State) {
+        let wasSignedIn = state.account != nil
+        if !state.isKnown || wasSignedIn { state.changeCount += 1 }
+        state.account = nil
+        state.isKnown = true
+        copies.replace(with: nil)
+        if wasSignedIn { state.yield(.signedOut(signOut)) }
+    }
+}
+
 extension SharedAccount.State {
-    fileprivate mutating func set(_ account: Account, isSignIn: Bool) {
-        let event = AccountEvent(from: self.account, to: account, isSignIn: isSignIn || isKnown && self.account == nil)
-        if !isKnown || self.account != account { changeCount += 1 }
-        self.account = account
-        isKnown = true
-        if let event { yield(event) }
-    }
-
-    fileprivate mutating func remove(_ signOut: SignOut) {
-        let wasSignedIn = account != nil
-        if !isKnown || wasSignedIn { changeCount += 1 }
-        account = nil
-        isKnown = true
-        if wasSignedIn { yield(.signedOut(signOut)) }
-    }
-
     /// Under the lock, so that everyone gets the events in the order of the changes; a yield only puts into a buffer.
     fileprivate func yield(_ event: AccountEvent) {
         for listener in listeners.values { listener.yield(event) }

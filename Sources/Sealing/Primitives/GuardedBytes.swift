@@ -1,10 +1,12 @@
 import CSodium
+import Synchronization
 
 /// Bytes in memory that libsodium guards: on pages of their own between inaccessible ones, locked and kept out of core
 /// dumps where the kernel allows, read-only from the end of `init` on, and zeroed when dropped.
 ///
-/// One allocation costs about 26 µs and three pages, so an account has one for all its secrets, not one a token.
-/// Source: libsodium, "Secure memory" (`sodium_malloc`).
+/// One allocation costs about 26 µs and three pages, so an account has one for all its secrets, not one a token; and what
+/// is dropped is zeroed at once, and kept for the next one of that length, for there is one each time that an archive is
+/// opened. Source: libsodium, "Secure memory" (`sodium_malloc`).
 package final class GuardedBytes: @unchecked Sendable {
     // @unchecked Sendable: `base` is written in `init` only, before anyone else can hold the object; after that the
     // pages are read-only in hardware, and `deinit` runs when nobody holds it any more.
@@ -18,14 +20,9 @@ package final class GuardedBytes: @unchecked Sendable {
         filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
     ) throws(Failure) {
         Sodium.start()
-        guard let base = sodium_malloc(count) else {
-            // What any Swift allocation does when there is no memory left.
-            fatalError("out of guarded memory: \(count) bytes (see `ulimit -v`)")
-        }
-        self.base = base
+        base = GuardedMemory.take(count)
         self.count = count
         let bytes = UnsafeMutableRawBufferPointer(start: base, count: count)
-        sodium_memzero(base, count)
         // A throw below runs `deinit`, since every stored property is set.
         try body(bytes)
         sodium_mprotect_readonly(base)
@@ -42,7 +39,7 @@ package final class GuardedBytes: @unchecked Sendable {
     }
 
     deinit {
-        sodium_free(base)
+        GuardedMemory.giveBack(base, count: count)
     }
 
     /// Lends the bytes for the time of `body`.
@@ -58,5 +55,47 @@ package final class GuardedBytes: @unchecked Sendable {
     ) -> Bool {
         guard leftRange.count == rightRange.count else { return false }
         return sodium_memcmp(left.base + leftRange.lowerBound, right.base + rightRange.lowerBound, leftRange.count) == 0
+    }
+}
+
+/// Where guarded bytes come from, and go to.
+private enum GuardedMemory {
+    /// Writable and zero.
+    private struct Free: @unchecked Sendable {
+        // @unchecked Sendable: whoever takes it out of the list is the only one who has it.
+        let base: UnsafeMutableRawPointer
+        let count: Int
+    }
+
+    /// The oldest first.
+    private static let free = Mutex<[Free]>([])
+
+    /// As many as opening and saving an archive needs at a time. They stay locked, which a process may do with some MiB
+    /// only (RLIMIT_MEMLOCK).
+    private static let maximumFreeCount = 8
+    private static let maximumFreeByteCount = 16 * 1024
+
+    static func take(_ count: Int) -> UnsafeMutableRawPointer {
+        let found = free.withLock { free in
+            free.lastIndex { $0.count == count }.map { free.remove(at: $0).base }
+        }
+        if let found { return found }
+        guard let base = sodium_malloc(count) else {
+            // What any Swift allocation does when there is no memory left.
+            fatalError("out of guarded memory: \(count) bytes (see `ulimit -v`)")
+        }
+        sodium_memzero(base, count)
+        return base
+    }
+
+    static func giveBack(_ base: UnsafeMutableRawPointer, count: Int) {
+        guard count <= maximumFreeByteCount, sodium_mprotect_readwrite(base) == 0 else { return sodium_free(base) }
+        sodium_memzero(base, count)
+        let kept = Free(base: base, count: count)
+        let surplus = free.withLock { free in
+            free.append(kept)
+            return free.count > maximumFreeCount ? free.removeFirst() : nil
+        }
+        if let surplus { sodium_free(surplus.base) }
     }
 }

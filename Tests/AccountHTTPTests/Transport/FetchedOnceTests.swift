@@ -4,7 +4,7 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("A value that is fetched once", .timeLimit(.minutes(1)))
+@Suite("A value that is fetched once", .timeLimit(.minutes(15)))
 struct FetchedOnceTests {
     /// A fetch that ends when the test says so.
     private final class Gate: Sendable {

@@ -9,7 +9,7 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("Requests over real sockets", .timeLimit(.minutes(1)))
+@Suite("Requests over real sockets", .timeLimit(.minutes(15)))
 struct HTTPTransportTests {
     /// Asks with the canary for a token.
     private func get(

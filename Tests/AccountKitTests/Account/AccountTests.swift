@@ -26,4 +26,26 @@ struct AccountTests {
         #expect(Account(id: "1", username: "alice", credentials: Self.credentials).displayName == "alice")
         #expect(Account(id: "1", credentials: Self.credentials).displayName == "1")
     }
+
+    @Test func `A copy is a value of its own`() {
+        let alice = Account(id: "1", username: "alice", credentials: Self.credentials, profile: ["points": 1])
+        var copy = alice
+        #expect(copy == alice)
+        copy.username = "ally"
+        copy.profile.points = 2
+        copy.credentials.scopes = ["all"]
+        #expect(alice.username == "alice")
+        #expect(alice.profile.points == 1)
+        #expect(alice.credentials == Self.credentials)
+        #expect(copy != alice)
+        copy = Account(id: "1", username: "alice", credentials: Self.credentials, profile: ["points": 1])
+        #expect(copy == alice)
+    }
+
+    @Test func `A dump shows the properties, and no token`() {
+        var text = ""
+        dump(Account(id: "4711", username: "alice", credentials: Self.credentials, profile: ["points": 12]), to: &text)
+        for part in ["4711", "alice", "points", "12", "tokenType"] { #expect(text.contains(part)) }
+        #expect(!text.contains(Self.credentials.accessToken.reveal()))
+    }
 }

@@ -1,12 +1,8 @@
+import Foundation
+import Synchronization
 import Testing
 
 @testable import AccountKit
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 @Suite struct RecordPropertyListTests {
     static let values: [ProfileValue] = [
@@ -34,8 +30,46 @@ import Foundation
 
     @Test func whatIsNestedDeeplyIsRead() throws {
         var value: ProfileValue = "core"
-        for _ in 0..<1000 { value = .array([value]) }
+        for _ in 0..<250 { value = .array([value]) }
         #expect(try RecordPropertyList.read(try encoded(["value": value])) == ["value": value])
+    }
+
+    @Test(arguments: values.indices) func whatIsWrittenIsReadAlikeByTheLibrary(index: Int) throws {
+        let fields = ["value": Self.values[index], "other": "x"]
+        let bytes = try RecordPropertyListWriter.write(fields)
+        let expected = try PropertyListDecoder().decode([String: ProfileValue].self, from: Data(try encoded(fields)))
+        #expect(try PropertyListDecoder().decode([String: ProfileValue].self, from: Data(bytes)) == expected)
+        #expect(try RecordPropertyList.read(bytes) == expected)
+    }
+
+    @Test(arguments: [200, 255, 256, 257, 40_000]) func anyNumberOfValuesIsWritten(count: Int) throws {
+        let fields = Dictionary(uniqueKeysWithValues: (0..<count).map { ("\($0)", ProfileValue.integer(Int64($0))) })
+        let bytes = try RecordPropertyListWriter.write(fields)
+        #expect(try RecordPropertyList.read(bytes) == fields)
+        #expect(try PropertyListDecoder().decode([String: Int].self, from: Data(bytes)).count == count)
+    }
+
+    @Test func aKeyOfManyDictionariesIsWrittenOnce() throws {
+        let rows = ProfileValue.array((0..<100).map { ["a rather long name": .integer($0)] })
+        #expect(try RecordPropertyListWriter.write(["rows": rows]).count < 1500)
+    }
+
+    @Test func theDeepestNestingFitsASmallStackAndDeeperIsRefused() throws {
+        var value: ProfileValue = "core"
+        // The dictionary of all is the first level.
+        for _ in 1..<RecordPropertyList.maximumDepth { value = .array([value]) }
+        let (deepest, deeper) = (["value": value], ["value": ProfileValue.array([value])])
+        let isRead = Mutex<Bool?>(nil)
+        let done = DispatchSemaphore(value: 0)
+        let thread = Thread {
+            isRead.withLock { $0 = (try? RecordPropertyList.read(RecordPropertyListWriter.write(deepest))) != nil }
+            done.signal()
+        }
+        thread.stackSize = 512 * 1024  // that of Apple's threads
+        thread.start()
+        done.wait()
+        #expect(isRead.withLock { $0 } == true)
+        #expect(throws: RecordPropertyList.Malformed.self) { try RecordPropertyListWriter.write(deeper) }
     }
 
     @Test func numbersOfSixteenBytesAreRead() throws {

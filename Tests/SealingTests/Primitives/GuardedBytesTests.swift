@@ -12,6 +12,17 @@ struct GuardedBytesTests {
         #expect(seen == [UInt8](repeating: 0, count: 100))
     }
 
+    @Test(arguments: [64, 1024, 65_536]) func `What was in memory is not there for the next who gets it`(count: Int) {
+        for _ in 0..<20 {
+            var found: [UInt8] = []
+            _ = GuardedBytes(count: count) { bytes in
+                found = Array(bytes)
+                for index in bytes.indices { bytes[index] = 0xA5 }
+            }
+            #expect(!found.contains(0xA5))
+        }
+    }
+
     @Test(arguments: [1, 31, 32, 4095, 4096, 4097, 100_000])
     func `What goes in comes out`(count: Int) {
         let bytes = Sodium.randomBytes(count: count)

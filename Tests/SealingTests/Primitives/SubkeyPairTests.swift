@@ -96,15 +96,4 @@ struct SubkeyPairTests {
             derived.encrypt(plaintext, nonce: nonce, additionalData: [])
                 == stated.encrypt(plaintext, nonce: nonce, additionalData: []))
     }
-
-    @Test func `What was in memory for subkeys is not there for the next who gets it`() {
-        for _ in 0..<8 {
-            var found: [UInt8] = []
-            _ = PooledSubkeys { bytes in
-                found = Array(bytes)
-                for index in bytes.indices { bytes[index] = 0xA5 }
-            }
-            #expect(!found.contains(0xA5))
-        }
-    }
 }

@@ -1,8 +1,11 @@
 import Foundation
 import Testing
 
-/// Lets only so many tests run at a time, so that no program is so slow that it runs into a time-out of its own.
+/// Lets only so many tests run at a time, so that no program is so slow that it runs into a time-out of its own; and ends one
+/// that takes too long. Not by `.timeLimit`, which counts the time in the queue too.
 struct Queued: TestTrait, SuiteTrait, TestScoping {
+    let minutes: Int
+
     private static let slots = Slots(count: ProcessInfo.processInfo.activeProcessorCount * 2 + 2)
 
     var isRecursive: Bool { true }
@@ -12,7 +15,15 @@ struct Queued: TestTrait, SuiteTrait, TestScoping {
     ) async throws {
         await Self.slots.take()
         do {
-            try await function()
+            try await withThrowingTaskGroup { group in
+                group.addTask { try await function() }
+                group.addTask {
+                    try await Task.sleep(for: .seconds(60 * minutes))
+                    Issue.record("it took more than \(minutes) minutes")
+                }
+                try await group.next()
+                group.cancelAll()
+            }
         } catch {
             await Self.slots.giveBack()
             throw error
@@ -45,6 +56,9 @@ struct Queued: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == Queued {
-    /// The test waits for its turn.
-    static var queued: Self { Queued() }
+    /// The test waits for its turn, and then has five minutes.
+    static var queued: Self { queued(minutes: 5) }
+
+    /// The test waits for its turn, and then has so many minutes.
+    static func queued(minutes: Int) -> Self { Queued(minutes: minutes) }
 }

@@ -1,0 +1,148 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Writes the binary property list that an archive's record is.
+///
+/// As small as the format allows for whole numbers, and with each key once, however many dictionaries have it.
+/// `PropertyListEncoder` took longer than all the rest of a save but the disk.
+/// Source of the layout: CFBinaryPList.c of swift-corelibs-foundation, format "bplist00".
+struct RecordPropertyListWriter {
+    /// A value whose elements have numbers already.
+    private enum Object {
+        case value(ProfileValue)
+        case text(String)
+        case array([Int])
+        /// All keys, then all values.
+        case dictionary([Int])
+    }
+
+    private var objects: [Object] = []
+    private var keys: [String: Int] = [:]
+    private var bytes = Array("bplist00".utf8)
+
+    /// - Throws: If the values are nested more deeply than ``RecordPropertyList`` reads.
+    static func write(_ fields: [String: ProfileValue]) throws(RecordPropertyList.Malformed) -> [UInt8] {
+        var writer = RecordPropertyListWriter()
+        _ = try writer.number(.dictionary(fields), depth: 0)
+        writer.writeObjects()
+        return writer.bytes
+    }
+
+    // MARK: Numbering
+
+    /// Gives the value and all that is in it numbers, the value first.
+    private mutating func number(_ value: ProfileValue, depth: Int) throws(RecordPropertyList.Malformed) -> Int {
+        guard depth <= RecordPropertyList.maximumDepth else { throw RecordPropertyList.Malformed() }
+        let index = objects.count
+        objects.append(.value(value))
+        switch value {
+        case .array(let values):
+            var references: [Int] = []
+            references.reserveCapacity(values.count)
+            for value in values { references.append(try number(value, depth: depth + 1)) }
+            objects[index] = .array(references)
+        case .dictionary(let fields):
+            var references: [Int] = []
+            references.reserveCapacity(2 * fields.count)
+            for name in fields.keys { references.append(number(ofKey: name)) }
+            for value in fields.values { references.append(try number(value, depth: depth + 1)) }
+            objects[index] = .dictionary(references)
+        case .string, .integer, .real, .boolean, .date, .data: break
+        }
+        return index
+    }
+
+    private mutating func number(ofKey name: String) -> Int {
+        if let index = keys[name] { return index }
+        let index = objects.count
+        objects.append(.text(name))
+        keys[name] = index
+        return index
+    }
+
+    // MARK: Writing
+
+    private mutating func writeObjects() {
+        let referenceByteCount = byteCount(of: objects.count)
+        var offsets: [Int] = []
+        offsets.reserveCapacity(objects.count)
+        for object in objects {
+            offsets.append(bytes.count)
+            switch object {
+            case .value(let value): write(value)
+            case .text(let text): write(text)
+            case .array(let references):
+                writeMarker(0xA0, count: references.count)
+                for reference in references { write(reference, byteCount: referenceByteCount) }
+            case .dictionary(let references):
+                writeMarker(0xD0, count: references.count / 2)
+                for reference in references { write(reference, byteCount: referenceByteCount) }
+            }
+        }
+        let tableOffset = bytes.count
+        let offsetByteCount = byteCount(of: tableOffset)
+        for offset in offsets { write(offset, byteCount: offsetByteCount) }
+        bytes += [0, 0, 0, 0, 0, 0, UInt8(offsetByteCount), UInt8(referenceByteCount)]
+        for number in [objects.count, 0, tableOffset] { write(number, byteCount: 8) }
+    }
+
+    private mutating func write(_ value: ProfileValue) {
+        switch value {
+        case .boolean(let value): bytes.append(value ? 0x09 : 0x08)
+        case .integer(let value): write(value)
+        case .real(let value): write(marker: 0x23, bits: value.bitPattern)
+        case .date(let date): write(marker: 0x33, bits: date.timeIntervalSinceReferenceDate.bitPattern)
+        case .data(let data):
+            writeMarker(0x40, count: data.count)
+            bytes += data
+        case .string(let text): write(text)
+        case .array, .dictionary: preconditionFailure("what has elements was numbered")
+        }
+    }
+
+    /// ASCII, or UTF-16.
+    private mutating func write(_ text: String) {
+        let text = PropertyListText.escape(text)
+        if text.utf8.allSatisfy({ $0 < 0x80 }) {
+            writeMarker(0x50, count: text.utf8.count)
+            bytes += text.utf8
+        } else {
+            writeMarker(0x60, count: text.utf16.count)
+            for unit in text.utf16 { write(Int(unit), byteCount: 2) }
+        }
+    }
+
+    /// Of 1, 2 and 4 bytes without sign, of 8 bytes with one.
+    private mutating func write(_ number: Int64) {
+        guard let small = UInt32(exactly: number) else { return write(marker: 0x13, bits: UInt64(bitPattern: number)) }
+        switch byteCount(of: Int(small)) {
+        case 1: bytes.append(0x10)
+        case 2: bytes.append(0x11)
+        default: bytes.append(0x12)
+        }
+        write(Int(small), byteCount: byteCount(of: Int(small)))
+    }
+
+    private mutating func writeMarker(_ marker: UInt8, count: Int) {
+        guard count >= 15 else { return bytes.append(marker | UInt8(count)) }
+        bytes.append(marker | 0xF)
+        write(Int64(count))
+    }
+
+    private mutating func write(marker: UInt8, bits: UInt64) {
+        bytes.append(marker)
+        for shift in stride(from: 56, through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift))) }
+    }
+
+    private mutating func write(_ number: Int, byteCount: Int) {
+        for shift in stride(from: 8 * (byteCount - 1), through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: number >> shift))
+        }
+    }
+
+    /// How many bytes a number takes: 1, 2 or 4.
+    private func byteCount(of number: Int) -> Int { number < 0x100 ? 1 : number < 0x1_0000 ? 2 : 4 }
+}

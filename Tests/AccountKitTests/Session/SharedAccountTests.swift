@@ -1,0 +1,64 @@
+import AccountTesting
+import Foundation
+import Synchronization
+import Testing
+
+@testable import AccountKit
+
+struct SharedAccountTests {
+    /// On threads of their own, since the tasks of a test share as many as there are processors.
+    private static func onThreads(_ bodies: [@Sendable () -> Void]) {
+        let done = DispatchSemaphore(value: 0)
+        for body in bodies {
+            Thread {
+                body()
+                done.signal()
+            }.start()
+        }
+        for _ in bodies { done.wait() }
+    }
+
+    @Test func `Once a thread has seen a change, no other sees what was before`() {
+        let shared = SharedAccount()
+        let last: Int64 = 20_000
+        let newest = Atomic<Int64>(0)
+        let steps = Mutex((seen: 0, backwards: 0))
+        let read: @Sendable () -> Void = {
+            var (seen, backwards) = (0, 0)
+            while newest.load(ordering: .acquiring) < last {
+                let before = newest.load(ordering: .acquiring)
+                guard let points = shared.account?.profile.points else { continue }
+                if points < before { backwards += 1 }
+                if points > before {
+                    seen += 1
+                    newest.max(points, ordering: .releasing)
+                }
+            }
+            steps.withLock { $0 = ($0.seen + seen, $0.backwards + backwards) }
+        }
+        Self.onThreads([
+            read, read, read,
+            {
+                for points in 1...last {
+                    var account = Fixture.alice
+                    account.profile = ["points": .integer(points)]
+                    shared.publish(account, isSignIn: false)
+                }
+            },
+        ])
+        #expect(steps.withLock { $0.seen } > 0)
+        #expect(steps.withLock { $0.backwards } == 0)
+    }
+
+    @Test func `After a sign-out no processor has the account`() {
+        let shared = SharedAccount()
+        for _ in 0..<1000 {
+            shared.publish(Fixture.alice, isSignIn: true)
+            let seen = Mutex(0)
+            let read: @Sendable () -> Void = { if shared.account != nil { seen.withLock { $0 += 1 } } }
+            shared.publish(SignOut(.signedOutByUser, date: nil))
+            Self.onThreads([read, read])
+            #expect(seen.withLock { $0 } == 0)
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+// What Thread Sanitizer must not report, and what it must: a number that tasks count up under a lock, or without one.
+//
+//     control locked | racing
+
+final class Counter: Sendable {
+    let locked = Mutex(0)
+    nonisolated(unsafe) var racing = 0
+}
+
+@main enum Control {
+    static func main() async {
+        let counter = Counter()
+        let isRacing = CommandLine.arguments.last == "racing"
+        await withTaskGroup { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    for _ in 0..<20_000 {
+                        if isRacing { counter.racing += 1 } else { counter.locked.withLock { $0 += 1 } }
+                    }
+                }
+            }
+        }
+        print(counter.racing, counter.locked.withLock { $0 })
+    }
+}

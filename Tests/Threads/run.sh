@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# The tests of what several threads do at once, under Thread Sanitizer: run.sh [PATTERN]
+#
+# Fails if a test does, or if a race is reported. First a program shows that a lock is none and that a race is one.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+swift=${SWIFT:-swift}
+scratch=.build/tsan
+mkdir -p "$scratch"
+
+# The compiler's own clang: it knows Swift's calling convention.
+resources=$("$swift" -print-target-info | python3 -c 'import json, sys; print(json.load(sys.stdin)["paths"]["runtimeResourcePath"])')
+"$resources/../../bin/clang" -Wall -Wextra -O1 -shared -fPIC Tests/Threads/mutex.c -o "$scratch/mutex.so"
+sanitized() {
+    LD_PRELOAD=$PWD/$scratch/mutex.so TSAN_OPTIONS=exitcode=66:suppressions=$PWD/Tests/Threads/suppressions.txt "$@"
+}
+
+"${swift}c" -swift-version 6 -O -parse-as-library -sanitize=thread Tests/Threads/control.swift -o "$scratch/control"
+sanitized "$scratch/control" locked
+if sanitized "$scratch/control" racing 2>"$scratch/racing.txt" || ! grep -q 'data race' "$scratch/racing.txt"; then
+    echo "Thread Sanitizer does not see a race that is there." >&2
+    exit 1
+fi
+
+options=(--sanitize=thread --scratch-path "$scratch")
+"$swift" build --build-tests "${options[@]}" --explicit-target-dependency-import-check error
+# Not by `swift test`, which would get the library too.
+tests=$("$swift" build "${options[@]}" --show-bin-path)/swift-account-kitPackageTests.xctest
+# Those that wait for processes are left out, and those whose process is to die of a signal or has a small stack: the
+# sanitizer takes both for itself.
+sanitized "$tests" --testing-library swift-testing --filter "${1:-.}" \
+    --skip 'SystemTests|ReaderTests|ends the process|theDeepestNesting'
