@@ -16,7 +16,7 @@ struct RecordPropertyList {
     private static let trailerByteCount = 32
 
     /// Far deeper than any profile, and no deeper than the smallest stack of a thread can hold (512 KiB, on Apple systems).
-    static let maximumDepth = 256
+    static let maximumDepth = 128
 
     private let bytes: [UInt8]
     private let offsetByteCount: Int

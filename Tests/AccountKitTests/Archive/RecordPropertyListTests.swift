@@ -30,7 +30,7 @@ import Testing
 
     @Test func whatIsNestedDeeplyIsRead() throws {
         var value: ProfileValue = "core"
-        for _ in 0..<250 { value = .array([value]) }
+        for _ in 0..<100 { value = .array([value]) }
         #expect(try RecordPropertyList.read(try encoded(["value": value])) == ["value": value])
     }
 
