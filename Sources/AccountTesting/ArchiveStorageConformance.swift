@@ -69,6 +69,11 @@ public struct ArchiveStorageConformance: Sendable {
         await expectConflict("a write in place of an entry that is gone") { transaction in
             _ = try await transaction.replace(entry, with: [3], ifRevision: second)
         }
+        let afterRemoval = try await change { transaction, _ in
+            try await transaction.replace(entry, with: [4], ifRevision: nil).revision
+        }
+        #expect(![first, second].contains(afterRemoval), "nor is a revision used again after a removal")
+        try await removeEntry()
     }
 
     private func reservingChangesNothing() async throws {

@@ -196,7 +196,9 @@ struct HTTPTransport: Sendable {
         case .direct: return clients.pair.direct
         case .impossible(let problem): throw .misconfigured(problem)
         case .proxy:
-            guard let proxyClient = clients.pair.proxy else { throw .misconfigured("there is a proxy, and no way to it was prepared") }
+            guard let proxyClient = clients.pair.proxy else {
+                throw .misconfigured("there is a proxy, and no way to it was prepared")
+            }
             return proxyClient
         }
     }

@@ -24,7 +24,7 @@ final class AccountArchive: Sendable {
     let context: SealingContext
     private let logger: Logger?
 
-    /// The archive that was opened last, so that a save or a second load asks for no key.
+    /// The archive that was opened last, so that a save or a second load asks for no key, and opens nothing twice.
     private let lastOpened = Mutex<LastOpened?>(nil)
 
     /// Whether a person was asked for the key, and did not know it.
@@ -36,8 +36,15 @@ final class AccountArchive: Sendable {
     private struct LastOpened {
         var keys: ArchiveKeys
 
-        /// The bytes that these keys opened last, and which write of the archive they are.
-        var newest: (revision: ArchiveRevision, generation: UInt64)?
+        /// What these keys opened or sealed last; `nil` once nobody is signed in, so that the tokens are gone.
+        var newest: Write?
+    }
+
+    /// One write of the archive.
+    private struct Write {
+        var account: Account
+        var generation: UInt64
+        var revision: ArchiveRevision
     }
 
     private struct Unsaved {
@@ -94,19 +101,23 @@ final class AccountArchive: Sendable {
     ) async -> Content {
         do {
             guard var stored = try await read(.account) else {
-                return .absent(await signOut(read))
+                return await absent(read)
             }
             if let unsaved = unsaved.withLock({ $0 }), unsaved.revision == stored.revision {
                 return .present(unsaved.account, stored.revision)
             }
+            if let newest = lastOpened.withLock({ $0?.newest }), newest.revision == stored.revision {
+                return .present(withUnsaved(newest.account, stored.revision), stored.revision)
+            }
             while true {
                 do {
                     let (account, envelope, keys) = try await open(stored.bytes, asksPerson: asksPerson)
-                    remember(keys, stored.revision, envelope.generation)
+                    remember(
+                        keys, Write(account: account, generation: envelope.generation, revision: stored.revision))
                     return .present(withUnsaved(account, stored.revision), stored.revision)
                 } catch let error as AccountError where error.isAboutKey {
                     // The key may have been replaced between the two: then the archive is another one too.
-                    guard let newer = try await read(.account) else { return .absent(await signOut(read)) }
+                    guard let newer = try await read(.account) else { return await absent(read) }
                     guard newer.revision != stored.revision else { throw error }
                     stored = newer
                 }
@@ -133,13 +144,14 @@ final class AccountArchive: Sendable {
         }
     }
 
-    /// Why nobody is signed in. That nobody is does not depend on whether the record can be read.
-    private func signOut(_ read: (ArchiveEntry) async throws -> StoredEntry?) async -> SignOut {
+    /// Nobody is signed in, and why. That nobody is does not depend on whether the record of the reason can be read.
+    private func absent(_ read: (ArchiveEntry) async throws -> StoredEntry?) async -> Content {
+        lastOpened.withLock { $0?.newest = nil }
         do {
-            return SignOutRecord.decode(try await read(.signOut)?.bytes)
+            return .absent(SignOutRecord.decode(try await read(.signOut)?.bytes))
         } catch {
             logger?.warning("the reason of the last sign-out cannot be read", metadata: ["error": "\(error)"])
-            return .neverSignedIn
+            return .absent(.neverSignedIn)
         }
     }
 
@@ -165,12 +177,14 @@ final class AccountArchive: Sendable {
     }
 
     /// Remembers what was read, unless something newer was read or written meanwhile.
-    private func remember(_ keys: ArchiveKeys, _ revision: ArchiveRevision, _ generation: UInt64) {
+    private func remember(_ keys: ArchiveKeys, _ write: Write) {
         lastOpened.withLock { last in
-            if let last, last.keys.storeID == keys.storeID, let newest = last.newest, newest.generation > generation {
+            if let last, last.keys.storeID == keys.storeID, let newest = last.newest,
+                newest.generation > write.generation
+            {
                 return
             }
-            last = LastOpened(keys: keys, newest: (revision, generation))
+            last = LastOpened(keys: keys, newest: write)
         }
     }
 
@@ -300,7 +314,8 @@ final class AccountArchive: Sendable {
                     + "large profile fields elsewhere")
         }
         let receipt = try await transaction.replace(.account, with: bytes, ifRevision: revision)
-        lastOpened.withLock { $0 = LastOpened(keys: keys, newest: (receipt.revision, generation)) }
+        let newest = Write(account: account, generation: generation, revision: receipt.revision)
+        lastOpened.withLock { $0 = LastOpened(keys: keys, newest: newest) }
         if let unsaved = unsaved.withLock({ $0.take() }), !unsaved.isBeingSpent {
             try? await forgetIntent(in: transaction)
         }

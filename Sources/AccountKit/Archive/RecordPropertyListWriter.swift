@@ -134,7 +134,9 @@ struct RecordPropertyListWriter {
 
     private mutating func write(marker: UInt8, bits: UInt64) {
         bytes.append(marker)
-        for shift in stride(from: 56, through: 0, by: -8) { bytes.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift))) }
+        for shift in stride(from: 56, through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift)))
+        }
     }
 
     private mutating func write(_ number: Int, byteCount: Int) {

@@ -2,14 +2,15 @@ import CSodium
 import Synchronization
 
 /// Bytes in memory that libsodium guards: on pages of their own between inaccessible ones, locked and kept out of core
-/// dumps where the kernel allows, read-only from the end of `init` on, and zeroed when dropped.
+/// dumps where the kernel allows, and zeroed when dropped. From the end of `init` on they are read-only, but for keys: those
+/// come and go many times while an archive is opened, and protecting their pages took longer than all that is done with them.
 ///
 /// One allocation costs about 26 µs and three pages, so an account has one for all its secrets, not one a token; and what
 /// is dropped is zeroed at once, and kept for the next one of that length, for there is one each time that an archive is
 /// opened. Source: libsodium, "Secure memory" (`sodium_malloc`).
 package final class GuardedBytes: @unchecked Sendable {
-    // @unchecked Sendable: `base` is written in `init` only, before anyone else can hold the object; after that the
-    // pages are read-only in hardware, and `deinit` runs when nobody holds it any more.
+    // @unchecked Sendable: what `base` points to is written in `init` only, before anyone else can hold the object, and in
+    // `deinit`, when nobody holds it any more.
     private let base: UnsafeMutableRawPointer
 
     package let count: Int
@@ -25,7 +26,7 @@ package final class GuardedBytes: @unchecked Sendable {
         let bytes = UnsafeMutableRawBufferPointer(start: base, count: count)
         // A throw below runs `deinit`, since every stored property is set.
         try body(bytes)
-        sodium_mprotect_readonly(base)
+        if GuardedMemory.isProtected(count) { sodium_mprotect_readonly(base) }
     }
 
     /// A guarded copy of bytes from ordinary memory; wiping the original is up to the caller.
@@ -54,6 +55,8 @@ package final class GuardedBytes: @unchecked Sendable {
         _ left: GuardedBytes, _ leftRange: Range<Int>, _ right: GuardedBytes, _ rightRange: Range<Int>
     ) -> Bool {
         guard leftRange.count == rightRange.count else { return false }
+        // The very same bytes: that says nothing of what they are.
+        if left === right, leftRange == rightRange { return true }
         return sodium_memcmp(left.base + leftRange.lowerBound, right.base + rightRange.lowerBound, leftRange.count) == 0
     }
 }
@@ -66,6 +69,9 @@ private enum GuardedMemory {
         let base: UnsafeMutableRawPointer
         let count: Int
     }
+
+    /// Whether so many bytes are made read-only: more than the 64 of two keys are tokens.
+    static func isProtected(_ count: Int) -> Bool { count > 64 }
 
     /// The oldest first.
     private static let free = Mutex<[Free]>([])
@@ -89,7 +95,9 @@ private enum GuardedMemory {
     }
 
     static func giveBack(_ base: UnsafeMutableRawPointer, count: Int) {
-        guard count <= maximumFreeByteCount, sodium_mprotect_readwrite(base) == 0 else { return sodium_free(base) }
+        guard count <= maximumFreeByteCount, !isProtected(count) || sodium_mprotect_readwrite(base) == 0 else {
+            return sodium_free(base)
+        }
         sodium_memzero(base, count)
         let kept = Free(base: base, count: count)
         let surplus = free.withLock { free in

@@ -95,9 +95,9 @@ struct GuardedBytesTests {
         #endif
     }
 
-    @Test func `Writing to them afterwards ends the process`() async {
+    @Test func `Writing to more than keys afterwards ends the process`() async {
         await #expect(processExitsWith: .signal(Self.fault)) {
-            GuardedBytes(copying: [1, 2, 3]).withUnsafeBytes { bytes in
+            GuardedBytes.random(count: 65).withUnsafeBytes { bytes in
                 UnsafeMutableRawPointer(mutating: bytes.baseAddress!).storeBytes(of: 4, as: UInt8.self)
             }
         }
