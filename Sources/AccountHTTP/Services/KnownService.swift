@@ -51,9 +51,11 @@ public struct KnownService: Sendable, Hashable {
     /// The entry of the service at an issuer's host.
     static func at(_ issuer: Issuer) -> KnownService? { all.first { $0.isHome(of: issuer) } }
 
+    /// The entries' own issuers are written as addresses are compared, so none of them is read for that.
     private func isHome(of issuer: Issuer) -> Bool {
-        guard let home = try? Issuer(self.issuer) else { return false }
-        return ServiceURL(at: home.url, path: "") == ServiceURL(at: issuer.url, path: "")
+        let scheme = "https://".utf8
+        let authority = self.issuer.utf8.dropFirst(scheme.count).prefix { $0 != UInt8(ascii: "/") }
+        return issuer.url.scheme == "https" && authority.elementsEqual(issuer.url.authority.utf8)
     }
 
     /// The endpoints at an issuer: what is known, and `found` for the rest.
