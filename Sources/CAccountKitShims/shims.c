@@ -165,13 +165,13 @@ int accountkit_keyring_is_absent(int code) {
 }
 
 const char *accountkit_errno_name(int code) {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
-    extern const char *strerrorname_np(int);
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 32)
     return strerrorname_np(code);
-#else
+#endif
+#endif
     (void)code;
     return NULL;
-#endif
 }
 
 void accountkit_forbid_name_plugins(void) {

@@ -330,6 +330,20 @@ struct KeyTests {
         }
     }
 
+    @Test func `Looking at the sessions asks for no passphrase`() async throws {
+        try await run { account, container in
+            try await lock(account, by: "correct horse")
+            let listed = try await Terminal.run(account.command(["sessions"]))
+            #expect(listed.exitCode == 0)
+            #expect(listed.screen.contains("default") && listed.screen.contains("locked"))
+            #expect(!listed.screen.contains("Passphrase"))
+            let chosen = try await Terminal.run(account.command(["switch", "default"]))
+            #expect(chosen.exitCode == 0)
+            #expect(chosen.screen.contains("locked by a passphrase") && chosen.screen.contains("unlock"))
+            #expect(!chosen.screen.contains("not signed in"))
+        }
+    }
+
     @Test(arguments: ["0s", "8", "h", "-1h", "8w", "1.5h", "99999999999d"])
     func `A time that is none is refused`(time: String) async throws {
         try await run { account, _ in

@@ -30,7 +30,7 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
         let chosen = try await context.preferences.defaultSession()
         var parts: [Document.Part] = []
         for session in try context.container.sessions() {
-            let state = try await context.store(of: session).load()
+            let state = try await context.state(of: session)
             if options.json {
                 parts.append(
                     Document.Part(status: StateDocument(state, session: session), isDefault: session == chosen))
@@ -47,6 +47,7 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
         case .verified(let account), .unverified(let account, _):
             name + account.shownName + (account.issuer.map { " at \($0)" } ?? "")
         case .signedOut: name + "signed out"
+        case .unreadable(let error) where error.code == .noKey: name + "locked, or its key is not here"
         case .unreadable(let error): name + "unreadable (\(error.code))"
         }
     }
@@ -74,12 +75,14 @@ struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
                     + (names.isEmpty ? "" : ", or choose one of: \(names)"))
         }
         try await context.preferences.setDefaultSession(session)
-        let state = try await context.store(of: session).load()
-        if options.json {
-            try JSONDocument.print(StateDocument(state, session: session))
-        } else {
-            let user = state.account.map { ", signed in as \($0.shownName)" } ?? ", not signed in"
-            context.say("The default session is now \(session)\(user).")
-        }
+        let state = try await context.state(of: session)
+        if options.json { return try JSONDocument.print(StateDocument(state, session: session)) }
+        let user =
+            switch state {
+            case .verified(let account), .unverified(let account, _): "signed in as \(account.shownName)"
+            case .signedOut: "not signed in"
+            case .unreadable(let error): "which cannot be read now: \(error)"
+            }
+        context.say("The default session is now \(session), \(user).")
     }
 }

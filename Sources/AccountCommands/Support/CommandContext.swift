@@ -68,6 +68,14 @@ struct CommandContext<App: AccountApplication> {
         store(of: session, try await preferences.keySettings(of: session).sources(of: session, container, App.self))
     }
 
+    /// How things stand with a session, as far as that can be seen without asking a person.
+    func state(of session: SessionName) async throws -> SessionState {
+        let settings = try await preferences.keySettings(of: session)
+        return await store(
+            of: session, try settings.sources(of: session, container, App.self, asksPerson: false)
+        ).load()
+    }
+
     /// A store whose keys are from somewhere else.
     func store(of session: SessionName, _ keySources: [any KeySource]) -> AccountStore {
         AccountStore(container: container, session: session, keySources: keySources, logger: logger)

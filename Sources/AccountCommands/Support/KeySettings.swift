@@ -14,14 +14,22 @@ struct KeySettings: Codable, Equatable {
     var sources = [Source(kind: .file)]
 
     /// The sources themselves.
+    ///
+    /// - Parameter asksPerson: Whether a passphrase may be asked for.
     func sources<App: AccountApplication>(
-        of session: SessionName, _ container: AppContainer, _: App.Type
+        of session: SessionName, _ container: AppContainer, _: App.Type, asksPerson: Bool = true
     ) throws(AccountError) -> [any KeySource] {
         guard !sources.isEmpty else {
             throw AccountError(.misconfigured, "the settings of session \(session) name no key for its archive")
         }
         var all: [any KeySource] = []
-        for source in sources { all.append(try source.keySource(of: session, container, App.self)) }
+        for source in sources {
+            if source.kind == .passphrase, !asksPerson {
+                all.append(PassphraseKey { _ in throw PassphrasePrompt(session: session).isLocked })
+            } else {
+                all.append(try source.keySource(of: session, container, App.self))
+            }
+        }
         return all
     }
 }
@@ -79,6 +87,13 @@ struct PassphrasePrompt {
 
     private var tool: String { CommandLine.arguments.toolName }
     private var place: String { session == .default ? "" : " of session \(session)" }
+
+    /// What is said where nobody is to be asked.
+    var isLocked: AccountError {
+        AccountError(
+            .noKey,
+            "the archive\(place) is locked by a passphrase: `\(tool) unlock --session \(session)` asks for it")
+    }
 
     func answer(to question: PassphraseKey.Question) throws -> Secret {
         switch question {

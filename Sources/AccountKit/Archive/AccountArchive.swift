@@ -25,7 +25,7 @@ final class AccountArchive: Sendable {
     private let logger: Logger?
 
     /// The archive that was opened last, so that a save or a second load asks for no key, and opens nothing twice.
-    private let lastOpened = Mutex<LastOpened?>(nil)
+    private let lastOpened = Mutex(LastOpened())
 
     /// Whether a person was asked for the key, and did not know it.
     private let isAskedInVain = Mutex(false)
@@ -34,10 +34,20 @@ final class AccountArchive: Sendable {
     private let unsaved = Mutex<Unsaved?>(nil)
 
     private struct LastOpened {
-        var keys: ArchiveKeys
+        var keys: ArchiveKeys?
 
-        /// What these keys opened or sealed last; `nil` once nobody is signed in, so that the tokens are gone.
+        /// What these keys opened or sealed last; `nil` once nobody is signed in, so that the tokens are gone. The keys may
+        /// still be needed for what is to be told to the service.
         var newest: Write?
+
+        /// Counts the changes, so that a read that ends late does not undo what came after it began.
+        private(set) var changeCount = 0
+
+        mutating func change(_ keys: ArchiveKeys?, _ newest: Write? = nil) {
+            self.keys = keys
+            self.newest = newest
+            changeCount += 1
+        }
     }
 
     /// One write of the archive.
@@ -71,22 +81,25 @@ final class AccountArchive: Sendable {
 
     /// Reads without a lock and without writing anything.
     func load() async -> Content {
-        let content = await content(asksPerson: true) { try await self.storage.read($0) }
-        if case .unreadable(let error) = content { isAskedInVain.withLock { $0 = error.isAboutKey } }
+        let content = await content(isLocked: false) { try await self.storage.read($0) }
+        isAskedInVain.withLock { isAskedInVain in
+            if case .unreadable(let error) = content { isAskedInVain = error.isAboutKey } else { isAskedInVain = false }
+        }
         return content
     }
 
     /// Asks for a passphrase before the lock is taken, where others would wait; once, if nobody knows it.
     func askBeforeLock() async {
-        guard ring.sources.contains(where: { $0.kind == .passphrase }), lastOpened.withLock({ $0 == nil }),
-            !isAskedInVain.withLock({ $0 })
+        guard ring.sources.contains(where: { $0.kind == .passphrase }), !isAskedInVain.withLock({ $0 }),
+            // Who takes the lock says why there is none.
+            let envelope = try? await envelope(), knownKeys(for: envelope) == nil
         else { return }
         _ = await load()
     }
 
     /// Reads what is there now, for whoever holds the lock.
     func load(in transaction: any ArchiveTransaction) async -> Content {
-        let content = await content(asksPerson: false) { try await transaction.read($0) }
+        let content = await content(isLocked: true) { try await transaction.read($0) }
         // Who holds the lock sees the newest revision: what was to replace an older one is of no use any more.
         switch content {
         case .absent: unsaved.withLock { $0 = nil }
@@ -96,25 +109,32 @@ final class AccountArchive: Sendable {
         return content
     }
 
+    /// - Parameter isLocked: Whether nobody else changes anything meanwhile. Then what is read is the newest, and nobody is
+    ///   asked for a passphrase, since others would wait.
     private func content(
-        asksPerson: Bool, _ read: (ArchiveEntry) async throws -> StoredEntry?
+        isLocked: Bool, _ read: (ArchiveEntry) async throws -> StoredEntry?
     ) async -> Content {
+        let changeCount = isLocked ? nil : lastOpened.withLock(\.changeCount)
+        let unsavedBefore = unsaved.withLock { $0?.revision }
         do {
             guard var stored = try await read(.account) else {
+                unsaved.withLock { if $0?.revision == unsavedBefore { $0 = nil } }
                 return await absent(read)
             }
             if let unsaved = unsaved.withLock({ $0 }), unsaved.revision == stored.revision {
                 return .present(unsaved.account, stored.revision)
             }
-            if let newest = lastOpened.withLock({ $0?.newest }), newest.revision == stored.revision {
-                return .present(withUnsaved(newest.account, stored.revision), stored.revision)
+            if let newest = lastOpened.withLock(\.newest), newest.revision == stored.revision {
+                return .present(withUnsaved(newest.account, stored.revision, isLocked: isLocked), stored.revision)
             }
             while true {
                 do {
-                    let (account, envelope, keys) = try await open(stored.bytes, asksPerson: asksPerson)
-                    remember(
-                        keys, Write(account: account, generation: envelope.generation, revision: stored.revision))
-                    return .present(withUnsaved(account, stored.revision), stored.revision)
+                    let (account, envelope, keys) = try await open(stored.bytes, asksPerson: !isLocked)
+                    let write = Write(account: account, generation: envelope.generation, revision: stored.revision)
+                    lastOpened.withLock { last in
+                        if isLocked || last.changeCount == changeCount { last.change(keys, write) }
+                    }
+                    return .present(withUnsaved(account, stored.revision, isLocked: isLocked), stored.revision)
                 } catch let error as AccountError where error.isAboutKey {
                     // The key may have been replaced between the two: then the archive is another one too.
                     guard let newer = try await read(.account) else { return await absent(read) }
@@ -130,7 +150,7 @@ final class AccountArchive: Sendable {
     }
 
     /// The stored account with the tokens that could not be saved, if another process has changed something else of it.
-    private func withUnsaved(_ stored: Account, _ revision: ArchiveRevision) -> Account {
+    private func withUnsaved(_ stored: Account, _ revision: ArchiveRevision, isLocked: Bool) -> Account {
         unsaved.withLock { unsaved in
             guard let credentials = unsaved?.account.credentials, unsaved!.stored.isSameGrant(as: stored) else {
                 return stored
@@ -138,15 +158,18 @@ final class AccountArchive: Sendable {
             var account = stored
             account.credentials = credentials
             account.verifiedAt = unsaved!.account.verifiedAt
-            unsaved!.account = account
-            unsaved!.revision = revision
+            // Without the lock there may be a newer one by now.
+            if isLocked {
+                unsaved!.account = account
+                unsaved!.revision = revision
+            }
             return account
         }
     }
 
     /// Nobody is signed in, and why. That nobody is does not depend on whether the record of the reason can be read.
     private func absent(_ read: (ArchiveEntry) async throws -> StoredEntry?) async -> Content {
-        lastOpened.withLock { $0?.newest = nil }
+        lastOpened.withLock { $0.change($0.keys) }
         do {
             return .absent(SignOutRecord.decode(try await read(.signOut)?.bytes))
         } catch {
@@ -171,21 +194,7 @@ final class AccountArchive: Sendable {
 
     private func keys(for envelope: Envelope, asksPerson: Bool) async throws(AccountError) -> ArchiveKeys {
         if let known = knownKeys(for: envelope) { return known }
-        let keys = try await ring.unlock(envelope, context: context, asksPerson: asksPerson)
-        lastOpened.withLock { $0 = LastOpened(keys: keys) }
-        return keys
-    }
-
-    /// Remembers what was read, unless something newer was read or written meanwhile.
-    private func remember(_ keys: ArchiveKeys, _ write: Write) {
-        lastOpened.withLock { last in
-            if let last, last.keys.storeID == keys.storeID, let newest = last.newest,
-                newest.generation > write.generation
-            {
-                return
-            }
-            last = LastOpened(keys: keys, newest: write)
-        }
+        return try await ring.unlock(envelope, context: context, asksPerson: asksPerson)
     }
 
     /// Opens this archive with one of these from now on.
@@ -194,12 +203,12 @@ final class AccountArchive: Sendable {
             guard let opener = openers[slot.keyID],
                 let keys = try? envelope.unlock(slot, with: opener, context: context)
             else { continue }
-            return lastOpened.withLock { $0 = LastOpened(keys: keys) }
+            return lastOpened.withLock { $0.change(keys) }
         }
     }
 
     private func knownKeys(for envelope: Envelope) -> ArchiveKeys? {
-        guard let known = lastOpened.withLock({ $0?.keys }), known.storeID == envelope.storeID,
+        guard let known = lastOpened.withLock(\.keys), known.storeID == envelope.storeID,
             known.dataKeyID == envelope.dataKeyID, known.slots == envelope.slots
         else { return nil }
         return known
@@ -210,7 +219,7 @@ final class AccountArchive: Sendable {
     /// Seals what goes with the account for another context: with the account's keys, so that nobody is asked for one. For
     /// whoever has loaded the account in this transaction.
     func seal(_ account: Account, context: SealingContext) throws -> [UInt8] {
-        guard let keys = lastOpened.withLock({ $0?.keys }) else {
+        guard let keys = lastOpened.withLock(\.keys) else {
             throw AccountError(.notSignedIn, "there is no archive whose keys it could be sealed with")
         }
         // Nobody is asked for a passphrase to tell a service of a sign-out, so behind one it would stay for good.
@@ -232,7 +241,7 @@ final class AccountArchive: Sendable {
     func openAside(_ bytes: [UInt8], context: SealingContext, before: ArchiveKeys? = nil) async throws -> Account {
         let envelope = try Envelope(parsing: try ArchivePropertyList.decode(bytes))
         // Other slots than the account's, such as those from before a key was added, have the same data key behind them.
-        var keys = [lastOpened.withLock { $0?.keys }, before].compactMap(\.self).first {
+        var keys = [lastOpened.withLock(\.keys), before].compactMap(\.self).first {
             $0.storeID == envelope.storeID && $0.dataKeyID == envelope.dataKeyID
         }
         if keys == nil { keys = try await ring.unlock(envelope, context: self.context, asksPerson: false) }
@@ -288,9 +297,10 @@ final class AccountArchive: Sendable {
             return try await write(account, generation: 1, keys: keys, ifRevision: nil, in: transaction)
         }
         // What was opened a moment ago need not be opened again: the storage compares the revision.
-        if let last = lastOpened.withLock({ $0 }), let newest = last.newest, newest.revision == revision {
+        let last = lastOpened.withLock { $0 }
+        if let keys = last.keys, let newest = last.newest, newest.revision == revision {
             return try await write(
-                account, generation: newest.generation.next, keys: last.keys, ifRevision: revision, in: transaction)
+                account, generation: newest.generation.next, keys: keys, ifRevision: revision, in: transaction)
         }
         guard let stored = try await transaction.read(.account), stored.revision == revision else {
             throw AccountError(.conflict, "the archive was changed by another process meanwhile: try again")
@@ -315,7 +325,7 @@ final class AccountArchive: Sendable {
         }
         let receipt = try await transaction.replace(.account, with: bytes, ifRevision: revision)
         let newest = Write(account: account, generation: generation, revision: receipt.revision)
-        lastOpened.withLock { $0 = LastOpened(keys: keys, newest: newest) }
+        lastOpened.withLock { $0.change(keys, newest) }
         if let unsaved = unsaved.withLock({ $0.take() }), !unsaved.isBeingSpent {
             try? await forgetIntent(in: transaction)
         }
@@ -344,7 +354,11 @@ final class AccountArchive: Sendable {
             logger?.warning("the reason of a sign-out could not be recorded", metadata: ["error": "\(error)"])
         }
         let durability = try await transaction.remove(.account, ifRevision: revision)
-        for slot in lastOpened.withLock({ $0.take() })?.keys.slots ?? [] where slot.kind == .passphrase {
+        let keys = lastOpened.withLock { last in
+            defer { last.change(nil) }
+            return last.keys
+        }
+        for slot in keys?.slots ?? [] where slot.kind == .passphrase {
             // It goes by itself, and opens nothing any more.
             try? UnlockedKeys.forget(slot.keyID)
         }

@@ -6,7 +6,7 @@ import Foundation
 
 /// Writes the binary property list that an archive's record is.
 ///
-/// As small as the format allows for whole numbers, and with each key once, however many dictionaries have it.
+/// As small as the format allows for whole numbers, and with each key in ASCII once, however many dictionaries have it.
 /// `PropertyListEncoder` took longer than all the rest of a save but the disk.
 /// Source of the layout: CFBinaryPList.c of swift-corelibs-foundation, format "bplist00".
 struct RecordPropertyListWriter {
@@ -59,7 +59,8 @@ struct RecordPropertyListWriter {
         if let index = keys[name] { return index }
         let index = objects.count
         objects.append(.text(name))
-        keys[name] = index
+        // Two others may be equal to Swift, and have other bytes.
+        if name.isASCII { keys[name] = index }
         return index
     }
 
@@ -106,7 +107,7 @@ struct RecordPropertyListWriter {
     /// ASCII, or UTF-16.
     private mutating func write(_ text: String) {
         let text = PropertyListText.escape(text)
-        if text.utf8.allSatisfy({ $0 < 0x80 }) {
+        if text.isASCII {
             writeMarker(0x50, count: text.utf8.count)
             bytes += text.utf8
         } else {
@@ -147,4 +148,8 @@ struct RecordPropertyListWriter {
 
     /// How many bytes a number takes: 1, 2 or 4.
     private func byteCount(of number: Int) -> Int { number < 0x100 ? 1 : number < 0x1_0000 ? 2 : 4 }
+}
+
+extension String {
+    fileprivate var isASCII: Bool { utf8.allSatisfy { $0 < 0x80 } }
 }

@@ -2,8 +2,9 @@ import CSodium
 import Synchronization
 
 /// Bytes in memory that libsodium guards: on pages of their own between inaccessible ones, locked and kept out of core
-/// dumps where the kernel allows, and zeroed when dropped. From the end of `init` on they are read-only, but for keys: those
-/// come and go many times while an archive is opened, and protecting their pages took longer than all that is done with them.
+/// dumps where the kernel allows, and zeroed when dropped. From the end of `init` on they are read-only, but for up to 64
+/// of them: that many have the keys that come and go while an archive is opened, and protecting their pages took longer than
+/// all that is done with them.
 ///
 /// One allocation costs about 26 µs and three pages, so an account has one for all its secrets, not one a token; and what
 /// is dropped is zeroed at once, and kept for the next one of that length, for there is one each time that an archive is
@@ -70,7 +71,7 @@ private enum GuardedMemory {
         let count: Int
     }
 
-    /// Whether so many bytes are made read-only: more than the 64 of two keys are tokens.
+    /// Whether so many bytes are made read-only. An archive's tokens always are more, since they are padded.
     static func isProtected(_ count: Int) -> Bool { count > 64 }
 
     /// The oldest first.

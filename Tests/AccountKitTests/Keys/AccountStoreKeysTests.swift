@@ -153,6 +153,41 @@ struct AccountStoreKeysTests {
         }
     }
 
+    @Test func `A passphrase that others have replaced is asked for before the lock`() async throws {
+        let store = try await signedIn(Person("one two", "three").key)
+        let other = Person("one two", "three")
+        try await self.store(other.key).rotateKey(of: .passphrase)
+        try await store.update { $0.profile.points = 1 }
+        #expect(await self.store(Person("three").key).load().account?.profile.points == 1)
+    }
+
+    @Test func `An old passphrase that is entered late locks nobody out`() async throws {
+        _ = try await signedIn(Person("one two").key)
+        let (asked, tellAsked) = AsyncStream.makeStream(of: Void.self)
+        let (answered, answer) = AsyncStream.makeStream(of: Void.self)
+        let count = Mutex(0)
+        let person = PassphraseKey(cost: Person.cost) { _ in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            if number > 1 { return Secret("three") }
+            tellAsked.finish()
+            for await _ in answered {}
+            return Secret("one two")
+        }
+        let store = self.store(person)
+        async let late = store.load()
+        for await _ in asked {}
+        try await self.store(Person("one two", "three").key).rotateKey(of: .passphrase)
+        _ = await store.load()
+        answer.finish()
+        _ = await late
+        try await store.update { $0.profile.points = 1 }
+        #expect(count.withLock { $0 } == 2)
+        #expect(await self.store(Person("three").key).load().account?.profile.points == 1)
+    }
+
     @Test func `A sign-out that only a passphrase could tell later is reported as lost, and leaves no tokens behind`()
         async throws
     {

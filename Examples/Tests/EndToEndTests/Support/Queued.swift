@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Lets only so many tests run at a time, so that no program is so slow that it runs into a time-out of its own; and ends one
-/// that takes too long. Not by `.timeLimit`, which counts the time in the queue too.
+/// Lets only so many tests run at a time, so that no program is so slow that it runs into a time-out of its own; and
+/// cancels one that takes too long. Not by `.timeLimit`, which counts the time in the queue too.
 struct Queued: TestTrait, SuiteTrait, TestScoping {
     let minutes: Int
 
