@@ -38,9 +38,14 @@ package struct WipedBytes: Sendable {
     }
 
     package mutating func append(contentsOf bytes: some Collection<UInt8>) {
-        makeRoom(for: bytes.count)
-        UnsafeMutableRawBufferPointer(rebasing: storage.buffer[count...]).copyBytes(from: bytes)
-        count += bytes.count
+        // Nearly always there is: the general way takes types that the runtime would have to look up by their names.
+        let isAppended: Void? = bytes.withContiguousStorageIfAvailable { bytes in
+            makeRoom(for: bytes.count)
+            UnsafeMutableRawBufferPointer(rebasing: storage.buffer[count...]).copyMemory(
+                from: UnsafeRawBufferPointer(bytes))
+            count += bytes.count
+        }
+        if isAppended == nil { for byte in bytes { append(byte) } }
     }
 
     /// Makes sure that there is an allocation of one's own, with room for so many bytes more.
