@@ -15,14 +15,17 @@ struct Queued: TestTrait, SuiteTrait, TestScoping {
     ) async throws {
         await Self.slots.take()
         do {
-            try await withThrowingTaskGroup { group in
-                group.addTask { try await function() }
-                group.addTask {
-                    try await Task.sleep(for: .seconds(60 * minutes))
-                    Issue.record("it took more than \(minutes) minutes")
+            // The group ends before this function does.
+            try await withoutActuallyEscaping(function) { function in
+                try await withThrowingTaskGroup { group in
+                    group.addTask { try await function() }
+                    group.addTask {
+                        try await Task.sleep(for: .seconds(60 * minutes))
+                        Issue.record("it took more than \(minutes) minutes")
+                    }
+                    try await group.next()
+                    group.cancelAll()
                 }
-                try await group.next()
-                group.cancelAll()
             }
         } catch {
             await Self.slots.giveBack()
