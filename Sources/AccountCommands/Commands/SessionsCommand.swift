@@ -47,7 +47,7 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
         case .verified(let account), .unverified(let account, _):
             name + account.shownName + (account.issuer.map { " at \($0)" } ?? "")
         case .signedOut: name + "signed out"
-        case .unreadable(let error) where error.code == .noKey: name + "locked, or its key is not here"
+        case .unreadable(let error) where error.code == .noKey: name + "unreadable (locked, or its key is not here)"
         case .unreadable(let error): name + "unreadable (\(error.code))"
         }
     }
