@@ -55,7 +55,7 @@ def run(report, programs, folder, rounds):
     report.target(
         "shared-account read, two threads at once", "scales over both cores: each as fast as one alone, within 20 %",
         str(both), both.median <= 1.2)
-    load = "load: store"
+    load = "load: a new store, with the key file"
     report.at_most("load (open, read, verify, decrypt, decode)", ratio(load, "load: floor"), 2, "the floor")
     report.at_most("load", ratio(load, "load: NSKeyedUnarchiver"), 0.5, "NSKeyedUnarchiver")
     report.at_most("save, durable", ratio("save: store", "save: floor"), 1.15, "write + fsync + rename + fsync of the folder")

@@ -7,7 +7,7 @@ import SampleAccount
 /// From the files to an account: opened, read, verified, decrypted, decoded.
 func loadBenchmarks() {
     // A store that was just made has no key yet, so it reads the key file and unwraps the data key, too.
-    Benchmark("load: a new store, unlocked with the key file") { benchmark, place in
+    Benchmark("load: a new store, with the key file") { benchmark, place in
         benchmark.startMeasurement()
         let state = await place.store.load()
         benchmark.stopMeasurement()
@@ -16,7 +16,7 @@ func loadBenchmarks() {
         try await signedInPlace("load-new")
     }
 
-    Benchmark("load: store") { benchmark, store in
+    Benchmark("load: again, with nothing changed") { benchmark, store in
         benchmark.startMeasurement()
         let state = await store.load()
         benchmark.stopMeasurement()
