@@ -98,6 +98,7 @@ extension AccountArchive {
         do {
             let envelope = try Envelope(parsing: try ArchivePropertyList.decode(stored.bytes))
             for opener in checked {
+                // A slot that it does not open is another key's; that it opens none is what is told.
                 guard
                     envelope.slots.contains(where: { slot in
                         (try? envelope.unlock(slot, with: opener, context: context)) != nil
@@ -154,7 +155,7 @@ extension AccountArchive {
         return fittings
     }
 
-    /// The slots that a key opens.
+    /// The slots that a key opens. Why it does not open another is nobody's concern.
     func slots(of envelope: Envelope, openedBy keys: [ArchiveKey], kind: KeyKind) -> Set<[UInt8]> {
         let slots = envelope.slots.filter { slot in
             slot.kind == kind.slotKind
