@@ -110,6 +110,17 @@ unsigned int accountkit_current_processor(void) {
 #endif
 }
 
+unsigned int accountkit_processor_count(void) {
+#ifdef __linux__
+    // sysconf(3) opens a file for it. A machine of more than 1024 processors refuses a set of this size.
+    cpu_set_t processors;
+    return sched_getaffinity(0, sizeof processors, &processors) == 0 ? (unsigned int)CPU_COUNT(&processors) : 1024;
+#else
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count < 1 ? 1 : (unsigned int)count;
+#endif
+}
+
 int accountkit_keyring_put(const char *name, const void *bytes, size_t count, unsigned int seconds) {
 #ifdef __linux__
     // A login without a keyring of its own shares that of the user's other logins (user-session-keyring(7)). It is named by

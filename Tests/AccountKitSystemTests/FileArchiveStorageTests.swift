@@ -14,6 +14,26 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.documents).sorted().first == "Account.lock")
     }
 
+    @Test(arguments: [
+        #"cp "$P" "$ROOT/other"; printf x >>"$ROOT/other"; mv "$ROOT/other" "$P""#, #"printf x >>"$P""#, #"rm "$P""#,
+    ])
+    func `Whoever changes a file without the lock, after it was read, is not written over`(change: String) async throws
+    {
+        try Exerciser.run(folder, "sign-in")
+        let transaction = try await FileArchiveStorage(container: folder.container()).beginTransaction(patience: .zero)
+        let revision = try #require(try await transaction.read(.account)?.revision)
+        _ = try Exerciser.shell(folder, "P=$ROOT/Documents/Account.plist\n\(change)")
+        let changed = try? folder.bytes()
+        await #expect(throws: AccountError(.conflict, "")) {
+            try await transaction.replace(.account, with: [1], ifRevision: revision)
+        }
+        await #expect(throws: AccountError(.conflict, "")) {
+            try await transaction.remove(.account, ifRevision: revision)
+        }
+        #expect((try? folder.bytes()) == changed)
+        await transaction.end()
+    }
+
     @Test(arguments: ["000", "022", "077", "777"])
     func `Whatever the umask, files are for their owner only, and so are folders`(umask: String) throws {
         let outcome = try Exerciser.shell(folder, #"umask \#(umask); exec "$EXERCISER" "$ROOT" sign-in work"#)

@@ -26,7 +26,7 @@ import Testing
 
     /// The calls of a save, in their order. The second fsync is the folder's.
     static let save: [Fault] = [
-        Fault("fchmod"), Fault("ftruncate"), Fault("fsync"), Fault("rename"), Fault("fsync", 2, isInPlace: true),
+        Fault("fchmod"), Fault("fsync"), Fault("rename"), Fault("fsync", 2, isInPlace: true),
     ]
 
     @Test(arguments: save.dropLast(), ["EIO", "ENOSPC", "EACCES", "EDQUOT"])

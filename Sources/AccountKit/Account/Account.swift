@@ -10,12 +10,13 @@ public import Foundation
 /// dumped without showing a token. It is deliberately not `Codable`, so that no token ends in a file by accident.
 public struct Account: Sendable, Equatable, Identifiable {
     private struct Fields: Sendable, Equatable {
+        // Those that change most often first, and the tokens, which take longest to compare, last.
+        var verifiedAt: Date?
         let id: String
         var issuer: String?
         var username: String?
-        var credentials: Credentials
         var profile: UserProfile
-        var verifiedAt: Date?
+        var credentials: Credentials
     }
 
     private final class Storage: @unchecked Sendable {
@@ -84,8 +85,8 @@ public struct Account: Sendable, Equatable, Identifiable {
     ) {
         storage = Storage(
             Fields(
-                id: id, issuer: issuer, username: username, credentials: credentials, profile: profile,
-                verifiedAt: verifiedAt))
+                verifiedAt: verifiedAt, id: id, issuer: issuer, username: username, profile: profile,
+                credentials: credentials))
     }
 
     /// Puts an account together for a service that numbers its users.

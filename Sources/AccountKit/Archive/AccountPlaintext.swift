@@ -21,10 +21,10 @@ enum AccountPlaintext {
     /// The second section: all that is not secret. The names are those in the file.
     private static func record(of account: Account) throws(AccountError) -> [UInt8] {
         let credentials = account.credentials
-        var fields: [String: ProfileValue] = [
-            "id": .string(account.id), "tokenType": .string(credentials.tokenType),
-            "issuedAt": .date(credentials.issuedAt),
-        ]
+        var fields = [String: ProfileValue](minimumCapacity: 10)
+        fields["id"] = .string(account.id)
+        fields["tokenType"] = .string(credentials.tokenType)
+        fields["issuedAt"] = .date(credentials.issuedAt)
         fields["issuer"] = account.issuer.map { .string($0) }
         fields["username"] = account.username.map { .string($0) }
         fields["clientID"] = credentials.clientID.map { .string($0) }
@@ -77,7 +77,7 @@ enum AccountPlaintext {
         let secretsCount = secrets.reduce(0) { $0 + 8 + $1.1.byteCount }
         let count = 4 + secretsCount + 4 + record.count
 
-        var ranges: [SecretTag: Range<Int>] = [:]
+        var ranges: [Range<Int>] = []
         let plaintext = GuardedBytes(count: Envelope.paddedByteCount(count)) { buffer in
             var offset = 0
             let put = { (bytes: UnsafeRawBufferPointer) in
@@ -89,7 +89,7 @@ enum AccountPlaintext {
             for (tag, secret) in secrets {
                 putNumber(UInt32(tag.rawValue))
                 putNumber(UInt32(secret.byteCount))
-                ranges[tag] = offset..<offset + secret.byteCount
+                ranges.append(offset..<offset + secret.byteCount)
                 secret.withUnsafeBytes(put)
             }
             putNumber(UInt32(record.count))
@@ -97,9 +97,14 @@ enum AccountPlaintext {
             Envelope.pad(buffer, count: count)
         }
         var account = account
-        account.credentials.accessToken = Secret(plaintext, range: ranges[.accessToken]!)
-        account.credentials.refreshToken = ranges[.refreshToken].map { Secret(plaintext, range: $0) }
-        account.credentials.idToken = ranges[.idToken].map { Secret(plaintext, range: $0) }
+        for ((tag, _), range) in zip(secrets, ranges) {
+            let secret = Secret(plaintext, range: range)
+            switch tag {
+            case .accessToken: account.credentials.accessToken = secret
+            case .refreshToken: account.credentials.refreshToken = secret
+            case .idToken: account.credentials.idToken = secret
+            }
+        }
         return (plaintext, account)
     }
 

@@ -40,7 +40,7 @@ struct ArchiveDirectory: Sendable {
 
     private var foldersFromRoot: [String] {
         var folders = [path]
-        while let last = folders.last, last.count > root.count { folders.append(last.parentDirectory) }
+        while let last = folders.last, last.utf8.count > root.utf8.count { folders.append(last.parentDirectory) }
         return folders.reversed()
     }
 
@@ -75,8 +75,8 @@ struct ArchiveDirectory: Sendable {
 
     // MARK: Entries
 
-    /// Reads an entry; `nil` if there is none.
-    func read(_ entry: ArchiveEntry) throws(AccountError) -> StoredEntry? {
+    /// Reads an entry, and says which file that was; `nil` if there is none.
+    func read(_ entry: ArchiveEntry) throws(AccountError) -> (stored: StoredEntry, file: FileIdentity)? {
         let path = path(entry.rawValue)
         let limit = ArchivePropertyList.maximumByteCount
         do {
@@ -95,7 +95,8 @@ struct ArchiveDirectory: Sendable {
             guard bytes.count <= limit else {
                 throw AccountError(.damaged, "\(path) grew past \(limit) bytes while it was read")
             }
-            return StoredEntry(bytes: bytes, revision: ArchiveRevision(bytes: Sodium.hash(bytes, count: 16)))
+            let stored = StoredEntry(bytes: bytes, revision: ArchiveRevision(bytes: Sodium.hash(bytes, count: 16)))
+            return (stored, status.identity)
         } catch let error as AccountError {
             throw error
         } catch let error as SystemCallError where error.isNoEntry {
@@ -187,6 +188,9 @@ struct TemporaryFile: ~Copyable {
     private let directory: ArchiveDirectory
     private let file: FileDescriptor
 
+    /// How long the file was made in advance.
+    private let reservedByteCount: Int
+
     var path: String { file.path }
 
     /// Makes `.Account.plist.<16 hexadecimal digits>.tmp`, for the owner only, whatever the umask.
@@ -203,19 +207,23 @@ struct TemporaryFile: ~Copyable {
             _ = try? SystemCall.remove(path)
             throw error
         }
-        return TemporaryFile(entry: entry, directory: directory, file: file)
+        return TemporaryFile(entry: entry, directory: directory, file: file, reservedByteCount: byteCount ?? 0)
     }
 
-    private init(entry: ArchiveEntry, directory: ArchiveDirectory, file: consuming FileDescriptor) {
+    private init(
+        entry: ArchiveEntry, directory: ArchiveDirectory, file: consuming FileDescriptor, reservedByteCount: Int
+    ) {
         self.entry = entry
         self.directory = directory
         self.file = file
+        self.reservedByteCount = reservedByteCount
     }
 
     /// Whether a file of this name is one that a crash left behind, as seen by whoever holds the lock.
     ///
     /// Exactly those: the folder may be one where the user keeps other things.
     static func isName(_ name: String) -> Bool {
+        guard name.utf8.first == UInt8(ascii: "."), name.hasSuffix(".tmp") else { return false }
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count >= 5, parts[0].isEmpty, parts.suffix(3).first == "plist", parts.last == "tmp" else {
             return false
@@ -230,7 +238,7 @@ struct TemporaryFile: ~Copyable {
         do throws(SystemCallError) {
             try file.write(bytes)
             // What was reserved and not needed.
-            try file.truncate(to: bytes.count)
+            if bytes.count < reservedByteCount { try file.truncate(to: bytes.count) }
             try file.synchronize()
             try SystemCall.rename(file.path, to: destination)
         } catch {
@@ -260,7 +268,7 @@ func mapping<Result: ~Copyable>(
 extension String {
     /// The path without its last component; empty for one directly below the root.
     var parentDirectory: String {
-        guard let slash = lastIndex(of: "/") else { return "" }
+        guard let slash = utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
         return String(self[..<slash])
     }
 

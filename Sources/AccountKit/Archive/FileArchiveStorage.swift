@@ -31,7 +31,7 @@ public struct FileArchiveStorage: ArchiveStorage {
     /// Reads an entry, without a lock and without writing anything.
     public func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         try directory.checkTrust()
-        return try directory.read(entry)
+        return try directory.read(entry)?.stored
     }
 
     /// Takes the lock of the folder, and makes the folder first if it is not there.
@@ -82,6 +82,9 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         /// What was set aside and is still in its place, so that a death here does not look like a sign-out: as good as
         /// gone for whoever has this transaction.
         var aside: [ArchiveEntry: FileIdentity] = [:]
+
+        /// What was read under the lock, and from which files: who compares a revision need not read them again.
+        var seen: [ArchiveEntry: (file: FileIdentity, revision: ArchiveRevision)] = [:]
     }
 
     private let directory: ArchiveDirectory
@@ -93,7 +96,19 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     }
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
-        try isAside(entry) ? nil : directory.read(entry)
+        guard try !isAside(entry), let (stored, file) = try directory.read(entry) else { return nil }
+        state.withLock { $0.seen[entry] = (file, stored.revision) }
+        return stored
+    }
+
+    /// Makes sure that the entry still is the one of this revision, or still is not there.
+    private func check(_ entry: ArchiveEntry, is revision: ArchiveRevision?) async throws {
+        if let seen = state.withLock({ $0.seen[entry] }), seen.revision == revision, try !isAside(entry),
+            try identity(of: entry) == seen.file
+        {
+            return
+        }
+        guard try await read(entry)?.revision == revision else { throw directory.conflict(entry) }
     }
 
     /// Whether what is in the place of an entry is what was set aside.
@@ -117,7 +132,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     func replace(
         _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
     ) async throws -> ArchiveReceipt {
-        guard try await read(entry)?.revision == revision else { throw directory.conflict(entry) }
+        try await check(entry, is: revision)
         return try state.withLock { state in
             guard let reserved = state.reserved.take() else {
                 return try directory.makeTemporary(for: entry, reserving: nil).commit(bytes)
@@ -131,7 +146,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     }
 
     func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
-        guard try await read(entry)?.revision == revision else { throw directory.conflict(entry) }
+        try await check(entry, is: revision)
         let path = directory.path(entry.rawValue)
         try mapping(path) { () throws(SystemCallError) in _ = try SystemCall.remove(path) }
         return directory.synchronize()

@@ -14,6 +14,7 @@ enum PropertyListText {
 
     /// How many dollar signs stand before `null`; 0 for any other text.
     private static func dollarCount(_ text: String) -> Int {
+        guard text.utf8.first == UInt8(ascii: "$") else { return 0 }
         let dollars = text.utf8.prefix { $0 == UInt8(ascii: "$") }
         return text.utf8.dropFirst(dollars.count).elementsEqual("null".utf8) ? dollars.count : 0
     }

@@ -103,8 +103,12 @@ struct RecordPropertyList {
         while position < references.lowerBound + half {
             let name = try value(at: integer(at: position, byteCount: referenceByteCount), depth: depth + 1)
             let value = try value(at: integer(at: position + half, byteCount: referenceByteCount), depth: depth + 1)
-            guard case .string(let name) = name.unescaped, fields[name] == nil else { throw Malformed() }
-            if !value.isNothing { fields[name] = value.unescaped }
+            guard case .string(let name) = name.unescaped else { throw Malformed() }
+            if value.isNothing {
+                guard fields[name] == nil else { throw Malformed() }
+            } else {
+                guard fields.updateValue(value.unescaped, forKey: name) == nil else { throw Malformed() }
+            }
             position += referenceByteCount
         }
         return fields
@@ -114,7 +118,8 @@ struct RecordPropertyList {
         let isASCII = bytes[start] >> 4 == 0x5
         let range = try content(of: bytes[start] & 0xF, at: start, unit: isASCII ? 1 : 2)
         if isASCII {
-            guard bytes[range].allSatisfy({ $0 < 0x80 }) else { throw Malformed() }
+            // All of them at once, which is many at a time.
+            guard bytes[range].reduce(0, |) < 0x80 else { throw Malformed() }
             return String(decoding: bytes[range], as: UTF8.self)
         }
         var units: [UInt16] = []

@@ -26,6 +26,9 @@ struct RecordPropertyListWriter {
     /// - Throws: If the values are nested more deeply than ``RecordPropertyList`` reads.
     static func write(_ fields: [String: ProfileValue]) throws(RecordPropertyList.Malformed) -> [UInt8] {
         var writer = RecordPropertyListWriter()
+        // Room for an account like most.
+        writer.objects.reserveCapacity(64)
+        writer.bytes.reserveCapacity(1024)
         _ = try writer.number(.dictionary(fields), depth: 0)
         writer.writeObjects()
         return writer.bytes
@@ -47,6 +50,7 @@ struct RecordPropertyListWriter {
         case .dictionary(let fields):
             var references: [Int] = []
             references.reserveCapacity(2 * fields.count)
+            keys.reserveCapacity(keys.count + fields.count)
             for name in fields.keys { references.append(number(ofKey: name)) }
             for value in fields.values { references.append(try number(value, depth: depth + 1)) }
             objects[index] = .dictionary(references)
@@ -106,10 +110,10 @@ struct RecordPropertyListWriter {
 
     /// ASCII, or UTF-16.
     private mutating func write(_ text: String) {
-        let text = PropertyListText.escape(text)
+        var text = PropertyListText.escape(text)
         if text.isASCII {
             writeMarker(0x50, count: text.utf8.count)
-            bytes += text.utf8
+            text.withUTF8 { bytes += $0 }
         } else {
             writeMarker(0x60, count: text.utf16.count)
             for unit in text.utf16 { write(Int(unit), byteCount: 2) }
@@ -141,6 +145,7 @@ struct RecordPropertyListWriter {
     }
 
     private mutating func write(_ number: Int, byteCount: Int) {
+        if byteCount == 1 { return bytes.append(UInt8(truncatingIfNeeded: number)) }
         for shift in stride(from: 8 * (byteCount - 1), through: 0, by: -8) {
             bytes.append(UInt8(truncatingIfNeeded: number >> shift))
         }
@@ -151,5 +156,9 @@ struct RecordPropertyListWriter {
 }
 
 extension String {
-    fileprivate var isASCII: Bool { utf8.allSatisfy { $0 < 0x80 } }
+    fileprivate var isASCII: Bool {
+        var text = self
+        // All of them at once, which is many at a time.
+        return text.withUTF8 { $0.reduce(0, |) < 0x80 }
+    }
 }

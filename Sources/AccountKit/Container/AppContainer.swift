@@ -151,6 +151,6 @@ extension AppContainer {
 
 extension String {
     fileprivate var droppingTrailingSlash: String {
-        count > 1 && hasSuffix("/") ? String(dropLast()) : self
+        utf8.count > 1 && utf8.last == UInt8(ascii: "/") ? String(utf8.dropLast())! : self
     }
 }

@@ -60,6 +60,7 @@ package struct FileStatus: Sendable {
     package let owner: UInt32
     package let permissions: UInt32
     package let byteCount: Int
+    package let identity: FileIdentity
 }
 
 /// What tells a file from others, and from itself before a change.
@@ -68,6 +69,18 @@ package struct FileIdentity: Sendable, Hashable {
     let inode: UInt64
     let seconds: Int
     let nanoseconds: Int
+
+    fileprivate init(_ info: stat) {
+        #if canImport(Darwin)
+        let changed = info.st_ctimespec
+        #else
+        let changed = info.st_ctim
+        #endif
+        device = UInt64(truncatingIfNeeded: info.st_dev)
+        inode = UInt64(info.st_ino)
+        seconds = changed.tv_sec
+        nanoseconds = changed.tv_nsec
+    }
 }
 
 /// An open file, closed when dropped. The system calls that the archive needs, in one place; nothing is decided here.
@@ -131,7 +144,6 @@ package struct FileDescriptor: ~Copyable {
     /// Reads to the end, or one byte past `limit`, so that the caller sees that there is more.
     package borrowing func read(limit: Int, expected: Int) throws(SystemCallError) -> [UInt8] {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(min(expected, limit) + 1)
         while bytes.count <= limit {
             let room = max(min(expected, limit) + 1 - bytes.count, 4096)
             var failure: Int32 = 0
@@ -143,7 +155,9 @@ package struct FileDescriptor: ~Copyable {
             if failure == EINTR { continue }
             guard failure == 0 else { throw SystemCallError("read", path, errno: failure) }
             if chunk.isEmpty { break }
-            bytes += chunk
+            if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
+            // As much as the file was to have, and less than was asked for: that is the end.
+            if bytes.count == expected, chunk.count < room { break }
         }
         return bytes
     }
@@ -231,6 +245,9 @@ package enum SystemCall {
     /// The number of the processor that runs this thread, or did a moment ago; 0 where that is not known.
     static var currentProcessor: Int { Int(accountkit_current_processor()) }
 
+    /// How many processors this thread may run on.
+    static var processorCount: Int { Int(accountkit_processor_count()) }
+
     /// What is at `path`, not following a link at its end; `nil` if there is nothing.
     package static func status(_ path: String) throws(SystemCallError) -> FileStatus? {
         var info = stat()
@@ -256,19 +273,7 @@ package enum SystemCall {
 
     /// What tells a file from the one that was at `path` before; `nil` if there is none.
     package static func identity(_ path: String) throws(SystemCallError) -> FileIdentity? {
-        var info = stat()
-        guard lstat(path, &info) == 0 else {
-            if errno == ENOENT { return nil }
-            throw SystemCallError("lstat", path, errno: errno)
-        }
-        #if canImport(Darwin)
-        let changed = info.st_ctimespec
-        #else
-        let changed = info.st_ctim
-        #endif
-        return FileIdentity(
-            device: UInt64(truncatingIfNeeded: info.st_dev), inode: UInt64(info.st_ino), seconds: changed.tv_sec,
-            nanoseconds: changed.tv_nsec)
+        try status(path)?.identity
     }
 
     /// Makes a directory for its owner only; `false` if there is something of that name.
@@ -374,6 +379,7 @@ extension FileStatus {
         owner = info.st_uid
         permissions = UInt32(info.st_mode) & 0o7777
         byteCount = Int(info.st_size)
+        identity = FileIdentity(info)
     }
 }
 

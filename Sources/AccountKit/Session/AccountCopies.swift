@@ -10,13 +10,23 @@ final class AccountCopies: Sendable {
         private let padding: (Int128, Int128, Int128, Int128, Int128, Int128, Int128, Int128) = (0, 0, 0, 0, 0, 0, 0, 0)
     }
 
-    /// A power of two: more copies than this are no faster where more processors read all the time.
-    private static let count = 8
+    /// A power of two, and 8 at most: more copies are no faster where more processors read all the time.
+    private static let count = {
+        var count = 1
+        while count < min(SystemCall.processorCount, 8) { count *= 2 }
+        return count
+    }()
 
-    private let copies = (0..<count).map { _ in Copy() }
+    private let copies: [Copy]
+    private let mask: Int
+
+    init() {
+        copies = (0..<Self.count).map { _ in Copy() }
+        mask = copies.count - 1
+    }
 
     var account: Account? {
-        copies[SystemCall.currentProcessor & (Self.count - 1)].account.withLock { $0 }
+        copies[SystemCall.currentProcessor & mask].account.withLock { $0 }
     }
 
     /// Puts an account, or none, in place of the last one: whoever reads it is read by all from then on.

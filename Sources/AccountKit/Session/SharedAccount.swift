@@ -81,9 +81,11 @@ final class SharedAccount: Sendable {
 
 extension SharedAccount {
     private func set(_ account: Account, isSignIn: Bool, _ state: inout State) {
-        let event = AccountEvent(
-            from: state.account, to: account, isSignIn: isSignIn || state.isKnown && state.account == nil)
-        if !state.isKnown || state.account != account { state.changeCount += 1 }
+        // An account is always something new where there was none.
+        guard state.account != account else { return }
+        let isSignIn = isSignIn || state.isKnown && state.account == nil
+        let event = state.listeners.isEmpty ? nil : AccountEvent(from: state.account, to: account, isSignIn: isSignIn)
+        state.changeCount += 1
         state.account = account
         state.isKnown = true
         copies.replace(with: account)

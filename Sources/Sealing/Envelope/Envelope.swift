@@ -35,6 +35,7 @@ package struct Envelope: Sendable {
             throw .damaged("its ciphertext has no possible length")
         }
         var slots: [KeySlot] = []
+        slots.reserveCapacity(header.slotCount)
         for start in stride(from: EnvelopeHeader.byteCount, to: prefixCount, by: KeySlot.byteCount) {
             slots.append(try KeySlot(parsing: bytes[start..<start + KeySlot.byteCount]))
         }
@@ -126,9 +127,12 @@ package struct Envelope: Sendable {
         prefix: [UInt8], context: SealingContext, nonce: [UInt8], ciphertext: ArraySlice<UInt8>
     ) -> [UInt8] {
         var message: [UInt8] = []
+        message.reserveCapacity(3 * 4 + prefix.count + context.bytes.count + nonce.count + ciphertext.count)
         message.append(lengthPrefixed: prefix)
         message.append(lengthPrefixed: context.bytes)
-        message.append(lengthPrefixed: nonce + ciphertext)
+        message.append(littleEndian: UInt32(nonce.count + ciphertext.count))
+        message += nonce
+        message += ciphertext
         return message
     }
 }

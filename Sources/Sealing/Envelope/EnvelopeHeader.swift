@@ -63,7 +63,9 @@ struct EnvelopeHeader: Hashable, Sendable {
     }
 
     var bytes: [UInt8] {
-        var bytes = Self.magic
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(prefixByteCount)
+        bytes += Self.magic
         bytes.append(littleEndian: UInt16(1))
         bytes += [1, 0]
         bytes.append(littleEndian: UInt32(prefixByteCount))

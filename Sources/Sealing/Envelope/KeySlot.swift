@@ -140,7 +140,9 @@ package struct KeySlot: Hashable, Sendable {
 
     /// The first 72 bytes: all but the wrapped key, its commitment and the zeros.
     private var head: [UInt8] {
-        var head: [UInt8] = [kind.rawValue, 1, 0, 0]
+        var head: [UInt8] = []
+        head.reserveCapacity(Self.byteCount)
+        head += [kind.rawValue, 1, 0, 0]
         head.append(littleEndian: created)
         head += keyID
         head.append(littleEndian: cost?.operations ?? 0)
@@ -166,12 +168,16 @@ package struct KeySlot: Hashable, Sendable {
     }
 
     private func wrapData(storeID: [UInt8], context: SealingContext) -> [UInt8] {
-        context.bytes + storeID + head
+        context.bytes + (storeID + head)
     }
 
     private func commitmentMessage(storeID: [UInt8], context: SealingContext) -> [UInt8] {
         var message: [UInt8] = []
+        message.reserveCapacity(4 + context.bytes.count + Self.byteCount)
         message.append(lengthPrefixed: context.bytes)
-        return message + storeID + head + wrappedKey
+        message += storeID
+        message += head
+        message += wrappedKey
+        return message
     }
 }

@@ -14,18 +14,22 @@ extension [UInt8] {
 
 /// Reads the envelope's fields one after the other; the caller has checked that there are enough bytes.
 struct FieldReader {
-    private var rest: ArraySlice<UInt8>
+    private let all: ArraySlice<UInt8>
+    private var position: Int
 
     init(_ bytes: ArraySlice<UInt8>) {
-        rest = bytes
+        all = bytes
+        position = bytes.startIndex
     }
 
     mutating func bytes(_ count: Int) -> [UInt8] {
-        defer { rest = rest.dropFirst(count) }
-        return Array(rest.prefix(count))
+        defer { position += count }
+        return Array(all[position..<position + count])
     }
 
     mutating func number<Value: FixedWidthInteger>(_: Value.Type = Value.self) -> Value {
-        bytes(MemoryLayout<Value>.size).reversed().reduce(0) { $0 << 8 | Value($1) }
+        let end = position + MemoryLayout<Value>.size
+        defer { position = end }
+        return all[position..<end].reversed().reduce(0) { $0 << 8 | Value($1) }
     }
 }
