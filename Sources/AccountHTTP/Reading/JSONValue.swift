@@ -23,7 +23,8 @@ enum JSONValue: Sendable, Hashable {
     /// No honest reply comes near the bounds. They keep a hostile one from taking all of the stack or minutes of time.
     static func object(from text: some Collection<UInt8>) -> JSONObject? {
         guard isBounded(text) else { return nil }
-        return try? JSONDecoder().decode(JSONObject.self, from: Data(text))
+        let data = text.withContiguousStorageIfAvailable { Data(buffer: $0) } ?? Data(text)
+        return try? JSONDecoder().decode(Members.self, from: data).object
     }
 
     /// Whether the text nests at most 32 levels and has at most 10 000 values. It need not be JSON, but is not UTF-16 or
@@ -65,6 +66,28 @@ enum JSONValue: Sendable, Hashable {
     }
 }
 
+/// The members of an object. As a dictionary they would be decoded too, but for that the Swift runtime looks through all
+/// conformances of the program several times.
+private struct Members: Decodable {
+    private struct Name: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+
+        init?(intValue: Int) { nil }
+    }
+
+    let object: JSONObject
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Name.self)
+        var object = JSONObject(minimumCapacity: container.allKeys.count)
+        for name in container.allKeys { object[name.stringValue] = try container.decode(JSONValue.self, forKey: name) }
+        self.object = object
+    }
+}
+
 extension JSONValue: Decodable {
     init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
@@ -81,7 +104,7 @@ extension JSONValue: Decodable {
         } else if let value = try? container.decode([JSONValue].self) {
             self = .array(value)
         } else {
-            self = .object(try container.decode(JSONObject.self))
+            self = .object(try container.decode(Members.self).object)
         }
     }
 }

@@ -3,6 +3,7 @@ import AsyncHTTPClient
 import Logging
 import NIOCore
 import NIOHTTP1
+import NIOPosix
 import NIOSSL
 import Sealing
 import Synchronization
@@ -83,18 +84,23 @@ struct HTTPTransport: Sendable {
 
     /// The transport of the process.
     ///
-    /// Never shut down, on purpose: it is for the life of the process, costs nothing until its first request, drops idle
-    /// connections by itself, and leaves its threads to NIO's own shared group, which is not shut down either.
+    /// Never shut down, on purpose: it is for the life of the process, costs nothing until its first request, and drops idle
+    /// connections by itself.
     static let shared = HTTPTransport(environment: .current)
+
+    /// Where requests are sent from: one thread is plenty for them, and NIO's own group starts one for each processor.
+    private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     /// The transport for an environment.
     init(environment: NetworkEnvironment) {
         self.environment = environment
         clients = LazyClients {
             LazyClients.Pair(
-                direct: HTTPClient(configuration: Self.configuration(environment)),
+                direct: HTTPClient(
+                    eventLoopGroup: Self.group, configuration: Self.configuration(environment)),
                 proxy: environment.proxy.map {
-                    HTTPClient(configuration: Self.configuration(environment, by: $0.address))
+                    HTTPClient(
+                        eventLoopGroup: Self.group, configuration: Self.configuration(environment, by: $0.address))
                 })
         }
     }
@@ -156,16 +162,23 @@ struct HTTPTransport: Sendable {
     private func exchange(
         _ request: HTTPRequest, timeout: Duration, clock: any WallClock
     ) async throws(AuthoritySignal) -> HTTPReply {
+        // The timer of the client's thread. `Task.sleep` would start the pool of threads that tasks run on, for nothing
+        // else. A day is the longest time, since clocks do not reach as far as durations.
+        let loop = clients.pair.direct.eventLoopGroup.any()
+        let deadline = loop.makePromise(of: Void.self)
+        let timer = loop.scheduleTask(in: TimeAmount(min(timeout, .seconds(86_400)))) { deadline.succeed() }
         let outcome = await withTaskGroup(of: Outcome.self) { group in
             group.addTask { await self.exchange(request, clock: clock) }
             group.addTask {
-                // Sleep throws only if the group is cancelled, and then nobody looks at what this returns. A day is the
-                // longest sleep, since clocks do not reach as far as durations.
-                try? await Task.sleep(for: min(timeout, .seconds(86_400)))
+                // It never fails.
+                try? await deadline.futureResult.get()
                 return .deadline
             }
             let first = await group.next()
             group.cancelAll()
+            timer.cancel()
+            // Nobody waits for it any more; but each promise is kept.
+            deadline.succeed()
             return first ?? .deadline
         }
         switch outcome {

@@ -23,13 +23,17 @@ package struct WipedBytes: Sendable {
     package private(set) var count = 0
 
     /// No bytes.
-    package init() { storage = Storage(capacity: 0) }
+    package init() { self.init(capacity: 0) }
 
     /// A copy of bytes; wiping the original is up to the caller.
+    @inlinable
     package init(_ bytes: some Collection<UInt8>) {
-        storage = Storage(capacity: bytes.count)
+        self.init(capacity: bytes.count)
         append(contentsOf: bytes)
     }
+
+    /// No bytes, with room for so many.
+    package init(capacity: Int) { storage = Storage(capacity: capacity) }
 
     package mutating func append(_ byte: UInt8) {
         makeRoom(for: 1)
@@ -37,15 +41,19 @@ package struct WipedBytes: Sendable {
         count += 1
     }
 
+    // In the module that calls it the type is known. The runtime would have to look for what it needs by names.
+    @inlinable
     package mutating func append(contentsOf bytes: some Collection<UInt8>) {
-        // Nearly always there is: the general way takes types that the runtime would have to look up by their names.
-        let isAppended: Void? = bytes.withContiguousStorageIfAvailable { bytes in
-            makeRoom(for: bytes.count)
-            UnsafeMutableRawBufferPointer(rebasing: storage.buffer[count...]).copyMemory(
-                from: UnsafeRawBufferPointer(bytes))
-            count += bytes.count
+        let isAppended: Void? = bytes.withContiguousStorageIfAvailable {
+            append(contentsOf: UnsafeRawBufferPointer($0))
         }
         if isAppended == nil { for byte in bytes { append(byte) } }
+    }
+
+    package mutating func append(contentsOf bytes: UnsafeRawBufferPointer) {
+        makeRoom(for: bytes.count)
+        UnsafeMutableRawBufferPointer(rebasing: storage.buffer[count...]).copyMemory(from: bytes)
+        count += bytes.count
     }
 
     /// Makes sure that there is an allocation of one's own, with room for so many bytes more.
