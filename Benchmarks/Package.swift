@@ -24,6 +24,16 @@ let package = Package(
             name: "bench-container",
             dependencies: ["SampleAccount", .product(name: "AccountKit", package: "swift-account-kit")]
         ),
+        // A check with SwiftNIO alone, to be linked as the command is.
+        .executableTarget(
+            name: "nio-floor",
+            dependencies: [
+                "CFloor",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]
+        ),
         .executableTarget(
             name: "InProcess",
             dependencies: [

@@ -79,7 +79,7 @@ def run(report, account, programs, containers, home, rounds):
     return peers.versions
 
 
-def check(report, account, programs, containers, rounds):
+def check(report, account, programs, nio_floor, containers, rounds):
     """With a service: the check at start-up, and what little of it is the service's."""
     service = Service(programs)
     root = containers.make("check", "--issuer", service.issuer)
@@ -89,18 +89,19 @@ def check(report, account, programs, containers, rounds):
         "`account whoami --max-age 0`": f"{account} whoami --max-age 0",
         "C floor: the same requests, and a durable write": f"{programs}/floor check {root} {service.port}",
         "C floor: the durable write alone": f"{programs}/floor save {root}",
+        "the floor in Swift, with SwiftNIO alone for the requests": f"{nio_floor} {root} {service.port}",
     }
     try:
         times = hyperfine(commands, environment, rounds)
     finally:
         share = service.stop()
-    offline, checked, floor, _ = times.values()
+    offline, checked, floor, *_ = times.values()
     rows = [(name, time(values), Ratio(values, offline), Ratio(values, floor)) for name, values in times.items()]
     report.section(
         "With a service on the loopback interface",
         f"Without TLS: discovery, user info, and what was confirmed is written down. The service is a C program and takes "
         f"{duration(share)} of processor time a request, {number(200 * share / sorted(checked)[len(checked) // 2])} % of the "
-        "time of a check.",
+        "time of a check. The floors make the same requests and do not read the replies.",
         ("command", "time", "to `--offline`", "to the C floor"), rows)
     report.at_most("`account whoami` with a loopback check", Ratio(checked, offline), 3, "the offline one")
 

@@ -162,9 +162,9 @@ struct HTTPTransport: Sendable {
     private func exchange(
         _ request: HTTPRequest, timeout: Duration, clock: any WallClock
     ) async throws(AuthoritySignal) -> HTTPReply {
-        // The timer of the client's thread. `Task.sleep` would start the pool of threads that tasks run on, for nothing
-        // else. A day is the longest time, since clocks do not reach as far as durations.
-        let loop = clients.pair.direct.eventLoopGroup.any()
+        // A timer of the thread that sends. A sleeping task would start more threads. A day is the longest time, since clocks do
+        // not reach as far as durations.
+        let loop = Self.group.any()
         let deadline = loop.makePromise(of: Void.self)
         let timer = loop.scheduleTask(in: TimeAmount(min(timeout, .seconds(86_400)))) { deadline.succeed() }
         let outcome = await withTaskGroup(of: Outcome.self) { group in
@@ -177,7 +177,7 @@ struct HTTPTransport: Sendable {
             let first = await group.next()
             group.cancelAll()
             timer.cancel()
-            // Nobody waits for it any more; but each promise is kept.
+            // The group ends with the last of its tasks.
             deadline.succeed()
             return first ?? .deadline
         }
