@@ -84,8 +84,8 @@ bench:
 	@Scripts/release.sh static .build/release-static
 	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS)
 	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS) --product BenchmarkTool
-	@Benchmarks/nio-floor.sh Benchmarks/.build/nio-floor
-	python3 -B Benchmarks/run.py --account .build/release-static/bin/account --nio-floor Benchmarks/.build/nio-floor \
+	@Benchmarks/nio-floor.sh
+	python3 -B Benchmarks/run.py --account .build/release-static/bin/account \
 		--build "$$($(SWIFT) build --package-path Benchmarks -c release --show-bin-path)"
 
 # Format, documentation of everything public, documentation pages, shell scripts, public API, installing, speed.

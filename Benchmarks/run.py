@@ -22,7 +22,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--account", required=True, help="the command, as it is installed")
     parser.add_argument("--build", required=True, help="the folder with the programs of this package")
-    parser.add_argument("--nio-floor", required=True, help="what nio-floor.sh builds")
     parser.add_argument("--rounds", type=int, default=7, help="how often everything takes its turn")
     parser.add_argument("--only", choices=("whole-process", "in-process", "scale"), help="one part, and no report is kept")
     arguments = parser.parse_args()
@@ -43,7 +42,7 @@ def main():
             step("whole process")
             versions = whole_process.run(report, account, commands, containers, home, rounds)
             step("with a service")
-            whole_process.check(report, account, commands, os.path.abspath(arguments.nio_floor), containers, rounds)
+            whole_process.check(report, account, commands, containers, rounds)
             whole_process.installed_size(report, account, folder)
         if arguments.only in (None, "in-process"):
             step("in process")

@@ -79,7 +79,11 @@ def run(report, account, programs, containers, home, rounds):
     return peers.versions
 
 
-def check(report, account, programs, nio_floor, containers, rounds):
+# What nio-floor.sh builds.
+NIO_FLOOR = os.path.join(os.path.dirname(os.path.abspath(__file__)), ".build", "nio-floor")
+
+
+def check(report, account, programs, containers, rounds):
     """With a service: the check at start-up, and what little of it is the service's."""
     service = Service(programs)
     root = containers.make("check", "--issuer", service.issuer)
@@ -89,7 +93,7 @@ def check(report, account, programs, nio_floor, containers, rounds):
         "`account whoami --max-age 0`": f"{account} whoami --max-age 0",
         "C floor: the same requests, and a durable write": f"{programs}/floor check {root} {service.port}",
         "C floor: the durable write alone": f"{programs}/floor save {root}",
-        "the floor in Swift, with SwiftNIO alone for the requests": f"{nio_floor} {root} {service.port}",
+        "the floor in Swift, with SwiftNIO alone for the requests": f"{NIO_FLOOR} {root} {service.port}",
     }
     try:
         times = hyperfine(commands, environment, rounds)

@@ -15,23 +15,28 @@ import Testing
     }
 
     @Test(arguments: [
-        #"cp "$P" "$ROOT/other"; printf x >>"$ROOT/other"; mv "$ROOT/other" "$P""#, #"printf x >>"$P""#, #"rm "$P""#,
+        #"cp "$P" "$ROOT/other"; printf x >>"$ROOT/other"; mv "$ROOT/other" "$P""#, #"printf x >>"$P""#,
+        #"printf '\377' | dd of="$P" conv=notrunc bs=1 seek=100 status=none"#, #"rm "$P""#,
     ])
     func `Whoever changes a file without the lock, after it was read, is not written over`(change: String) async throws
     {
-        try Exerciser.run(folder, "sign-in")
-        let transaction = try await FileArchiveStorage(container: folder.container()).beginTransaction(patience: .zero)
-        let revision = try #require(try await transaction.read(.account)?.revision)
-        _ = try Exerciser.shell(folder, "P=$ROOT/Documents/Account.plist\n\(change)")
-        let changed = try? folder.bytes()
-        await #expect(throws: AccountError(.conflict, "")) {
-            try await transaction.replace(.account, with: [1], ifRevision: revision)
+        for isRemoval in [false, true] {
+            try Exerciser.run(folder, "sign-in")
+            let storage = FileArchiveStorage(container: try folder.container())
+            let transaction = try await storage.beginTransaction(patience: .zero)
+            let revision = try #require(try await transaction.read(.account)?.revision)
+            _ = try Exerciser.shell(folder, "P=$ROOT/Documents/Account.plist\n\(change)")
+            let changed = try? folder.bytes()
+            await #expect(throws: AccountError(.conflict, "")) {
+                if isRemoval {
+                    _ = try await transaction.remove(.account, ifRevision: revision)
+                } else {
+                    _ = try await transaction.replace(.account, with: [1], ifRevision: revision)
+                }
+            }
+            #expect((try? folder.bytes()) == changed)
+            await transaction.end()
         }
-        await #expect(throws: AccountError(.conflict, "")) {
-            try await transaction.remove(.account, ifRevision: revision)
-        }
-        #expect((try? folder.bytes()) == changed)
-        await transaction.end()
     }
 
     @Test(arguments: ["000", "022", "077", "777"])

@@ -50,6 +50,17 @@ import Testing
         #expect(try Exerciser.run(folder, "read").output == "signed in, 1")
     }
 
+    @Test(arguments: ["EIO", "ENOSPC", "EPERM"])
+    func `New tokens are saved even if the room made for them cannot be cut to their length`(error: String) throws {
+        try Exerciser.run(folder, "sign-in")
+        let outcome = try Exerciser.run(folder, "refresh", injecting: "ftruncate:error=\(error)")
+        #expect(outcome.output == "refreshed, true")
+        #expect(try folder.names() == ["Account.lock", "Account.plist"])
+        let dying = try Exerciser.run(folder, "refresh", injecting: "ftruncate:signal=KILL")
+        #expect(dying.status != 0, "it was to die: \(dying)")
+        #expect(try Exerciser.run(folder, "read").output == "signed in, 0")
+    }
+
     @Test func `A file system that cannot reserve space is used without`() throws {
         try Exerciser.run(folder, "sign-in")
         for error in ["EOPNOTSUPP", "ENOSYS"] {

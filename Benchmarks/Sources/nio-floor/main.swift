@@ -13,6 +13,7 @@ final class Requests: ChannelInboundHandler {
     typealias OutboundOut = HTTPClientRequestPart
 
     private var rest: [HTTPRequestHead]
+    private var isDone = false
 
     init(_ heads: [HTTPRequestHead]) { rest = heads.reversed() }
 
@@ -26,8 +27,15 @@ final class Requests: ChannelInboundHandler {
         }
     }
 
+    func channelInactive(context: ChannelHandlerContext) {
+        if !isDone { fail("reply: it ends early") }
+    }
+
     private func send(_ context: ChannelHandlerContext) {
-        guard let head = rest.popLast() else { return context.close(promise: nil) }
+        guard let head = rest.popLast() else {
+            isDone = true
+            return context.close(promise: nil)
+        }
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }

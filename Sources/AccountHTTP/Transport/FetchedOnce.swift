@@ -3,23 +3,18 @@ import Synchronization
 
 /// A value that is fetched when it is first needed, once for all who ask, and kept.
 ///
-/// The first who asks fetches it, in the task that asked. A failure is not kept: the next who asks fetches again. Who is
-/// cancelled leaves, and does not disturb the others: if it was the one who fetched, the next of them does.
+/// A failure is not kept: the next who asks fetches again. Who is cancelled leaves at once and does not disturb the
+/// others; when all have left, the fetch is cancelled.
 final class FetchedOnce<Value: Sendable>: Sendable {
     typealias Outcome = Result<Value, AuthoritySignal>
 
-    private enum Turn {
-        /// It is there, or could not be fetched.
-        case outcome(Outcome)
-        /// Whoever is told this is the one to fetch it.
-        case fetch
-    }
-
     private struct State {
         var value: Value?
-        var isBeingFetched = false
-        var waiters: [Int: CheckedContinuation<Turn, Never>] = [:]
+        var waiters: [Int: CheckedContinuation<Outcome, Never>] = [:]
         var nextWaiter = 0
+        var fetch: Task<Void, Never>?
+        /// Which fetch is under way, so that one that was given up does not answer for the next.
+        var fetchNumber = 0
     }
 
     private let state: Mutex<State>
@@ -50,59 +45,55 @@ final class FetchedOnce<Value: Sendable>: Sendable {
 
     /// The value, or why it could not be fetched.
     func value() async throws(AuthoritySignal) -> Value {
-        switch await turn() {
-        case .outcome(let outcome): return try outcome.get()
-        case .fetch:
-            let outcome = await fetch()
-            end(with: outcome)
-            return try outcome.get()
-        }
-    }
-
-    private func turn() async -> Turn {
         let waiter = state.withLock { state in
             state.nextWaiter += 1
             return state.nextWaiter
         }
-        return await withTaskCancellationHandler {
+        let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { wait($0, as: waiter) }
         } onCancel: {
             leave(waiter)
         }
+        return try outcome.get()
     }
 
-    private func wait(_ continuation: CheckedContinuation<Turn, Never>, as waiter: Int) {
-        let turn: Turn? = state.withLock { state in
-            if let value = state.value { return .outcome(.success(value)) }
+    private func wait(_ continuation: CheckedContinuation<Outcome, Never>, as waiter: Int) {
+        let outcome: Outcome? = state.withLock { state in
+            if let value = state.value { return .success(value) }
             // `leave` may have been called before; under the lock, one of the two sees the other.
-            if Task.isCancelled { return .outcome(.failure(.noReply(.cancelled))) }
-            if !state.isBeingFetched {
-                state.isBeingFetched = true
-                return .fetch
-            }
+            if Task.isCancelled { return .failure(.noReply(.cancelled)) }
             state.waiters[waiter] = continuation
+            if state.fetch == nil {
+                state.fetchNumber += 1
+                state.fetch = Task { [number = state.fetchNumber] in
+                    self.finish(number, with: await self.fetch())
+                }
+            }
             return nil
         }
-        if let turn { continuation.resume(returning: turn) }
+        if let outcome { continuation.resume(returning: outcome) }
     }
 
     private func leave(_ waiter: Int) {
-        let continuation = state.withLock { $0.waiters.removeValue(forKey: waiter) }
-        continuation?.resume(returning: .outcome(.failure(.noReply(.cancelled))))
+        let continuation = state.withLock { state in
+            let continuation = state.waiters.removeValue(forKey: waiter)
+            if continuation != nil, state.waiters.isEmpty {
+                state.fetch?.cancel()
+                state.fetch = nil
+            }
+            return continuation
+        }
+        continuation?.resume(returning: .failure(.noReply(.cancelled)))
     }
 
-    private func end(with outcome: Outcome) {
-        let (told, turn): ([CheckedContinuation<Turn, Never>], Turn) = state.withLock { state in
-            if case .success(let value) = outcome {
-                state.value = value
-            } else if Task.isCancelled, let next = state.waiters.keys.min() {
-                // That it failed is this task's own affair.
-                return ([state.waiters.removeValue(forKey: next)!], .fetch)
-            }
-            state.isBeingFetched = false
+    private func finish(_ number: Int, with outcome: Outcome) {
+        let waiters: [CheckedContinuation<Outcome, Never>] = state.withLock { state in
+            guard number == state.fetchNumber, state.fetch != nil else { return [] }
+            if case .success(let value) = outcome { state.value = value }
+            state.fetch = nil
             defer { state.waiters = [:] }
-            return (Array(state.waiters.values), .outcome(outcome))
+            return Array(state.waiters.values)
         }
-        for continuation in told { continuation.resume(returning: turn) }
+        for waiter in waiters { waiter.resume(returning: outcome) }
     }
 }

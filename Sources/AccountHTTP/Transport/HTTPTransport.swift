@@ -3,7 +3,6 @@ import AsyncHTTPClient
 import Logging
 import NIOCore
 import NIOHTTP1
-import NIOPosix
 import NIOSSL
 import Sealing
 import Synchronization
@@ -84,23 +83,18 @@ struct HTTPTransport: Sendable {
 
     /// The transport of the process.
     ///
-    /// Never shut down, on purpose: it is for the life of the process, costs nothing until its first request, and drops idle
-    /// connections by itself.
+    /// Never shut down, on purpose: it is for the life of the process, costs nothing until its first request, drops idle
+    /// connections by itself, and leaves its threads to NIO's own shared group, which is not shut down either.
     static let shared = HTTPTransport(environment: .current)
-
-    /// Where requests are sent from: one thread is plenty for them, and NIO's own group starts one for each processor.
-    private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
     /// The transport for an environment.
     init(environment: NetworkEnvironment) {
         self.environment = environment
         clients = LazyClients {
             LazyClients.Pair(
-                direct: HTTPClient(
-                    eventLoopGroup: Self.group, configuration: Self.configuration(environment)),
+                direct: HTTPClient(configuration: Self.configuration(environment)),
                 proxy: environment.proxy.map {
-                    HTTPClient(
-                        eventLoopGroup: Self.group, configuration: Self.configuration(environment, by: $0.address))
+                    HTTPClient(configuration: Self.configuration(environment, by: $0.address))
                 })
         }
     }
@@ -135,7 +129,8 @@ struct HTTPTransport: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - timeout: How long all of it may take.
+    ///   - timeout: How long all of it may take, without the time for which the machine sleeps: a reply that has come by
+    ///     then is not thrown away.
     ///   - clock: Tells when the reply came.
     ///   - logger: Gets one line: method, host, path and status. Never a query, a header field or a body.
     func send(
@@ -162,9 +157,9 @@ struct HTTPTransport: Sendable {
     private func exchange(
         _ request: HTTPRequest, timeout: Duration, clock: any WallClock
     ) async throws(AuthoritySignal) -> HTTPReply {
-        // A timer of the thread that sends. A sleeping task would start more threads. A day is the longest time, since clocks do
+        // A timer of the threads that send. A sleeping task would take one of its own. A day is the longest time, since clocks do
         // not reach as far as durations.
-        let loop = Self.group.any()
+        let loop = HTTPClient.defaultEventLoopGroup.any()
         let deadline = loop.makePromise(of: Void.self)
         let timer = loop.scheduleTask(in: TimeAmount(min(timeout, .seconds(86_400)))) { deadline.succeed() }
         let outcome = await withTaskGroup(of: Outcome.self) { group in

@@ -101,8 +101,11 @@ public struct Account: Sendable, Equatable, Identifiable {
 
     /// Whether both say the same.
     public static func == (left: Account, right: Account) -> Bool {
-        left.storage === right.storage || left.fields == right.fields
+        left.isIdentical(to: right) || left.fields == right.fields
     }
+
+    /// Whether both are copies of one value, which says more than that they are equal.
+    func isIdentical(to other: Account) -> Bool { storage === other.storage }
 
     /// The same account behind a reference of its own, so that whoever counts references to this one need not wait for those
     /// who count references to others.

@@ -75,8 +75,14 @@ struct ArchiveDirectory: Sendable {
 
     // MARK: Entries
 
-    /// Reads an entry, and says which file that was; `nil` if there is none.
-    func read(_ entry: ArchiveEntry) throws(AccountError) -> (stored: StoredEntry, file: FileIdentity)? {
+    /// Reads an entry; `nil` if there is none.
+    func read(_ entry: ArchiveEntry) throws(AccountError) -> StoredEntry? {
+        guard let bytes = try bytes(of: entry) else { return nil }
+        return StoredEntry(bytes: bytes, revision: ArchiveRevision(bytes: Sodium.hash(bytes, count: 16)))
+    }
+
+    /// Reads what is in an entry's file; `nil` if there is none.
+    func bytes(of entry: ArchiveEntry) throws(AccountError) -> [UInt8]? {
         let path = path(entry.rawValue)
         let limit = ArchivePropertyList.maximumByteCount
         do {
@@ -95,8 +101,7 @@ struct ArchiveDirectory: Sendable {
             guard bytes.count <= limit else {
                 throw AccountError(.damaged, "\(path) grew past \(limit) bytes while it was read")
             }
-            let stored = StoredEntry(bytes: bytes, revision: ArchiveRevision(bytes: Sodium.hash(bytes, count: 16)))
-            return (stored, status.identity)
+            return bytes
         } catch let error as AccountError {
             throw error
         } catch let error as SystemCallError where error.isNoEntry {

@@ -31,7 +31,7 @@ public struct FileArchiveStorage: ArchiveStorage {
     /// Reads an entry, without a lock and without writing anything.
     public func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         try directory.checkTrust()
-        return try directory.read(entry)?.stored
+        return try directory.read(entry)
     }
 
     /// Takes the lock of the folder, and makes the folder first if it is not there.
@@ -83,8 +83,8 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         /// gone for whoever has this transaction.
         var aside: [ArchiveEntry: FileIdentity] = [:]
 
-        /// What was read under the lock, and from which files: who compares a revision need not read them again.
-        var seen: [ArchiveEntry: (file: FileIdentity, revision: ArchiveRevision)] = [:]
+        /// What was read under the lock: who compares a revision with what is there now need not hash that.
+        var seen: [ArchiveEntry: StoredEntry] = [:]
     }
 
     private let directory: ArchiveDirectory
@@ -96,15 +96,15 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     }
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
-        guard try !isAside(entry), let (stored, file) = try directory.read(entry) else { return nil }
-        state.withLock { $0.seen[entry] = (file, stored.revision) }
+        guard try !isAside(entry), let stored = try directory.read(entry) else { return nil }
+        state.withLock { $0.seen[entry] = stored }
         return stored
     }
 
     /// Makes sure that the entry still is the one of this revision, or still is not there.
     private func check(_ entry: ArchiveEntry, is revision: ArchiveRevision?) async throws {
         if let seen = state.withLock({ $0.seen[entry] }), seen.revision == revision, try !isAside(entry),
-            try identity(of: entry) == seen.file
+            try directory.bytes(of: entry) == seen.bytes
         {
             return
         }

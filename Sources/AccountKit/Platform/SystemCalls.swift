@@ -60,7 +60,6 @@ package struct FileStatus: Sendable {
     package let owner: UInt32
     package let permissions: UInt32
     package let byteCount: Int
-    package let identity: FileIdentity
 }
 
 /// What tells a file from others, and from itself before a change.
@@ -69,18 +68,6 @@ package struct FileIdentity: Sendable, Hashable {
     let inode: UInt64
     let seconds: Int
     let nanoseconds: Int
-
-    fileprivate init(_ info: stat) {
-        #if canImport(Darwin)
-        let changed = info.st_ctimespec
-        #else
-        let changed = info.st_ctim
-        #endif
-        device = UInt64(truncatingIfNeeded: info.st_dev)
-        inode = UInt64(info.st_ino)
-        seconds = changed.tv_sec
-        nanoseconds = changed.tv_nsec
-    }
 }
 
 /// An open file, closed when dropped. The system calls that the archive needs, in one place; nothing is decided here.
@@ -273,7 +260,19 @@ package enum SystemCall {
 
     /// What tells a file from the one that was at `path` before; `nil` if there is none.
     package static func identity(_ path: String) throws(SystemCallError) -> FileIdentity? {
-        try status(path)?.identity
+        var info = stat()
+        guard lstat(path, &info) == 0 else {
+            if errno == ENOENT { return nil }
+            throw SystemCallError("lstat", path, errno: errno)
+        }
+        #if canImport(Darwin)
+        let changed = info.st_ctimespec
+        #else
+        let changed = info.st_ctim
+        #endif
+        return FileIdentity(
+            device: UInt64(truncatingIfNeeded: info.st_dev), inode: UInt64(info.st_ino), seconds: changed.tv_sec,
+            nanoseconds: changed.tv_nsec)
     }
 
     /// Makes a directory for its owner only; `false` if there is something of that name.
@@ -379,7 +378,6 @@ extension FileStatus {
         owner = info.st_uid
         permissions = UInt32(info.st_mode) & 0o7777
         byteCount = Int(info.st_size)
-        identity = FileIdentity(info)
     }
 }
 

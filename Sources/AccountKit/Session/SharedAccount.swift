@@ -81,11 +81,14 @@ final class SharedAccount: Sendable {
 
 extension SharedAccount {
     private func set(_ account: Account, isSignIn: Bool, _ state: inout State) {
+        if let old = state.account, old.isIdentical(to: account) { return }
         // An account is always something new where there was none.
-        guard state.account != account else { return }
+        let isChange = state.account != account
         let isSignIn = isSignIn || state.isKnown && state.account == nil
-        let event = state.listeners.isEmpty ? nil : AccountEvent(from: state.account, to: account, isSignIn: isSignIn)
-        state.changeCount += 1
+        let event =
+            isChange && !state.listeners.isEmpty
+            ? AccountEvent(from: state.account, to: account, isSignIn: isSignIn) : nil
+        if isChange { state.changeCount += 1 }
         state.account = account
         state.isKnown = true
         copies.replace(with: account)
