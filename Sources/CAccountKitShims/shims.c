@@ -47,6 +47,12 @@ int accountkit_reserve(int descriptor, off_t length) {
 #endif
 }
 
+#ifdef O_NOATIME
+const int accountkit_no_access_date = O_NOATIME;
+#else
+const int accountkit_no_access_date = 0;
+#endif
+
 int accountkit_sync(int descriptor) {
 #ifdef F_FULLFSYNC
     if (fcntl(descriptor, F_FULLFSYNC) == 0) return 0;

@@ -104,7 +104,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     /// Makes sure that the entry still is the one of this revision, or still is not there.
     private func check(_ entry: ArchiveEntry, is revision: ArchiveRevision?) async throws {
         if let seen = state.withLock({ $0.seen[entry] }), seen.revision == revision, try !isAside(entry),
-            try directory.bytes(of: entry) == seen.bytes
+            let bytes = try directory.bytes(of: entry), bytes.isSame(as: seen.bytes)
         {
             return
         }

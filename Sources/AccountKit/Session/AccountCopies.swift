@@ -3,30 +3,34 @@ import Synchronization
 /// The account as it is read: a copy for each of some processors, so that threads that read at the same time do not wait
 /// for each other, neither for a lock nor for a count of references.
 final class AccountCopies: Sendable {
-    private final class Copy: Sendable {
+    private struct Copy: ~Copyable, Sendable {
         let account = Mutex<Account?>(nil)
 
         /// What another processor reads is on other cache lines (128 bytes with the one fetched beside it).
         private let padding: (Int128, Int128, Int128, Int128, Int128, Int128, Int128, Int128) = (0, 0, 0, 0, 0, 0, 0, 0)
     }
 
-    /// A power of two, and 8 at most: more copies are no faster where more processors read all the time.
+    // No array: what is taken out of one is an object, whose references would be counted at each read.
+    private let copy0 = Copy()
+    private let copy1 = Copy()
+    private let copy2 = Copy()
+    private let copy3 = Copy()
+    private let copy4 = Copy()
+    private let copy5 = Copy()
+    private let copy6 = Copy()
+    private let copy7 = Copy()
+
+    /// How many of them are used: a power of two. More than 8 are no faster where more processors read all the time.
     private static let count = {
         var count = 1
         while count < min(SystemCall.processorCount, 8) { count *= 2 }
         return count
     }()
 
-    private let copies: [Copy]
-    private let mask: Int
-
-    init() {
-        copies = (0..<Self.count).map { _ in Copy() }
-        mask = copies.count - 1
-    }
+    private let mask = count - 1
 
     var account: Account? {
-        copies[SystemCall.currentProcessor & mask].account.withLock { $0 }
+        withCopy(SystemCall.currentProcessor & mask) { $0 }
     }
 
     /// Puts an account, or none, in place of the last one: whoever reads it is read by all from then on.
@@ -36,10 +40,23 @@ final class AccountCopies: Sendable {
 
     /// No copy can be read before the last of them is there.
     private func replace(with account: Account?, from index: Int) {
-        guard index < copies.count else { return }
-        copies[index].account.withLock { copy in
+        guard index <= mask else { return }
+        withCopy(index) { copy in
             copy = account?.withOwnStorage()
             replace(with: account, from: index + 1)
+        }
+    }
+
+    private func withCopy<Result: Sendable>(_ index: Int, _ body: (inout Account?) -> Result) -> Result {
+        switch index {
+        case 0: copy0.account.withLock { body(&$0) }
+        case 1: copy1.account.withLock { body(&$0) }
+        case 2: copy2.account.withLock { body(&$0) }
+        case 3: copy3.account.withLock { body(&$0) }
+        case 4: copy4.account.withLock { body(&$0) }
+        case 5: copy5.account.withLock { body(&$0) }
+        case 6: copy6.account.withLock { body(&$0) }
+        default: copy7.account.withLock { body(&$0) }
         }
     }
 }

@@ -26,6 +26,10 @@ int accountkit_reserve(int descriptor, off_t length);
 /// leaves the data in the drive's cache.
 int accountkit_sync(int descriptor);
 
+/// For open(2): the date of the last access stays as it is (O_NOATIME). Fails with EPERM for who does not own the file. 0 where
+/// the system has no such flag.
+extern const int accountkit_no_access_date;
+
 /// Forbids core dumps of this process and attaching to it by other processes of the same user (PR_SET_DUMPABLE).
 int accountkit_forbid_dumps(void);
 
