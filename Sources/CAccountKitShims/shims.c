@@ -47,12 +47,6 @@ int accountkit_reserve(int descriptor, off_t length) {
 #endif
 }
 
-#ifdef O_NOATIME
-const int accountkit_no_access_date = O_NOATIME;
-#else
-const int accountkit_no_access_date = 0;
-#endif
-
 int accountkit_sync(int descriptor) {
 #ifdef F_FULLFSYNC
     if (fcntl(descriptor, F_FULLFSYNC) == 0) return 0;
@@ -116,13 +110,17 @@ unsigned int accountkit_current_processor(void) {
 #endif
 }
 
-unsigned int accountkit_processor_count(void) {
+unsigned int accountkit_processor_number_limit(void) {
 #ifdef __linux__
-    // sysconf(3) opens a file for it. A machine of more than 1024 processors refuses a set of this size.
+    // Not sysconf(3), for which the C library may open a file. Of the first thread: others may be bound to one processor. A
+    // machine of more than 1024 processors refuses a set of this size.
     cpu_set_t processors;
-    return sched_getaffinity(0, sizeof processors, &processors) == 0 ? (unsigned int)CPU_COUNT(&processors) : 1024;
+    if (sched_getaffinity(getpid(), sizeof processors, &processors) != 0) return CPU_SETSIZE;
+    unsigned int limit = CPU_SETSIZE;
+    while (limit > 1 && !CPU_ISSET(limit - 1, &processors)) limit--;
+    return limit;
 #else
-    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    long count = sysconf(_SC_NPROCESSORS_CONF);
     return count < 1 ? 1 : (unsigned int)count;
 #endif
 }

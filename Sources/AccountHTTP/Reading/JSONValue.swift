@@ -66,8 +66,8 @@ enum JSONValue: Sendable, Hashable {
     }
 }
 
-/// The members of an object. As a dictionary they would be decoded too, but for that the Swift runtime looks through all
-/// conformances of the program several times.
+/// The members of an object. Decoding a dictionary would do too, but makes the Swift runtime look through all conformances
+/// of the program several times.
 private struct Members: Decodable {
     private struct Name: CodingKey {
         let stringValue: String

@@ -193,7 +193,7 @@ struct TemporaryFile: ~Copyable {
     private let directory: ArchiveDirectory
     private let file: FileDescriptor
 
-    /// How long the file was made in advance.
+    /// How many bytes were reserved.
     private let reservedByteCount: Int
 
     var path: String { file.path }

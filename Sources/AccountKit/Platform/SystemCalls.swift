@@ -88,17 +88,8 @@ package struct FileDescriptor: ~Copyable {
     deinit { _ = close(number) }
 
     /// Opens for reading, neither following a link nor waiting for a pipe's other end.
-    ///
-    /// The date of the last access stays as it is, where the system lets the owner have it so: to write that down takes the
-    /// disk longer than to read.
     package static func openForReading(_ path: String) throws(SystemCallError) -> FileDescriptor {
-        let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
-        do throws(SystemCallError) {
-            return try open(path, flags | accountkit_no_access_date)
-        } catch {
-            guard error.errno == EPERM else { throw error }
-            return try open(path, flags)
-        }
+        try open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     }
 
     /// Opens a directory, to synchronise it.
@@ -241,8 +232,8 @@ package enum SystemCall {
     /// The number of the processor that runs this thread, or did a moment ago; 0 where that is not known.
     static var currentProcessor: Int { Int(accountkit_current_processor()) }
 
-    /// How many processors this thread may run on.
-    static var processorCount: Int { Int(accountkit_processor_count()) }
+    /// One more than the highest number of a processor that this program may run on.
+    static var processorNumberLimit: Int { Int(accountkit_processor_number_limit()) }
 
     /// What is at `path`, not following a link at its end; `nil` if there is nothing.
     package static func status(_ path: String) throws(SystemCallError) -> FileStatus? {

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The account as it is read: a copy for each of some processors, so that threads that read at the same time do not wait
-/// for each other, neither for a lock nor for a count of references.
+/// The account as it is read: a copy for each of some processors, so that threads that read at the same time seldom wait for
+/// each other, neither for a lock nor for the count of the account's references.
 final class AccountCopies: Sendable {
     private struct Copy: ~Copyable, Sendable {
         let account = Mutex<Account?>(nil)
@@ -20,25 +20,31 @@ final class AccountCopies: Sendable {
     private let copy6 = Copy()
     private let copy7 = Copy()
 
-    /// How many of them are used: a power of two. More than 8 are no faster where more processors read all the time.
-    private static let count = {
+    /// As many as this machine needs.
+    private static let usualCount = {
         var count = 1
-        while count < min(SystemCall.processorCount, 8) { count *= 2 }
+        while count < min(SystemCall.processorNumberLimit, 8) { count *= 2 }
         return count
     }()
 
-    private let mask = count - 1
+    private let mask: Int
 
-    var account: Account? {
-        withCopy(SystemCall.currentProcessor & mask) { $0 }
+    /// - Parameter count: How many copies are used: 1, 2, 4 or 8.
+    init(count: Int = usualCount) { mask = count - 1 }
+
+    var account: Account? { account(onProcessor: SystemCall.currentProcessor) }
+
+    /// The account as it is read on the processor of this number.
+    func account(onProcessor number: Int) -> Account? {
+        withCopy(number & mask) { $0 }
     }
 
-    /// Puts an account, or none, in place of the last one: whoever reads it is read by all from then on.
+    /// Puts an account, or none, in place of the last one: once anyone reads it, everyone does.
     func replace(with account: Account?) {
         replace(with: account, from: 0)
     }
 
-    /// No copy can be read before the last of them is there.
+    /// No new copy can be read before the last of them is there.
     private func replace(with account: Account?, from index: Int) {
         guard index <= mask else { return }
         withCopy(index) { copy in

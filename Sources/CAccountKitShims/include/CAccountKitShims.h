@@ -1,6 +1,6 @@
 // The few C calls that Swift cannot import: macros with arguments, variadic functions, GNU extensions.
 //
-// No system header with feature test macros is included here: Swift reads this file and the C library's headers as two
+// No feature test macro is defined here: Swift reads this file and the C library's headers as two
 // modules, and refuses the build where they see one structure with different members (fd_set with _GNU_SOURCE).
 #ifndef CACCOUNTKITSHIMS_H
 #define CACCOUNTKITSHIMS_H
@@ -26,10 +26,6 @@ int accountkit_reserve(int descriptor, off_t length);
 /// leaves the data in the drive's cache.
 int accountkit_sync(int descriptor);
 
-/// For open(2): the date of the last access stays as it is (O_NOATIME). Fails with EPERM for who does not own the file. 0 where
-/// the system has no such flag.
-extern const int accountkit_no_access_date;
-
 /// Forbids core dumps of this process and attaching to it by other processes of the same user (PR_SET_DUMPABLE).
 int accountkit_forbid_dumps(void);
 
@@ -45,8 +41,8 @@ int accountkit_pipe(int ends[2]);
 /// The number of the processor that runs this thread, or did a moment ago; 0 where that is not known.
 unsigned int accountkit_current_processor(void);
 
-/// How many processors this thread may run on, at least 1.
-unsigned int accountkit_processor_count(void);
+/// One more than the highest number of a processor that this program may run on, as far as that is known; at least 1.
+unsigned int accountkit_processor_number_limit(void);
 
 /// Puts bytes into the kernel's keyring of this login session (keyrings(7)) for so many seconds, in place of those that
 /// are there by this name. Returns 0, or -1 with errno set.

@@ -41,7 +41,7 @@ package struct WipedBytes: Sendable {
         count += 1
     }
 
-    // In the module that calls it the type is known. The runtime would have to look for what it needs by names.
+    // Inlined, since the type is known where it is called: otherwise the runtime would have to look for it by its name.
     @inlinable
     package mutating func append(contentsOf bytes: some Collection<UInt8>) {
         let isAppended: Void? = bytes.withContiguousStorageIfAvailable {
