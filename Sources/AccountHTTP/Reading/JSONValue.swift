@@ -24,6 +24,7 @@ enum JSONValue: Sendable, Hashable {
     static func object(from text: some Collection<UInt8>) -> JSONObject? {
         guard isBounded(text) else { return nil }
         let data = text.withContiguousStorageIfAvailable { Data(buffer: $0) } ?? Data(text)
+        // The reason would quote what was read, and says no more to the caller than that it is no object.
         return try? JSONDecoder().decode(Members.self, from: data).object
     }
 
