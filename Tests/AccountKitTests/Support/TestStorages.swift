@@ -24,7 +24,22 @@ struct HookedStorage: ArchiveStorage {
         Transaction(hooks: self, base: try await base.beginTransaction(patience: patience))
     }
 
+    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+        Lease(hooks: self, base: try await base.acquireRefreshLease(timeout: timeout))
+    }
+
     func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { base.changes(of: entry) }
+
+    private struct Lease: ArchiveLease {
+        let hooks: HookedStorage
+        let base: any ArchiveLease
+
+        func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+            Transaction(hooks: hooks, base: try await base.beginTransaction(timeout: timeout))
+        }
+
+        func end() async { await base.end() }
+    }
 
     private struct Transaction: ArchiveTransaction {
         let hooks: HookedStorage
