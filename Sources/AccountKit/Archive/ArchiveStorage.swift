@@ -109,8 +109,8 @@ public struct ArchiveEntry: Hashable, Sendable, RawRepresentable {
     /// Why and when the last session ended; nothing personal.
     public static let signOut = ArchiveEntry(rawValue: "SignOut.plist")
 
-    /// That a refresh token is being spent; nothing personal.
-    public static let refreshIntent = ArchiveEntry(rawValue: "Refresh.plist")
+    /// That a refresh token is being spent, and how refreshes failed; nothing personal.
+    public static let refreshRecord = ArchiveEntry(rawValue: "Refresh.plist")
 }
 
 /// What a storage has for an entry.

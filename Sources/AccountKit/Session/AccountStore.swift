@@ -24,9 +24,6 @@ public final class AccountStore: Sendable {
     let driver: SessionDriver
     var clock: any WallClock { driver.clock }
 
-    /// Keeps those who ask for a token again and again from asking the service as often.
-    let backoff = Mutex(RefreshBackoff())
-
     private static let sharedStore = Mutex<AccountStore?>(nil)
 
     /// The store that the app made shared with ``share()``; `nil` until then.
@@ -75,8 +72,7 @@ public final class AccountStore: Sendable {
             archive: archive, appIdentifier: appIdentifier, session: session)
         driver = SessionDriver(
             archive: archive, revocations: revocations, shared: SharedAccount(), refreshes: SharedRefreshes(),
-            clock: clock,
-            lockPatience: lockPatience, logger: logger)
+            exchanges: Exchanges(), clock: clock, lockPatience: lockPatience, logger: logger)
     }
 
     /// Makes this the store that ``shared`` returns, for apps that want one for all of their code.
@@ -115,7 +111,11 @@ public final class AccountStore: Sendable {
     ///
     /// - Returns: `.unverified` with the reason `notChecked`, `.signedOut` or `.unreadable`.
     public func load() async -> SessionState {
-        await driver.run(LoadProcedure())
+        switch await driver.load() {
+        case .present(let account, _): .unverified(account, .init(.notChecked))
+        case .absent(let signOut): .signedOut(signOut)
+        case .unreadable(let error): .unreadable(error)
+        }
     }
 
     /// The start-up check: reads the archive, and asks the service whether the session still holds.
@@ -126,25 +126,28 @@ public final class AccountStore: Sendable {
     /// - Parameters:
     ///   - authority: The service.
     ///   - policy: When to ask.
-    /// - Returns: How things stand. Being offline, a service in trouble and an unclear answer are `.unverified`, and keep
-    ///   the account.
+    ///   - timeout: How long to wait for all of it; `nil` as long as it takes. A refresh that has been sent goes on
+    ///     afterwards, and its tokens are stored; see ``finishExchanges()``.
+    /// - Returns: How things stand. Being offline, a service in trouble, an unclear answer and a time that is over are
+    ///   `.unverified`, and keep the account.
     public func checkSession(
-        with authority: any AccountAuthority, policy: CheckPolicy = .always
+        with authority: any AccountAuthority, policy: CheckPolicy = .always, timeout: Duration? = .seconds(10)
     ) async -> SessionState {
-        await driver.run(CheckProcedure(now: clock.now, maximumAge: policy.maximumAge), authority: authority)
+        let machine = CheckStateMachine(now: clock.now, maximumAge: policy.maximumAge) { authority.isAuthority(of: $0) }
+        return await driver.run(machine, .init(authority: authority, deadline: timeout.map { .now + $0 }))
     }
 
-    /// When a refresh was begun whose reply was never stored, because the process died or the reply was lost.
+    /// When a refresh was begun whose response was never stored, because the process died or the response was lost.
     ///
     /// The stored refresh token may then be spent, and the next refresh may have to end the session.
     ///
     /// - Returns: `nil` if there is none, which is the usual case.
     public func unfinishedRefresh() async throws -> Date? {
-        guard let date = try await driver.archive.unfinishedRefresh() else { return nil }
-        // Whoever holds the lock may be at it.
-        guard let transaction = try? await driver.archive.storage.beginTransaction(patience: .zero) else { return nil }
-        await transaction.end()
-        return try await driver.archive.unfinishedRefresh() == nil ? nil : date
+        guard let date = try await driver.archive.refreshRecord()?.date else { return nil }
+        // Whoever holds the lease is at it.
+        guard let lease = try? await driver.archive.storage.acquireRefreshLease(timeout: .zero) else { return nil }
+        await lease.end()
+        return try await driver.archive.refreshRecord()?.date == nil ? nil : date
     }
 
     // MARK: Changing
@@ -158,7 +161,16 @@ public final class AccountStore: Sendable {
     public func update(
         _ change: @escaping @Sendable (inout Account) throws(AccountError) -> Void
     ) async throws(AccountError) -> Account {
-        try await driver.run(UpdateProcedure(change)).get()
+        try await driver.withTransaction { transaction in
+            switch await driver.load(transaction) {
+            case .present(var account, let revision):
+                try change(&account)
+                return try await driver.save(account, revision, transaction)
+            case .absent:
+                throw AccountError(.notSignedIn, "nobody is signed in, so there is nothing to change: sign in first")
+            case .unreadable(let error): throw error
+            }
+        }
     }
 
     /// Changes the user's profile at the service, and here once the service has taken it.
@@ -195,20 +207,6 @@ public final class AccountStore: Sendable {
             }
             stored.profile.merge(identity.profile)
             stored.username = identity.username ?? stored.username
-        }
-    }
-}
-
-/// Reads the archive.
-private struct LoadProcedure: SessionProcedure {
-    func start() -> SessionStep<SessionState> { .load }
-
-    func resume(after event: SessionEvent) -> SessionStep<SessionState> {
-        switch event {
-        case .content(.present(let account, _)): .finish(.unverified(account, .init(.notChecked)))
-        case .content(.absent(let signOut)): .finish(.signedOut(signOut))
-        case .content(.unreadable(let error)): .finish(.unreadable(error))
-        default: unexpected(event, in: "loading")
         }
     }
 }

@@ -1,0 +1,127 @@
+import Synchronization
+
+/// The token exchanges that are under way: what was sent is finished, whoever has stopped waiting for it.
+final class Exchanges: Sendable {
+    private struct State {
+        var count = 0
+        var waiters: [CheckedContinuation<Void, Never>] = []
+        var observer: (any ExchangeObserver)?
+    }
+
+    private let state = Mutex(State())
+
+    /// Whether the person, or the system, has asked the process to stop.
+    var isInterrupted: Bool { state.withLock(\.observer)?.isInterrupted ?? false }
+
+    var isEmpty: Bool { state.withLock { $0.count == 0 } }
+
+    func observe(_ observer: any ExchangeObserver) {
+        state.withLock { $0.observer = observer }
+    }
+
+    /// An exchange is about to be sent.
+    func begin(limit: Duration) {
+        let observer = state.withLock { state in
+            state.count += 1
+            return state.observer
+        }
+        observer?.exchangeBegan(limit: limit)
+    }
+
+    /// Its outcome is stored, or has been revoked.
+    func end() {
+        let (observer, waiters) = state.withLock { state in
+            state.count -= 1
+            guard state.count == 0 else { return (state.observer, [CheckedContinuation<Void, Never>]()) }
+            defer { state.waiters = [] }
+            return (state.observer, state.waiters)
+        }
+        observer?.exchangeEnded()
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Waits until none is under way.
+    func finish() async {
+        await withCheckedContinuation { continuation in
+            let isEmpty = state.withLock { state in
+                if state.count > 0 { state.waiters.append(continuation) }
+                return state.count == 0
+            }
+            if isEmpty { continuation.resume() }
+        }
+    }
+
+    /// Runs `body` in a task of its own. Who is cancelled leaves at once, and the task is cancelled and goes on: what it must
+    /// not break off it shields with ``shielded(_:)``.
+    func run<Value: Sendable>(
+        limit: Duration, _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        begin(limit: limit)
+        let result = SharedResult<Value>()
+        let task = Task {
+            let outcome: Result<Value, any Error>
+            do {
+                outcome = .success(try await body())
+            } catch {
+                outcome = .failure(error)
+            }
+            // First this, so that who gets the value sees no exchange under way.
+            end()
+            result.set(outcome)
+        }
+        return try await withTaskCancellationHandler {
+            try await result.value()
+        } onCancel: {
+            task.cancel()
+            result.set(.failure(CancellationError()))
+        }
+    }
+}
+
+/// Runs something to its end, whether the task is cancelled or not.
+func shielded<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+    try await Task { try await body() }.value
+}
+
+/// Runs something to its end, whether the task is cancelled or not.
+func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
+    await Task { await body() }.value
+}
+
+/// A result that is set once, and waited for by one task.
+private final class SharedResult<Value: Sendable>: Sendable {
+    private enum State {
+        case empty
+        case waiting(CheckedContinuation<Value, any Error>)
+        case set(Result<Value, any Error>)
+    }
+
+    private let state = Mutex(State.empty)
+
+    /// Sets the result; only the first counts.
+    func set(_ result: Result<Value, any Error>) {
+        let continuation: CheckedContinuation<Value, any Error>? = state.withLock { state in
+            switch state {
+            case .set: return nil
+            case .empty:
+                state = .set(result)
+                return nil
+            case .waiting(let continuation):
+                state = .set(result)
+                return continuation
+            }
+        }
+        continuation?.resume(with: result)
+    }
+
+    func value() async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            let result: Result<Value, any Error>? = state.withLock { state in
+                if case .set(let result) = state { return result }
+                state = .waiting(continuation)
+                return nil
+            }
+            if let result { continuation.resume(with: result) }
+        }
+    }
+}
