@@ -24,6 +24,7 @@ enum StateText {
             switch reason.code {
             case .notChecked: "not checked with \(service)"
             case .offline: "offline: \(service) cannot be reached"
+            case .awaitingResponse: "\(service) has not answered yet; new tokens are stored when they come"
             case .cancelled: "the check was cancelled"
             case .serverError: "\(service) has trouble of its own"
             case .rateLimited: "\(service) asks for fewer requests"

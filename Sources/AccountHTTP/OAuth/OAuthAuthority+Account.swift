@@ -35,6 +35,9 @@ extension OAuthAuthority: AccountAuthority {
         account.issuer.map { issuerIdentifier.isSame(as: $0) } ?? false
     }
 
+    /// The ``issuer``.
+    public var accountIssuer: String? { issuer }
+
     /// `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`, as far as they are set.
     public var networkSettings: [NetworkSetting] { transport.environment.settings(for: issuerIdentifier.url) }
 

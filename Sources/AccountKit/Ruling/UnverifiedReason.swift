@@ -22,6 +22,8 @@ public struct UnverifiedReason: Hashable, Sendable {
         case notChecked
         /// The service could not be reached, or did not answer in time.
         case offline
+        /// The service has not answered a request for new tokens yet; they are stored once they come.
+        case awaitingResponse
         /// The check was cancelled.
         case cancelled
         /// The service has trouble of its own (408, 425, 5xx).

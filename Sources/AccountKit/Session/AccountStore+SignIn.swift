@@ -1,3 +1,5 @@
+import Logging
+
 /// Signing in, in each of the ways that an authority may have.
 ///
 /// A sign-in that replaces another puts the tokens of that one into the queue of revocations; see

@@ -30,6 +30,15 @@ struct SessionDriver: Sendable {
 
         fileprivate var transaction: (any ArchiveTransaction)?
         fileprivate var isExchanging = false
+
+        init(
+            authority: (any AccountAuthority)? = nil, lease: (any ArchiveLease)? = nil,
+            deadline: ContinuousClock.Instant? = nil
+        ) {
+            self.authority = authority
+            self.lease = lease
+            self.deadline = deadline
+        }
     }
 
     /// Runs a state machine to its end. Whatever happens, the transaction that it began is ended.
