@@ -207,7 +207,12 @@ struct ProcessAuthority: PasswordAuthority, ProfileAuthority {
         }
     }
 
-    func revoke(_ account: Account) async throws { _ = try await process.call(.revoke(account)) }
+    func revoke(_ account: Account) async throws -> RevocationOutcome {
+        _ = try await process.call(.revoke(account))
+        return .done
+    }
+
+    func isAuthority(of account: Account) -> Bool { true }
 
     func signIn(username: String, password: Secret) async throws -> Account {
         guard case .account(let account) = try await process.call(.signIn(username)) else { preconditionFailure() }

@@ -45,7 +45,9 @@ struct Service: AccountAuthority {
             issuedAt: Date(timeIntervalSince1970: 1_800_003_600))
     }
 
-    func revoke(_ account: Account) async throws { throw AuthoritySignal.noReply(.unreachable) }
+    func revoke(_ account: Account) async throws -> RevocationOutcome { throw AuthoritySignal.noReply(.unreachable) }
+
+    func isAuthority(of account: Account) -> Bool { true }
 }
 
 /// Everything that is in a container, with the tokens by name.

@@ -132,7 +132,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         do {
             return try await context.store.signIn(with: browserAuthority) { signIn in
                 isShown = true
-                let address = signIn.address
+                let address = signIn.url
                 context.say(
                     "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(address)\n\n"
                         + "It is waited for up to \(signIn.lifetime.text). Ctrl-C gives up.")

@@ -29,7 +29,7 @@ extension OAuthAuthority: BrowserAuthority {
         let request = AuthorizationRequest(
             clientID: clientID, scopes: scopes, port: listener.port, state: state, dialect: dialect)
         return OAuthBrowserSignIn(
-            self, request, address: request.address(at: endpoint), lifetime: lifetime,
+            self, request, url: request.address(at: endpoint), lifetime: lifetime,
             namesIssuer: metadata.namesIssuer, desk: desk,
             listener: listener, deliveryTime: deliveryTime)
     }

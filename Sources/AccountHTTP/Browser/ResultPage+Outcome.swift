@@ -14,8 +14,14 @@ extension ResultPage {
     }
 
     /// The page for a sign-in that did not work.
-    init(_ signal: AuthoritySignal, hiding secrets: [Secret]) {
+    init(_ error: any Error, hiding secrets: [Secret]) {
         let text = ServerText(secrets: secrets)
+        // What is no word of the service, or of the way to it, is about this machine.
+        if let error = error as? AccountError, error.code != .cancelled {
+            self = .failed(text.shown(error.message) ?? "an error in the terminal")
+            return
+        }
+        let signal = error is AccountError ? .noReply(.cancelled) : AuthoritySignal(error)
         switch signal {
         case .oauthError(.accessDenied, let description): self = .refused(text.shown(description))
         default: self = .failed(text.shown(Self.reason(signal)) ?? "the service gave no clear answer")

@@ -40,12 +40,12 @@ extension OAuthAuthority: AccountAuthority {
 
     /// Takes the refresh token back, or the access token if there is none (RFC 7009).
     ///
-    /// Returns without a request to a service that has no revocation endpoint: the tokens live on there till they expire.
-    ///
+    /// - Returns: `notSupported`, without a request, if the service has no revocation endpoint: the tokens live on there
+    ///   till they expire.
     /// - Throws: An `AuthoritySignal`.
-    public func revoke(_ account: Account) async throws(AuthoritySignal) {
+    public func revoke(_ account: Account) async throws(AuthoritySignal) -> RevocationOutcome {
         try checkIssuer(of: account)
-        guard let url = try await revocationURL() else { return }
+        guard let url = try await revocationURL() else { return .notSupported }
         var form = FormBody()
         if let refreshToken = account.credentials.refreshToken {
             form.append("token", refreshToken)
@@ -57,5 +57,9 @@ extension OAuthAuthority: AccountAuthority {
         let request = HTTPRequest(url: url, form: identified(form, as: account.credentials.clientID ?? clientID))
         try ReplyReading(.revocation, sent: request.secrets, dialect: dialect).acknowledgement(
             in: try await send(request))
+        return .done
     }
+
+    /// As the service's entry says; of one without an entry it is not known.
+    public var revokesSingleGrants: Bool { service?.revokesSingleGrants ?? false }
 }

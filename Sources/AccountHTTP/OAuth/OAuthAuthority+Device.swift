@@ -17,12 +17,19 @@ extension OAuthAuthority: DeviceAuthority {
 
     /// Asks once whether the user has entered the code (RFC 8628, section 3.4).
     ///
-    /// - Returns: The account, as `account(with:signedInAs:)` puts it together.
+    /// - Returns: The tokens. Whose they are is another question, which may fail without the tokens being lost.
     /// - Throws: An `AuthoritySignal`: `oauthError(.authorizationPending)` and the others of section 3.5.
-    public func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws(AuthoritySignal) -> Account {
+    public func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws(AuthoritySignal) -> Credentials {
         var form = FormBody()
         form.append("grant_type", "urn:ietf:params:oauth:grant-type:device_code")
         form.append("device_code", authorization.deviceCode)
-        return try await account(with: try await requestCredentials(form, for: try registeredClient()), signedInAs: nil)
+        return try await requestCredentials(form, for: try registeredClient())
+    }
+
+    /// Asks whose tokens these are that a poll brought: the user info endpoint, else the ID token.
+    ///
+    /// - Throws: An `AuthoritySignal`: why it is not known whose the tokens are.
+    public func account(with credentials: Credentials) async throws(AuthoritySignal) -> Account {
+        try await account(with: credentials, signedInAs: nil)
     }
 }

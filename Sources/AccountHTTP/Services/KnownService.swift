@@ -30,6 +30,9 @@ public struct KnownService: Sendable, Hashable {
     /// Whether it wants what it calls a client secret of programs, which can keep none (RFC 8252, section 8.5).
     public internal(set) var wantsClientSecret = false
 
+    /// Whether revoking a token leaves other sign-ins of the same user with the same program alone.
+    var revokesSingleGrants = false
+
     /// How its messages differ from the standards'.
     var dialect = ServiceDialect.standard
 

@@ -37,13 +37,14 @@ extension KnownService {
 
     /// GitLab, and GitLab on a host of one's own.
     ///
-    /// Its discovery document does not always name the device endpoint.
+    /// Its discovery document does not always name the device endpoint. A revocation ends the one token, and its refresh
+    /// token with it.
     ///
-    /// Source: docs.gitlab.com, "OAuth 2.0 identity provider API".
+    /// Sources: docs.gitlab.com, "OAuth 2.0 identity provider API"; doorkeeper, `TokensController#revoke`.
     public static let gitlab = KnownService(
         name: "gitlab", issuer: "https://gitlab.com",
         registrationPage: "https://gitlab.com/-/user_settings/applications", scopes: ["openid", "profile", "email"],
-        endpoints: Endpoints(deviceAuthorization: "/oauth/authorize_device"))
+        endpoints: Endpoints(deviceAuthorization: "/oauth/authorize_device"), revokesSingleGrants: true)
 
     /// Google.
     ///

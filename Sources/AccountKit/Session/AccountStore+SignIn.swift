@@ -57,13 +57,14 @@ extension AccountStore {
         try await signIn {
             let authorization = try await authority.beginDeviceSignIn()
             try await show(authorization)
-            return try await Self.poll(authority, authorization, clock)
+            let credentials = try await Self.poll(authority, authorization, clock)
+            return try await authority.account(with: credentials)
         }
     }
 
     private static func poll<C: Clock<Duration>>(
         _ authority: any DeviceAuthority, _ authorization: DeviceAuthorization, _ clock: C
-    ) async throws -> Account {
+    ) async throws -> Credentials {
         let start = clock.now
         var polling = DevicePolling(authorization)
         var step = polling.start()
@@ -94,8 +95,16 @@ extension AccountStore {
     ) async throws(AccountError) -> Account {
         try await signIn {
             let signIn = try await authority.beginBrowserSignIn()
-            try await open(signIn)
-            return try await signIn.account()
+            let result: Result<Account, any Error>
+            do {
+                try await open(signIn)
+                try await signIn.waitForResponse()
+                result = .success(try await signIn.account(with: signIn.credentials()))
+            } catch {
+                result = .failure(error)
+            }
+            await signIn.finish(with: result)
+            return try result.get()
         }
     }
 }

@@ -97,7 +97,7 @@ extension AccountStore {
         of account: Account, to authority: any AccountAuthority
     ) async -> AuthoritySignal? {
         do {
-            try await authority.revoke(account)
+            _ = try await authority.revoke(account)
             return nil
         } catch {
             let signal = AuthoritySignal(error)

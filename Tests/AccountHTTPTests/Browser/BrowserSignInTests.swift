@@ -68,8 +68,8 @@ struct BrowserSignInTests {
         } _: { server in
             let signIn = try await authority(at: server.address, scopes: scopes)
                 .beginBrowserSignIn(deliveryTime: deliveryTime)
-            let visit = try Visit(signIn.address)
-            let task = Task { try await signIn.account() }
+            let visit = try Visit(signIn.url)
+            let task = Task { try await signIn.run() }
             let replies: [RawClient.Reply]
             do {
                 replies = try await browse(visit, server)
@@ -289,8 +289,8 @@ struct BrowserSignInTests {
     @Test("Cancelling ends the wait and closes the port")
     func cancelled() async throws {
         let signIn = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn()
-        let visit = try Visit(signIn.address)
-        let task = Task { try await signIn.account() }
+        let visit = try Visit(signIn.url)
+        let task = Task { try await signIn.run() }
         #expect(try await visit.callBack("code=a", state: "wrong").status == 400)
         task.cancel()
         #expect(await task.result.signal == .noReply(.cancelled))
@@ -301,9 +301,9 @@ struct BrowserSignInTests {
     func nobodyCame() async throws {
         let signIn = try await authority(at: "http://127.0.0.1:1")
             .beginBrowserSignIn(deliveryTime: .zero, lifetime: .milliseconds(50))
-        let visit = try Visit(signIn.address)
+        let visit = try Visit(signIn.url)
         await #expect(throws: AuthoritySignal.signInRefused("nobody signed in with the browser within 50 ms")) {
-            try await signIn.account()
+            try await signIn.run()
         }
         #expect(await !RawClient.isOpen(visit.port))
     }
@@ -316,8 +316,8 @@ struct BrowserSignInTests {
             return .stall
         } _: { server in
             let signIn = try await authority(at: server.address).beginBrowserSignIn(deliveryTime: .seconds(600))
-            let visit = try Visit(signIn.address)
-            let task = Task { try await signIn.account() }
+            let visit = try Visit(signIn.url)
+            let task = Task { try await signIn.run() }
             #expect(try await visit.callBack("code=\(Self.code)").status == 303)
             for await _ in asked.stream { break }
             task.cancel()
@@ -329,7 +329,7 @@ struct BrowserSignInTests {
     @Test("A sign-in that nobody waits for stops listening when it is dropped")
     func dropped() async throws {
         var signIn: (any BrowserSignIn)? = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn()
-        let port = try Visit(try #require(signIn).address).port
+        let port = try Visit(try #require(signIn).url).port
         #expect(await RawClient.isOpen(port))
         signIn = nil
         var isOpen = true
@@ -340,10 +340,10 @@ struct BrowserSignInTests {
     @Test("It can be waited for once")
     func twice() async throws {
         let signIn = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn()
-        let task = Task { try await signIn.account() }
+        let task = Task { try await signIn.run() }
         task.cancel()
         _ = await task.result
-        #expect(kind(await asyncSignal { try await signIn.account() }) == .unclear("…"))
+        #expect(kind(await asyncSignal { try await signIn.run() }) == .unclear("…"))
     }
 
     // MARK: What the service has
@@ -370,8 +370,8 @@ struct BrowserSignInTests {
             }
         } _: { server in
             let signIn = try await OAuthAuthority.test(server.address).beginBrowserSignIn(deliveryTime: .seconds(600))
-            let visit = try Visit(signIn.address)
-            let task = Task { try await signIn.account() }
+            let visit = try Visit(signIn.url)
+            let task = Task { try await signIn.run() }
             _ = try await visit.callBack("code=\(Self.code)" + (isNamed ? "&iss=\(server.address)" : ""))
             let page = try await visit.result()
             #expect(page.body.contains(isNamed ? "Signed in as" : "without word of which service"))
@@ -387,4 +387,19 @@ extension Result {
     }
 
     fileprivate var signal: AuthoritySignal? { failure as? AuthoritySignal }
+}
+
+extension BrowserSignIn {
+    /// Goes through all steps, as a store does.
+    func run() async throws -> Account {
+        let result: Result<Account, any Error>
+        do {
+            try await waitForResponse()
+            result = .success(try await account(with: credentials()))
+        } catch {
+            result = .failure(error)
+        }
+        await finish(with: result)
+        return try result.get()
+    }
 }
