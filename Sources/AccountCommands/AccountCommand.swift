@@ -14,6 +14,7 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
             KeyCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self, DoctorCommand<App>.self,
         ]
         if App.importer != nil { subcommands.append(ImportCommand<App>.self) }
+        subcommands.append(UnknownCommand<App>.self)
         return CommandConfiguration(
             commandName: "account", abstract: "Sign in once, and stay signed in.",
             discussion: """
@@ -24,7 +25,8 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
                 (which sign-in), \(App.environmentPrefix)_TOKEN (a token to use instead of the archive), \
                 \(App.environmentPrefix)_KEY (the archive's key, if `key add environment` said so).
                 """,
-            version: AccountCommandsVersion.current, subcommands: subcommands)
+            version: AccountCommandsVersion.current, subcommands: subcommands,
+            defaultSubcommand: UnknownCommand<App>.self)
     }
 
     /// Made by the parser.

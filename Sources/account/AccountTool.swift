@@ -22,15 +22,7 @@ enum AccountTool {
         // lost but that.
         try? SystemCall.forbidDumps()
         accountkit_forbid_name_plugins()
-        MainThreadExecutor.run {
-            do {
-                let isDone = try await AccountCommand<StandAlone>.runPlain(Array(CommandLine.arguments.dropFirst()))
-                if !isDone { await AccountCommand<StandAlone>.main() }
-            } catch {
-                AccountCommand<StandAlone>.exit(withError: error)
-            }
-            exit(EXIT_SUCCESS)
-        }
+        MainThreadExecutor.run { await AccountCommand<StandAlone>.runProcess() }
     }
 }
 

@@ -31,7 +31,16 @@ struct KeyStatusCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(commandName: "status", abstract: "Show what opens the archive.")
     }
 
+    @Argument(help: .hidden)
+    var others: [String] = []
+
     @OptionGroup var options: CommonOptions
+
+    func validate() throws {
+        guard let word = others.first else { return }
+        let names = KeyCommand<App>.configuration.subcommands.compactMap(\.configuration.commandName)
+        throw ValidationError(Suggestion.text(for: word, among: names))
+    }
 
     func run(in context: CommandContext<App>) async throws {
         try await KeyDocument(context).print(asJSON: options.json)
@@ -240,18 +249,18 @@ private struct KeyDocument: Encodable {
             let state =
                 slot.opensNow
                 ? "opens now" : slot.kind == .passphrase ? "asks for the passphrase" : "its key is not here"
-            Terminal.writeLine(
+            try Terminal.printLine(
                 [
                     slot.id.prefix(8).description, slot.kind.rawValue.padding(to: 12), StateText.date(slot.created),
                     state,
                 ]
-                .joined(separator: "  "), to: .output)
+                .joined(separator: "  "))
         }
         for source in sources where slots.isEmpty {
-            Terminal.writeLine("at the next sign-in: \(source.text)", to: .output)
+            try Terminal.printLine("at the next sign-in: \(source.text)")
         }
         for source in sources where !slots.isEmpty && !slots.contains(where: { $0.kind == source.kind }) {
-            Terminal.writeLine("not of this archive, but of the next one: \(source.text)", to: .output)
+            try Terminal.printLine("not of this archive, but of the next one: \(source.text)")
         }
     }
 }

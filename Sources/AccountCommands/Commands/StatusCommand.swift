@@ -56,7 +56,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                     environment: environment.values))
         } else {
             for (label, value) in rows(state, unfinished, revocations, context) + environment.map(Self.row) {
-                Terminal.writeLine(label.padding(to: 12) + value, to: .output)
+                try Terminal.printLine(label.padding(to: 12) + value)
             }
         }
         let code = ExitStatus.code(of: state)

@@ -53,7 +53,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     private func print(
         _ token: Secret, type: String, expiresAt: Date?, source: String?, _ context: CommandContext<App>
     ) throws {
-        guard options.json else { return Terminal.writeLine(token, to: .output) }
+        guard options.json else { return try Terminal.printLine(token) }
         try JSONDocument.print(
             Document(
                 token: token.reveal(), tokenType: type, expiresAt: expiresAt, session: context.session.rawValue,

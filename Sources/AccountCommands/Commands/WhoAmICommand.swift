@@ -54,7 +54,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         if options.json {
             try JSONDocument.print(document)
         } else if let account = state.account {
-            Terminal.writeLine(account.shownName, to: .output)
+            try Terminal.printLine(account.shownName)
         }
         // Asked not to check, it need not be said that nothing was checked.
         if offline, case .unverified = state { return }

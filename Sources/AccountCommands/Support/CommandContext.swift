@@ -61,6 +61,7 @@ struct CommandContext<App: AccountApplication> {
         store = AccountStore(
             container: container, session: session, keySources: try keys.sources(of: session, container, App.self),
             logger: logger)
+        store.observeExchanges(SignalGuard.shared)
     }
 
     /// The store of another session of the same container.
@@ -78,7 +79,14 @@ struct CommandContext<App: AccountApplication> {
 
     /// A store whose keys are from somewhere else.
     func store(of session: SessionName, _ keySources: [any KeySource]) -> AccountStore {
-        AccountStore(container: container, session: session, keySources: keySources, logger: logger)
+        let store = AccountStore(container: container, session: session, keySources: keySources, logger: logger)
+        store.observeExchanges(SignalGuard.shared)
+        return store
+    }
+
+    /// Waits for the token exchanges that are under way, and says so to someone who is watching.
+    func finishExchanges() async {
+        await Waiting.toFinish(SignalGuard.shared.timeLeft) { await store.finishExchanges() }
     }
 
     /// The name that a person types for these commands: `account`, or `gists account`.
@@ -190,7 +198,7 @@ struct CommandContext<App: AccountApplication> {
     // MARK: Output
 
     /// Says something to a person, on standard error.
-    func say(_ text: String) { Terminal.writeLine(text, to: .error) }
+    func say(_ text: String) { Terminal.say(text) }
 
     /// Refuses what makes no sense while a token from the environment is used.
     func refuseEnvironmentToken(to what: String) throws {
@@ -212,12 +220,56 @@ protocol AccountSubcommand: AsyncParsableCommand {
 
 extension AccountSubcommand {
     func run() async throws {
+        let context: CommandContext<App>
         do {
-            try await run(in: try await CommandContext(options))
-        } catch let error as AccountError {
-            if options.json { try JSONDocument.print(ErrorDocument(error)) }
-            Terminal.writeLine("\(CommandLine.arguments.toolName): \(error)", to: .error)
-            throw ExitStatus.code(of: error)
+            context = try await CommandContext(options)
+        } catch {
+            throw CommandEnd(after: error, asJSON: options.json).carriedOut()
+        }
+        var end: CommandEnd?
+        do {
+            try await run(in: context)
+        } catch {
+            end = CommandEnd(after: error, asJSON: options.json)
+        }
+        // What there was to say has been said.
+        await context.finishExchanges()
+        if let end { throw end.carriedOut() }
+    }
+}
+
+/// How a command ends that did not do what it was asked for.
+private enum CommandEnd {
+    case code(ExitCode)
+    case closedOutput
+    case interruption
+    /// The parser's.
+    case other(any Error)
+
+    /// Says what is wrong, on standard error and as JSON.
+    init(after error: any Error, asJSON isJSON: Bool) {
+        switch error {
+        case let error as AccountError:
+            let isInterruption = error.cause is Interruption
+            Terminal.say(isInterruption ? "Cancelled." : "\(CommandLine.arguments.toolName): \(error)")
+            self = isInterruption ? .interruption : .code(ExitStatus.code(of: error))
+            // Where standard output is what is wrong, that was said a line before.
+            if isJSON { try? JSONDocument.print(ErrorDocument(error)) }
+        case is Terminal.ClosedOutput: self = .closedOutput
+        case let code as ExitCode: self = .code(code)
+        default: self = .other(error)
+        }
+    }
+
+    /// What is to be thrown, if the process does not end here by a signal.
+    func carriedOut() -> any Error {
+        switch self {
+        case .code(let code): return code
+        case .closedOutput: SignalGuard.endProcessByClosedPipe()
+        case .interruption:
+            SignalGuard.interruptProcess()
+            return ExitStatus.interrupted
+        case .other(let error): return error
         }
     }
 }

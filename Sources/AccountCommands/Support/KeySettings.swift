@@ -118,7 +118,7 @@ struct PassphrasePrompt {
                             + "this on one")
                 }
                 if answer == repeated { return answer }
-                Terminal.writeLine("They are not the same.", to: .error)
+                Terminal.say("They are not the same.")
             }
             throw AccountError(.invalidArgument, "no passphrase was entered twice the same: nothing was changed")
         }

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "AccountKitSignals.h"
+
 /// Tries to take an exclusive lock on the whole file without waiting.
 ///
 /// On Linux it is an open-file-description lock (fcntl(2), F_OFD_SETLK): it conflicts between two opens in one process
