@@ -211,7 +211,7 @@ final class Judge: @unchecked Sendable {
     /// Whenever nobody holds the lock: if the stored refresh token is spent, a record says so.
     func checkAtRest() {
         guard world.lockHolder == nil, !world.weather.canLockBeLost, let stored = versions.last!.account,
-            world.service.isSpent(stored.tokens), world.entries[.refreshIntent] == nil
+            world.service.isSpent(stored.tokens), world.entries[.refreshRecord] == nil
         else { return }
         violate(.refreshTokenIsSentOnce, "\(stored.token) is stored, its refresh token is spent, and no record says so")
     }
@@ -233,6 +233,10 @@ private struct DiskReader: ArchiveStorage {
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? { world.entries[entry] }
 
     func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
+        throw AccountError(.busy, "only reads")
+    }
+
+    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         throw AccountError(.busy, "only reads")
     }
 

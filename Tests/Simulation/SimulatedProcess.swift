@@ -129,7 +129,32 @@ private struct ProcessStorage: ArchiveStorage {
         return transaction
     }
 
+    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+        let lease = ProcessLease(process: process)
+        _ = try await process.call(.lease)
+        process.world.leaseHolder = lease
+        return lease
+    }
+
     func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { process.changes() }
+}
+
+/// @unchecked Sendable: as for its process.
+final class ProcessLease: ArchiveLease, @unchecked Sendable {
+    let process: SimulatedProcess
+
+    init(process: SimulatedProcess) { self.process = process }
+
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+        let transaction = ProcessTransaction(process: process)
+        _ = try await process.call(.begin, in: transaction)
+        return transaction
+    }
+
+    func end() async {
+        guard process.isAlive, process.world.leaseHolder === self else { return }
+        process.world.leaseHolder = nil
+    }
 }
 
 /// @unchecked Sendable: as for its process.

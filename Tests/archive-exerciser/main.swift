@@ -110,9 +110,9 @@ do {
         print("refreshed, \(stored?.credentials.accessToken == Secret("canary-access-8e4b"))")
     case "leave":
         switch try await AccountStore(container: container).signOut(with: Service(ballast: nil)).revocation {
-        case .undelivered: print("left, undelivered")
+        case .queued: print("left, undelivered")
         case .lost: print("left, lost")
-        case .done, .notNeeded: print("left")
+        case .done, .notNeeded, .refused, .notSupported: print("left")
         }
     case "note":
         let text = String(repeating: "n", count: argument.flatMap(Int.init) ?? 0)

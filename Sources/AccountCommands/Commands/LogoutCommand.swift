@@ -66,7 +66,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         let place = session == .default ? "" : " (session \(session))"
         guard let account = report.account else { return "Nobody was signed in\(place)." }
         var text = "Signed out \(account.shownName)\(place)."
-        if case .undelivered(let signal) = report.revocation {
+        if case .queued(let signal) = report.revocation {
             let reason = UnverifiedReason(signal)
             text +=
                 " \(account.issuer ?? "The service") could not be told yet (\(reason)); a later command tells it, once it "
@@ -86,7 +86,9 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             switch report.revocation {
             case .notNeeded: "notNeeded"
             case .done: "done"
-            case .undelivered: "undelivered"
+            case .queued: "queued"
+            case .refused: "refused"
+            case .notSupported: "notSupported"
             case .lost: "lost"
             }
         return Document.Part(session: session.rawValue, username: report.account?.username, revocation: revocation)

@@ -44,7 +44,10 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         }
         guard let account = await context.store.load().account else { return try await fail(context) }
         let authority = try await context.authority(of: account)
-        let token = try await context.store.accessToken(minimumValidity: minValidity, with: authority)
+        // Without a token that is still good, there is nothing better than to wait.
+        let isExpired = account.credentials.expires(within: 0, of: Date())
+        let token = try await context.store.accessToken(
+            minimumValidity: minValidity, timeout: isExpired ? nil : .seconds(5), with: authority)
         let credentials = context.store.account?.credentials
         try print(
             token, type: credentials?.tokenType ?? "Bearer", expiresAt: credentials?.expiresAt, source: nil, context)
