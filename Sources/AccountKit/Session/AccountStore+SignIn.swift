@@ -264,9 +264,7 @@ extension AccountStore {
             switch await driver.load(transaction) {
             case .absent: return try await driver.save(account, nil, isSignIn: true, transaction)
             case .present(let old, let revision):
-                let isReplaced =
-                    !old.sharesTokens(with: account)
-                    && (!old.isSameUser(as: account) || !old.hasSameClient(as: account) || revokesSingleGrants)
+                let isReplaced = !account.isEnded(byRevoking: old, revokesSingleGrants: revokesSingleGrants)
                 if isReplaced { await queueReplaced(old, transaction) }
                 do {
                     return try await driver.save(account, revision, isSignIn: true, transaction)

@@ -186,11 +186,6 @@ extension Account {
         account.verifiedAt = date
         return account
     }
-
-    /// Whether the tokens of both were issued to the same client, as far as that is known.
-    func hasSameClient(as other: Account) -> Bool {
-        credentials.clientID == other.credentials.clientID
-    }
 }
 
 extension UnverifiedReason {

@@ -196,12 +196,11 @@ struct RefreshStateMachine: SessionStateMachine {
     private mutating func orphan(
         _ renewed: Account, _ content: AccountArchive.Content
     ) -> SessionAction<RefreshOutcome> {
-        if case .present(let stored, _) = content {
-            // Where a sign-in cannot be ended without the user's others, that would end the new one.
-            let isOthers = !stored.isSameUser(as: renewed) || !stored.hasSameClient(as: renewed)
-            guard isOthers || revokesSingleGrants, !stored.sharesTokens(with: renewed) else {
-                return finish(outcome(of: content))
-            }
+        // Where a sign-in cannot be ended without the user's others, that would end the new one.
+        if case .present(let stored, _) = content,
+            stored.isEnded(byRevoking: renewed, revokesSingleGrants: revokesSingleGrants)
+        {
+            return finish(outcome(of: content))
         }
         return go(to: .queueingOrphan(renewed, outcome(of: content)), .queueRevocation(renewed))
     }
