@@ -38,7 +38,7 @@ struct KeyStatusCommand<App: AccountApplication>: AccountSubcommand {
 
     func validate() throws {
         guard let word = others.first else { return }
-        let names = KeyCommand<App>.configuration.subcommands.compactMap(\.configuration.commandName)
+        let names = KeyCommand<App>.configuration.subcommands.compactMap { $0.configuration.commandName }
         throw ValidationError(Suggestion.text(for: word, among: names))
     }
 

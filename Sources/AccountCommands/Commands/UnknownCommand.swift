@@ -14,7 +14,7 @@ struct UnknownCommand<App: AccountApplication>: AsyncParsableCommand {
             guard let option = words.first else { throw CleanExit.helpRequest(AccountCommand<App>.self) }
             throw ValidationError("Unknown option '\(option.shown)'")
         }
-        let names = AccountCommand<App>.configuration.subcommands.compactMap(\.configuration.commandName)
+        let names = AccountCommand<App>.configuration.subcommands.compactMap { $0.configuration.commandName }
         if names.contains(word) {
             let others = words.filter { $0 != word }.map(\.shown).joined(separator: " ")
             throw ValidationError(

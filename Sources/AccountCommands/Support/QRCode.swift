@@ -25,8 +25,9 @@ struct QRCode {
     /// Whether an address means the same on another device: not this machine by a name or number that every machine has
     /// for itself (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).
     static func isForOtherDevices(_ address: String) -> Bool {
-        guard let scheme = address.range(of: "://") else { return false }
-        let authority = address[scheme.upperBound...].prefix { !"/?#".contains($0) }
+        let parts = address.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].hasSuffix(":"), parts[1].isEmpty else { return false }
+        let authority = parts[2].prefix { !"/?#".contains($0) }
         let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
         let name: Substring
         if host.hasPrefix("[") {

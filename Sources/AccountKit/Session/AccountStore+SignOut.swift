@@ -147,4 +147,8 @@ public struct SignOutReport: Sendable {
 
     /// Whether the service was told.
     public let revocation: Revocation
+
+    /// Where an archive that did not open is kept now, so that it is not lost; `nil` if there was none. Whose it was is not
+    /// known then, and no service was told.
+    public internal(set) var quarantinedArchive: String?
 }
