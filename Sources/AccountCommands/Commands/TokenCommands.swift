@@ -43,6 +43,9 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
                 token, type: "Bearer", expiresAt: nil, source: CommandContext<App>.tokenVariable, context)
         }
         guard let account = await context.store.load().account else { return try await fail(context) }
+        guard !account.isOver(at: Date()) else {
+            throw AccountError(.notSignedIn, StateText.end(of: account, tool: context.tool))
+        }
         let authority = try await context.authority(of: account)
         // Without a token that is still good, there is nothing better than to wait.
         let isExpired = account.credentials.expires(within: 0, of: Date())

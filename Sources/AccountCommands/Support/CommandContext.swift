@@ -123,13 +123,15 @@ struct CommandContext<App: AccountApplication> {
     }
 
     /// The service to sign in to: the options', else the one that the session signed in to last.
-    func service(_ options: ServiceOptions) async throws -> AccountService {
+    func service(_ options: ServiceOptions, _ request: RequestOptions) async throws -> AccountService {
         guard App.takesIssuer else {
             if options.name != nil || options.issuer != nil || options.clientID != nil {
                 throw AccountError(
-                    .invalidArgument, "this tool knows its service: leave --service, --issuer and --client-id away")
+                    .invalidArgument, "this tool knows its service: omit --service, --issuer and --client-id")
             }
-            return AccountService(scopes: options.scopes)
+            return AccountService(
+                scopes: options.scopes, redirectURI: request.redirectURI, audience: request.audience,
+                resources: request.resources, parameters: request.parameters.values)
         }
         let remembered = try await preferences.service(of: session)
         guard options.name != nil || options.issuer != nil || remembered != nil else {
@@ -146,7 +148,11 @@ struct CommandContext<App: AccountApplication> {
             name: name ?? (isSame ? remembered?.name : nil),
             issuer: options.issuer ?? (name == nil ? remembered?.issuer : nil),
             clientID: options.clientID ?? (isSame ? remembered?.clientID : nil),
-            scopes: options.scopes.isEmpty && isSame ? remembered?.scopes ?? [] : options.scopes)
+            scopes: options.scopes.isEmpty && isSame ? remembered?.scopes ?? [] : options.scopes,
+            redirectURI: request.redirectURI ?? (isSame ? remembered?.redirectURI : nil),
+            audience: request.audience ?? (isSame ? remembered?.audience : nil),
+            resources: request.resources.isEmpty && isSame ? remembered?.resources ?? [] : request.resources,
+            parameters: request.parameters.isEmpty && isSame ? remembered?.parameters ?? [:] : request.parameters.values)
     }
 
     /// The service that the session signed in to last: that of a token from the environment, too.
@@ -285,6 +291,11 @@ extension [String] {
 extension NetworkSetting {
     /// The setting, in a line.
     var summary: String { "\(variable)=\(value) (\(problem ?? effect))" }
+}
+
+extension [RequestParameter] {
+    /// Values by their names; of two of one name, the later one counts.
+    var values: [String: String] { Dictionary(map { ($0.name, $0.value) }) { $1 } }
 }
 
 extension [NetworkSetting] {
