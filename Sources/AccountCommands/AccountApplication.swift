@@ -81,9 +81,11 @@ public struct AccountService: Sendable, Hashable, Codable {
     ///   - account: The account. It says where the service is.
     ///   - remembered: The service that was signed in to last. If that is there too, it says which one it is.
     init(of account: Account, remembered: AccountService?) {
+        let isSame = remembered?.issuer == account.issuer
+        // What was asked for, and never what was granted: a service may grant what cannot be asked for.
         self.init(
-            name: remembered?.issuer == account.issuer ? remembered?.name : nil, issuer: account.issuer,
-            clientID: account.credentials.clientID, scopes: account.credentials.scopes)
+            name: isSame ? remembered?.name : nil, issuer: account.issuer, clientID: account.credentials.clientID,
+            scopes: isSame ? remembered?.scopes ?? [] : [])
     }
 }
 

@@ -43,7 +43,8 @@ enum StandAlone: AccountApplication {
     /// What this tool calls itself at a service, unless `--client-id` says otherwise.
     private static let defaultClientID = "account-cli"
 
-    /// What a service such as Google calls the secret of a program, although every copy of the program has it.
+    /// What the service that one signs in to calls the secret of this client, although it may be none: every copy of a
+    /// program has it.
     private static let secretVariable = "ACCOUNT_CLIENT_SECRET"
 
     static func authority(
@@ -54,12 +55,12 @@ enum StandAlone: AccountApplication {
             throw AccountError(
                 .misconfigured, "it is not known which service this account belongs to: sign in again with --issuer")
         }
-        // The known services want their programs registered; and nobody is sent a secret who does not ask for one.
+        // The known services want their programs registered.
         var entry = known
         if entry == nil { entry = try KnownService.at(issuer) }
         return try OAuthAuthority(
             issuer: issuer, clientID: service.clientID ?? (entry == nil ? defaultClientID : nil),
-            clientSecret: entry?.wantsClientSecret == true ? Environment.value(secretVariable).map { Secret($0) } : nil,
+            clientSecret: Environment.value(secretVariable).map { Secret($0) },
             scopes: service.scopes.isEmpty ? nil : service.scopes, service: known, timeout: timeout, logger: logger)
     }
 
