@@ -110,8 +110,11 @@ struct CommandContext<App: AccountApplication> {
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
     ) async throws -> any AccountAuthority {
         let named = AccountService(of: account, remembered: await readableService(of: other ?? session))
-        // A name that only a later version knows; the issuer still says where the service is.
-        if named.name != nil, let authority = try? authority(for: named, timeout: timeout) { return authority }
+        do {
+            return try authority(for: named, timeout: timeout)
+        } catch where named != AccountService(of: account, remembered: nil) {
+            // A name or an option that only a later version knows; the issuer still says where the service is.
+        }
         return try authority(for: AccountService(of: account, remembered: nil), timeout: timeout)
     }
 

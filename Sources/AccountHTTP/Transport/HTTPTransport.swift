@@ -20,6 +20,12 @@ struct HTTPRequest: Sendable {
     /// What the request is allowed to do with: sent in the header, never in the address (RFC 6750, section 5.3).
     var bearer: Secret?
 
+    /// The client's identifier and secret, in base64 (RFC 7617).
+    var basic: Secret?
+
+    /// What else no error may repeat.
+    var furtherSecrets: [Secret] = []
+
     /// What is sent as a form. A request with one is a POST.
     var form: FormBody?
 
@@ -43,7 +49,7 @@ struct HTTPRequest: Sendable {
     var methodName: String { method ?? (form == nil ? "GET" : "POST") }
 
     /// What the request gives away, and no error may repeat.
-    var secrets: [Secret] { (bearer.map { [$0] } ?? []) + (form?.secrets ?? []) }
+    var secrets: [Secret] { [bearer, basic].compactMap(\.self) + furtherSecrets + (form?.secrets ?? []) }
 }
 
 /// Sends requests: over verified TLS or on the loopback interface, following nothing, waiting for nothing for ever.
@@ -162,6 +168,7 @@ struct HTTPTransport: Sendable {
     private func exchange(
         _ request: HTTPRequest, timeout: Duration, clock: any WallClock
     ) async throws(AuthoritySignal) -> HTTPReply {
+        if Task.isCancelled { throw peer(of: request.url).failure(.cancelled, .connection) }
         let (cancellations, cancellation) = AsyncStream.makeStream(of: Void.self)
         // In a task of its own, which is not cancelled with the caller's: whether that ends the request is decided there.
         let task = Task {
@@ -283,10 +290,11 @@ struct HTTPTransport: Sendable {
             result.headers.add(name: name, value: value)
         }
         if let body = request.body { result.body = .bytes(body) }
-        if let bearer = request.bearer {
+        for (scheme, credentials) in [("Bearer ", request.bearer), ("Basic ", request.basic)] {
+            guard let credentials else { continue }
             // One string, not one of the token and one of the field.
-            var field = WipedBytes("Bearer ".utf8)
-            bearer.withUnsafeBytes { field.append(contentsOf: $0) }
+            var field = WipedBytes(scheme.utf8)
+            credentials.withUnsafeBytes { field.append(contentsOf: $0) }
             result.headers.add(name: "Authorization", value: String(decoding: field, as: UTF8.self))
         }
         if let form = request.form {
