@@ -40,7 +40,7 @@ public struct FileArchiveStorage: ArchiveStorage {
     /// 25 ms.
     public func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
         try directory.checkTrust()
-        try directory.make(before: Self.lockName)
+        try await makeDirectory()
         let lockPath = directory.path(Self.lockName)
         let lock = try mapping(lockPath) { () throws(SystemCallError) in
             let lock = try FileDescriptor.openLock(lockPath)
@@ -63,10 +63,15 @@ public struct FileArchiveStorage: ArchiveStorage {
         return FileArchiveTransaction(directory: directory, lock: lock)
     }
 
+    private func makeDirectory() async throws(AccountError) {
+        if try directory.exists(with: Self.lockName) { return }
+        try await BlockingWork.run { () throws(AccountError) in try directory.make(before: Self.lockName) }
+    }
+
     /// Tells when the file of an entry was put in place or removed.
     ///
     /// A folder that is not there yet is made, since one that does not exist cannot be watched.
-    public func changes(of entry: ArchiveEntry) -> AsyncStream<Void> {
+    public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         // If it cannot be made, the watch looks for the file now and then.
         try? directory.make(before: Self.lockName)
         return DirectoryWatch.changes(of: entry.rawValue, in: directory.path)
@@ -123,9 +128,11 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     }
 
     func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
-        try state.withLock { state in
-            try state.reserved.take()?.discard()
-            state.reserved = try directory.makeTemporary(for: entry, reserving: byteCount)
+        try await BlockingWork.run { [self] in
+            try state.withLock { state in
+                try state.reserved.take()?.discard()
+                state.reserved = try directory.makeTemporary(for: entry, reserving: byteCount)
+            }
         }
     }
 
@@ -133,27 +140,31 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
     ) async throws -> ArchiveReceipt {
         try await check(entry, is: revision)
-        return try state.withLock { state in
-            guard let reserved = state.reserved.take() else {
-                return try directory.makeTemporary(for: entry, reserving: nil).commit(bytes)
+        return try await BlockingWork.run { [self] in
+            try state.withLock { state in
+                guard let reserved = state.reserved.take() else {
+                    return try directory.makeTemporary(for: entry, reserving: nil).commit(bytes)
+                }
+                if reserved.entry == entry { return try reserved.commit(bytes) }
+                // What was reserved for another entry stays reserved, whatever becomes of this one.
+                let keptPath = reserved.path
+                state.reserved = consume reserved
+                return try directory.makeTemporary(for: entry, reserving: nil, keeping: keptPath).commit(bytes)
             }
-            if reserved.entry == entry { return try reserved.commit(bytes) }
-            // What was reserved for another entry stays reserved, whatever becomes of this one.
-            let keptPath = reserved.path
-            state.reserved = consume reserved
-            return try directory.makeTemporary(for: entry, reserving: nil, keeping: keptPath).commit(bytes)
         }
     }
 
     func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
         try await check(entry, is: revision)
-        let path = directory.path(entry.rawValue)
-        try mapping(path) { () throws(SystemCallError) in _ = try SystemCall.remove(path) }
-        return directory.synchronize()
+        return try await BlockingWork.run { [directory] in
+            let path = directory.path(entry.rawValue)
+            try mapping(path) { () throws(SystemCallError) in _ = try SystemCall.remove(path) }
+            return directory.synchronize()
+        }
     }
 
     func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
-        let place = try directory.setAside(entry, label: label)
+        let place = try await BlockingWork.run { [directory] in try directory.setAside(entry, label: label) }
         let identity = try identity(of: entry)
         state.withLock { $0.aside[entry] = identity }
         return place
@@ -165,15 +176,17 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         if isInPlace {
             try mapping(place) { () throws(SystemCallError) in _ = try SystemCall.remove(place) }
         } else {
-            try directory.putBack(entry, from: place)
+            try await BlockingWork.run { [directory] in try directory.putBack(entry, from: place) }
         }
     }
 
     func end() async {
         for entry in state.withLock({ $0.aside.keys }) where (try? isAside(entry)) == true {
             // Nothing took its place. What stays there is no worse than before.
-            _ = try? SystemCall.remove(directory.path(entry.rawValue))
-            _ = directory.synchronize()
+            await BlockingWork.run { [directory] in
+                _ = try? SystemCall.remove(directory.path(entry.rawValue))
+                _ = directory.synchronize()
+            }
         }
         state.withLock { state in
             // A file that cannot be removed now is removed by the next writer.
