@@ -111,7 +111,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         guard let authority = authority as? any DeviceAuthority else {
             throw AccountError(.invalidArgument, "this service has no sign-in on another device: leave --device away")
         }
-        let prompt = DevicePrompt(showsQRCode: qr, isJSON: options.json)
+        let prompt = DevicePrompt(showsQRCode: qr, isJSON: options.json, secretVariables: App.secretVariables)
         var countdown: Countdown?
         defer { countdown?.stop() }
         return try await context.store.signIn(with: authority) { authorization in
@@ -137,7 +137,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                     "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(address)\n\n"
                         + "It is waited for up to \(signIn.lifetime.text). Ctrl-C gives up.")
                 // Not waited for: a browser that was not running yet may stay in the foreground until it is closed.
-                Task { await ExternalProgram.openBrowser(address) }
+                Task { await ExternalProgram.openBrowser(address, hiding: App.secretVariables) }
             }
         } catch {
             let isFinal = error.code != .misconfigured || isShown || web

@@ -5,6 +5,9 @@ struct DevicePrompt: Sendable {
     let showsQRCode: Bool
     let isJSON: Bool
 
+    /// Environment variables that no other program gets.
+    let secretVariables: [String]
+
     /// The first line of `login --device --json`, for programs that show the code themselves.
     private struct Document: Encodable {
         struct Prompt: Encodable {
@@ -38,7 +41,8 @@ struct DevicePrompt: Sendable {
 
     private func qrCode(of authorization: DeviceAuthorization) async -> String? {
         let address = authorization.completeVerificationURL ?? authorization.verificationURL
-        return await ExternalProgram.output(of: "qrencode", ["--type=UTF8", "--margin=2", "--", address])
+        return await ExternalProgram.output(
+            of: "qrencode", ["--type=UTF8", "--margin=2", "--", address], hiding: secretVariables)
     }
 }
 
