@@ -48,7 +48,7 @@ struct BrokenStorage: ArchiveStorage {
         return Transaction(storage: self, base: try await base.beginTransaction(patience: patience))
     }
 
-    func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { base.changes(of: entry) }
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { base.changes(of: entry) }
 
     struct Transaction: ArchiveTransaction {
         let storage: BrokenStorage

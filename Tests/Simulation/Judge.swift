@@ -240,5 +240,7 @@ private struct DiskReader: ArchiveStorage {
         throw AccountError(.busy, "only reads")
     }
 
-    func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
+        AsyncThrowingStream { $0.finish() }
+    }
 }

@@ -126,7 +126,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         guard let authority = authority as? any DeviceAuthority else {
             throw AccountError(.invalidArgument, "this service has no sign-in on another device: omit --device")
         }
-        let prompt = DevicePrompt(showsQRCode: qr, isJSON: options.json)
+        let prompt = DevicePrompt(showsQRCode: qr, isJSON: options.json, secretVariables: App.secretVariables)
         var countdown: Countdown?
         defer { countdown?.stop() }
         return try await context.store.signIn(with: authority) { authorization in
@@ -153,7 +153,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                     "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(url)\n\n"
                         + "Waiting up to \(signIn.lifetime.text); press Ctrl-C to cancel.")
                 // Not waited for: a browser that was not running yet may stay in the foreground until it is closed.
-                Task { await ExternalProgram.openBrowser(url) }
+                Task { await ExternalProgram.openBrowser(url, hiding: App.secretVariables) }
             }
         } catch {
             let isFinal = error.code != .misconfigured || isShown || web || paste

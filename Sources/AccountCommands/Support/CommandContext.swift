@@ -51,7 +51,7 @@ struct CommandContext<App: AccountApplication> {
     let environmentToken: Secret?
 
     /// The environment variable with a token.
-    static var tokenVariable: String { App.environmentPrefix + "_TOKEN" }
+    static var tokenVariable: String { App.tokenVariable }
 
     init(_ options: CommonOptions) async throws {
         self.options = options

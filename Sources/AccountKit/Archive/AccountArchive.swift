@@ -90,7 +90,7 @@ final class AccountArchive: Sendable {
 
     /// Asks for a passphrase before the lock is taken, where others would wait; once, if nobody knows it.
     func askBeforeLock() async {
-        guard ring.sources.contains(where: { $0.kind == .passphrase }), !isAskedInVain.withLock({ $0 }),
+        guard ring.sources.contains(where: \.asksPerson), !isAskedInVain.withLock({ $0 }),
             // Who takes the lock says why there is none.
             let envelope = try? await envelope(), knownKeys(for: envelope) == nil
         else { return }
