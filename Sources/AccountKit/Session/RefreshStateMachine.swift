@@ -274,20 +274,6 @@ struct RefreshStateMachine: SessionStateMachine {
     }
 }
 
-extension AuthoritySignal {
-    /// Whether the service has surely not spent the refresh token. Of all else nobody knows: a gateway may have lost the
-    /// reply, and a reply without tokens may have cost one.
-    fileprivate var wasCertainlyNotCarriedOut: Bool {
-        switch self {
-        case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): false
-        case .noReply(.unknownHost), .noReply(.refused), .noReply(.proxy), .untrustedTLS,
-            .proxyAuthenticationRequired, .unavailable(429, _), .oauthError, .misconfigured:
-            true
-        default: false
-        }
-    }
-}
-
 extension UnverifiedReason {
     fileprivate static func cannotSave(_ error: AccountError) -> UnverifiedReason {
         UnverifiedReason(error.code == .busy ? .busy : .cannotSave, detail: error.description)

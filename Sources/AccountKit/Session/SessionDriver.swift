@@ -275,7 +275,7 @@ struct SessionDriver: Sendable {
     func revoke(
         _ account: Account, _ pending: RevocationQueue.Pending?, at authority: any AccountAuthority
     ) async -> RevocationReport {
-        let report: RevocationReport
+        var report: RevocationReport
         do {
             guard try await mayBeRevoked(account, pending, authority) else {
                 return RevocationReport(.notSupported, of: account)
@@ -294,13 +294,17 @@ struct SessionDriver: Sendable {
             report = RevocationReport(ruling == .revokeLater ? .queued : .refused, of: account, signal)
         }
         guard var pending else { return report }
+        if report.outcome == .refused, pending.refusalCount + 1 >= RevocationQueue.maximumRefusalCount {
+            report.isGivenUp = true
+        }
+        let outcome = report.outcome
         do {
             try await withTransaction(timeout: min(lockPatience, .seconds(1))) { transaction in
-                switch report.outcome {
+                switch outcome {
                 case .done, .notSupported:
                     _ = try await transaction.remove(pending.entry, ifRevision: pending.revision)
                 case .queued, .refused:
-                    pending.fail(isRefusal: report.outcome == .refused, at: clock.now)
+                    pending.fail(isRefusal: outcome == .refused, at: clock.now)
                     if pending.refusalCount >= RevocationQueue.maximumRefusalCount {
                         _ = try await transaction.remove(pending.entry, ifRevision: pending.revision)
                     } else {
