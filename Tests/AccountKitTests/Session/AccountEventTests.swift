@@ -202,5 +202,9 @@ private final class SlowStorage: ArchiveStorage {
         try await base.beginTransaction(patience: patience)
     }
 
+    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+        try await base.acquireRefreshLease(timeout: timeout)
+    }
+
     func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { base.changes(of: entry) }
 }

@@ -34,7 +34,7 @@ struct RevocationTests {
         let storage = InMemoryArchiveStorage()
         let (store, report) = try await signedOut(storage, answering: .refuse(signal))
         #expect(report.account?.username == "alice")
-        #expect(report.revocation == .undelivered(signal))
+        #expect(report.revocation == .queued(signal))
         #expect(store.account == nil)
         #expect(await store.load() == .signedOut(SignOut(.signedOutByUser, date: clock.now)))
         #expect(
@@ -120,7 +120,7 @@ struct RevocationTests {
         let delivery = Task { await other.deliverRevocations { _ in authority }.count }
         await otherStorage.waitForStall()
         storage.release()
-        #expect(try await signOut.value.revocation == .undelivered(.noReply(.timeout)))
+        #expect(try await signOut.value.revocation == .queued(.noReply(.timeout)))
         otherStorage.release()
         #expect(await delivery.value == 0)
         #expect(authority.requests == [.revoke], "the sign-out was forgotten")

@@ -68,11 +68,11 @@ struct SignInAndOutTests {
 
     @Test(
         arguments: [
-            ([.accept], .done), ([.refuse(.noReply(.unreachable))], .undelivered(.noReply(.unreachable))),
+            ([.accept], .done), ([.refuse(.noReply(.unreachable))], .queued(.noReply(.unreachable))),
             ([.refuse(.oauthError(.invalidGrant))], .done),
             (
                 [.refuse(.unavailable(status: 503, retryAfter: nil))],
-                .undelivered(.unavailable(status: 503, retryAfter: nil))
+                .queued(.unavailable(status: 503, retryAfter: nil))
             ),
         ] as [([ScriptedAuthority.Answer], SignOutReport.Revocation)])
     func `A sign-out is one whether the service hears of it or not`(
@@ -100,7 +100,7 @@ struct SignInAndOutTests {
         #expect(store.account == nil)
         #expect(storage.entries[.account] == nil)
         signOut.cancel()
-        #expect(try await signOut.value.revocation == .undelivered(.noReply(.cancelled)))
+        #expect(try await signOut.value.revocation == .queued(.noReply(.cancelled)))
     }
 
     @Test func `Two sessions and two apps do not open each other's archives`() async throws {

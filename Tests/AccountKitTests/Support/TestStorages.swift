@@ -12,6 +12,9 @@ struct HookedStorage: ArchiveStorage {
     /// Called when the lock has been given up.
     var onEnd: @Sendable () async -> Void = {}
 
+    /// Called when a lease has been given up.
+    var onLeaseEnd: @Sendable () async -> Void = {}
+
     /// What is said of each change.
     var durability = ArchiveReceipt.Durability.durable
 
@@ -43,7 +46,10 @@ struct HookedStorage: ArchiveStorage {
             Transaction(hooks: hooks, base: try await base.beginTransaction(timeout: timeout))
         }
 
-        func end() async { await base.end() }
+        func end() async {
+            await base.end()
+            await hooks.onLeaseEnd()
+        }
     }
 
     private struct Transaction: ArchiveTransaction {
