@@ -67,7 +67,7 @@ struct SignOutTests {
             #expect(outcome.exitCode == 0, "\(outcome)")
             #expect(
                 try outcome.document(Report.self).sessions
-                    == [.init(session: "default", username: "alice", revocation: "undelivered")])
+                    == [.init(session: "default", username: "alice", revocation: "queued")])
             #expect(!user.container.exists(user.container.archive))
             #expect(try await user.account("whoami", "--offline").exitCode == 77)
             #expect(try await user.server.accepts(token) == (trouble.path != "*"))

@@ -43,6 +43,9 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
                 token, type: "Bearer", expiresAt: nil, source: CommandContext<App>.tokenVariable, context)
         }
         guard let account = await context.store.load().account else { return try await fail(context) }
+        guard !account.isOver(at: Date()) else {
+            throw AccountError(.notSignedIn, StateText.end(of: account, tool: context.tool))
+        }
         let authority = try await context.authority(of: account)
         // Without a token that is still good, there is nothing better than to wait.
         let isExpired = account.credentials.expires(within: 0, of: Date())
@@ -51,6 +54,8 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         let credentials = context.store.account?.credentials
         try print(
             token, type: credentials?.tokenType ?? "Bearer", expiresAt: credentials?.expiresAt, source: nil, context)
+        // Only where the service has just answered: otherwise nothing must touch the network.
+        if token != account.credentials.accessToken { await context.deliverRevocations(to: account.issuer) }
     }
 
     private func print(
@@ -76,13 +81,13 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
         try context.refuseEnvironmentToken(to: "refresh the stored tokens")
         guard let account = await context.store.load().account else { return try await fail(context) }
         let refreshed = try await context.store.refresh(with: context.authority(of: account))
-        await context.deliverRevocations()
         if options.json {
             try JSONDocument.print(StateDocument(.verified(refreshed), session: context.session))
         } else {
             let expiry = refreshed.credentials.expiresAt.map { ", good until \(StateText.date($0))" } ?? ""
             context.say("New tokens for \(refreshed.shownName)\(expiry).")
         }
+        await context.deliverRevocations(to: refreshed.issuer)
     }
 }
 

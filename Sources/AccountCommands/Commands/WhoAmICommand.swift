@@ -44,7 +44,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         try present(StateDocument(state, session: context.session), state, context)
         // Only where the service has just answered: otherwise nothing must touch the network.
         if case .verified(let account) = state, account.verifiedAt != confirmedBefore {
-            await context.deliverRevocations()
+            await context.deliverRevocations(to: account.issuer)
         }
         let code = ExitStatus.code(of: state, verdictNeeded: verify)
         if code != .success { throw code }

@@ -30,3 +30,50 @@ struct ServiceOptions: ParsableArguments {
     @Option(name: .customLong("scope"), help: "What to ask for; may be given several times.")
     var scopes: [String] = []
 }
+
+/// The options that say what a sign-in asks for beyond its scopes.
+struct RequestOptions: ParsableArguments {
+    @Option(
+        name: .customLong("redirect-uri"),
+        help: ArgumentHelp(
+            "Where the service sends the browser back to, as it is registered there, such as "
+                + "http://127.0.0.1:8400/callback. Remembered for the session, as are the next three.", valueName: "uri"))
+    var redirectURI: String?
+
+    @Option(help: "Whom the tokens are for, where the service calls it audience.")
+    var audience: String?
+
+    @Option(
+        name: .customLong("resource"),
+        help: ArgumentHelp("Whom the tokens are for (RFC 8707); may be given several times.", valueName: "uri"))
+    var resources: [String] = []
+
+    @Option(
+        name: .customLong("parameter"),
+        help: ArgumentHelp(
+            "A further parameter for the service, such as prompt=login or login_hint=NAME; may be given several times.",
+            valueName: "name=value"))
+    var parameters: [RequestParameter] = []
+
+    var isEmpty: Bool { redirectURI == nil && audience == nil && resources.isEmpty && parameters.isEmpty }
+}
+
+/// A parameter of an authorization request, as it is written on the command line.
+struct RequestParameter: ExpressibleByArgument {
+    let name: String
+    let value: String
+
+    init?(argument: String) {
+        let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[0].isEmpty else { return nil }
+        (name, value) = (String(parts[0]), String(parts[1]))
+    }
+
+    /// What a sign-in makes itself, or has an option for; another value would take its protection away.
+    static let reserved: Set<String> = [
+        "audience", "client_assertion", "client_assertion_type", "client_id", "client_secret", "code", "code_challenge",
+        "code_challenge_method", "code_verifier", "device_code", "grant_type", "nonce", "password", "redirect_uri",
+        "refresh_token", "request", "request_uri", "resource", "response_mode", "response_type", "scope", "state",
+        "username",
+    ]
+}

@@ -47,6 +47,30 @@ enum StateText {
         return text + "."
     }
 
+    /// What there is to say of a sign-in that is over because its access token is, and there is nothing to renew it with.
+    static func end(of account: Account, tool: String) -> String {
+        let place = account.issuer.map { " at \($0)" } ?? ""
+        let end = account.credentials.expiresAt.map { " at \(date($0))" } ?? ""
+        return "Your sign-in\(place) ended\(end), and the service issued nothing to renew it with. Sign in again with "
+            + "`\(tool) login`."
+    }
+
+    /// What there is to say of a new sign-in that cannot be renewed; `nil` if it can, or if nobody knows when it ends.
+    ///
+    /// - Parameters:
+    ///   - account: The account.
+    ///   - scopes: What was asked for.
+    ///   - isToken: Whether the user brought the token.
+    static func limit(of account: Account, asking scopes: [String], isToken: Bool, tool: String) -> String? {
+        let credentials = account.credentials
+        guard credentials.refreshToken == nil, let expiresAt = credentials.expiresAt else { return nil }
+        let end = "This sign-in lasts until \(date(expiresAt))"
+        if isToken { return end + "." }
+        let scope = scopes.contains("offline_access") ? "" : "sign in with `\(tool) login --scope offline_access`, or "
+        return end + ": the service issued no refresh token. To stay signed in longer, \(scope)"
+            + "allow refresh tokens for this client in the service's settings."
+    }
+
     static func explanation(of signOut: SignOut, tool: String) -> String {
         let again = "Sign in with `\(tool) login`."
         switch signOut.reason {
@@ -67,4 +91,12 @@ enum StateText {
 
     /// A date as ISO 8601 has it, in UTC.
     static func date(_ date: Date) -> String { date.formatted(.iso8601) }
+}
+
+extension Account {
+    /// Whether the access token has expired and nothing is there to renew it with.
+    func isOver(at date: Date) -> Bool {
+        credentials.refreshToken == nil && credentials.expires(within: 0, of: date)
+            && !credentials.isFromFuture(at: date)
+    }
 }

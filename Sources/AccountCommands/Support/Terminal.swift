@@ -118,10 +118,34 @@ enum Terminal {
         return line.isEmpty ? nil : Secret(bytes: line)
     }
 
+    /// Reads a line, byte by byte, so that nothing behind it is taken.
+    ///
+    /// - Returns: `nil` if standard input has ended.
+    static func readLine(within limit: Duration) throws(AccountError) -> String? {
+        let end = ContinuousClock.now + limit
+        var line: [UInt8] = []
+        while true {
+            let left = max(ContinuousClock.now.duration(to: end), .zero)
+            var input = pollfd(fd: Stream.input.rawValue, events: Int16(POLLIN), revents: 0)
+            let count = poll(&input, 1, Int32(clamping: left.wholeSeconds * 1000))
+            if count < 0, errno == EINTR { continue }
+            guard count != 0 else {
+                throw AccountError(.signInRefused, "nothing was entered within \(limit.text)")
+            }
+            guard let byte = try readByte() else { break }
+            if byte == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
+            line.append(byte)
+            guard line.count <= maximumByteCount else {
+                throw AccountError(.invalidArgument, "the line is too long for an address")
+            }
+        }
+        return line.isEmpty ? nil : String(decoding: line, as: UTF8.self)
+    }
+
     /// Asks for a line on the terminal.
     static func prompt(_ question: String) throws -> String {
         try? write(Array(question.utf8), to: Stream.error.rawValue)
-        guard let answer = readLine(), !answer.isEmpty else {
+        guard let answer = Swift.readLine(), !answer.isEmpty else {
             throw AccountError(.invalidArgument, "nothing was entered")
         }
         return answer

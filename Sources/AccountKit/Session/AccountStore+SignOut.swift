@@ -121,6 +121,9 @@ public struct RevocationReport: Sendable, Hashable {
     /// What the service answered, or why it did not; `nil` if it did what was asked.
     public let signal: AuthoritySignal?
 
+    /// Whether the service has refused so often that it is not asked again.
+    public internal(set) var isGivenUp = false
+
     init(_ outcome: RevocationOutcome, of account: Account, _ signal: AuthoritySignal? = nil) {
         issuer = account.issuer
         self.outcome = outcome

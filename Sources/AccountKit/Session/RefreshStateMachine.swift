@@ -10,7 +10,8 @@ import Foundation
 ///    sure that the result can be saved → record the intent.
 /// 2. Without the lock: ask the service. Others sign in, sign out and change the profile meanwhile.
 /// 3. Under the lock: read again → save, if the tokens that were spent are still the stored ones → forget the intent.
-///    Otherwise nothing is changed, and the new tokens are revoked.
+///    Otherwise nothing is changed, and the new tokens are revoked. Likewise a refusal is written down only for those that
+///    were sent.
 struct RefreshStateMachine: SessionStateMachine {
     private enum State {
         case opening
@@ -34,6 +35,7 @@ struct RefreshStateMachine: SessionStateMachine {
         case supersededClear
 
         case openingToRecord(Account, UnverifiedReason, AuthoritySignal)
+        case comparingToRecord(UnverifiedReason, AuthoritySignal)
         case queueingOrphan(Account, RefreshOutcome)
         case closingForOrphan(Account, RevocationQueue.Pending?, RefreshOutcome)
         case revokingOrphan(RefreshOutcome)
@@ -102,10 +104,15 @@ struct RefreshStateMachine: SessionStateMachine {
         case (.queueingOrphan, _), (.closingForOrphan, _), (.revokingOrphan, _):
             return revokeOrphan(event)
 
-        case (.openingToRecord(let stored, let reason, let signal), .done):
+        case (.openingToRecord(_, let reason, let signal), .done):
+            return go(to: .comparingToRecord(reason, signal), .load)
+        case (.comparingToRecord(let reason, let signal), .content(.present(let stored, _)))
+        where isAboutToBeReplaced(stored):
             // As long as the token may have been spent, now or before, the record says so.
             let mayBeSpent = unfinishedRefresh != nil || !signal.wasCertainlyNotCarriedOut
             return go(to: .forgetting(.kept(stored, reason)), .recordFailure(reason, mayBeSpent: mayBeSpent))
+        // The failure is not about what is stored now.
+        case (.comparingToRecord, .content(let content)): return finish(outcome(of: content))
         // The record of the intent stays, which says more than is known; the next refresh replaces it.
         case (.openingToRecord(let stored, let reason, _), .failed): return finish(.kept(stored, reason))
         case (.forgetting(let outcome), .done), (.forgetting(let outcome), .failed): return finish(outcome)
@@ -264,20 +271,6 @@ struct RefreshStateMachine: SessionStateMachine {
 
     private mutating func finish(_ outcome: RefreshOutcome) -> SessionAction<RefreshOutcome> {
         go(to: .finished, .finish(outcome))
-    }
-}
-
-extension AuthoritySignal {
-    /// Whether the service has surely not spent the refresh token. Of all else nobody knows: a gateway may have lost the
-    /// reply, and a reply without tokens may have cost one.
-    fileprivate var wasCertainlyNotCarriedOut: Bool {
-        switch self {
-        case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): false
-        case .noReply(.unknownHost), .noReply(.refused), .noReply(.proxy), .untrustedTLS,
-            .proxyAuthenticationRequired, .unavailable(429, _), .oauthError, .misconfigured:
-            true
-        default: false
-        }
     }
 }
 

@@ -28,16 +28,20 @@ struct SessionDriver: Sendable {
         /// Until when a request that can be broken off is waited for.
         var deadline: ContinuousClock.Instant?
 
+        /// Is told when a refresh is about to be sent.
+        var progress: SharedRefreshes.Progress?
+
         fileprivate var transaction: (any ArchiveTransaction)?
         fileprivate var isExchanging = false
 
         init(
             authority: (any AccountAuthority)? = nil, lease: (any ArchiveLease)? = nil,
-            deadline: ContinuousClock.Instant? = nil
+            deadline: ContinuousClock.Instant? = nil, progress: SharedRefreshes.Progress? = nil
         ) {
             self.authority = authority
             self.lease = lease
             self.deadline = deadline
+            self.progress = progress
         }
     }
 
@@ -72,6 +76,8 @@ struct SessionDriver: Sendable {
                 let limit = means.needed.exchangeTimeout
                 exchanges.begin(limit: limit)
                 means.isExchanging = true
+                // In this order: whoever leaves after it finds an exchange to wait for, and whoever left before it gave it up.
+                if let progress = means.progress, !progress.begin() { throw CancellationError() }
                 let now = clock.now
                 return .intentRecorded(
                     unfinished: try await archive.recordIntent(
@@ -249,18 +255,15 @@ struct SessionDriver: Sendable {
                     (error as? AccountError)?.code == .busy ? .busy : .cannotSave
                 return .kept(account, .init(code, detail: "\(error)"))
             }
-            progress.begin()
-            // What is sent is finished: not even the task's cancellation reaches it.
-            return await shielded {
-                let machine = RefreshStateMachine(
-                    of: account, now: clock.now, revokesSingleGrants: authority.revokesSingleGrants)
-                let outcome = await run(machine, Means(authority: authority, lease: lease))
-                await lease.end()
-                if case .unsaved(_, let error) = outcome {
-                    logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
-                }
-                return outcome
+            // It is cancelled only if everybody has left before it was about to be sent.
+            let machine = RefreshStateMachine(
+                of: account, now: clock.now, revokesSingleGrants: authority.revokesSingleGrants)
+            let outcome = await run(machine, Means(authority: authority, lease: lease, progress: progress))
+            await lease.end()
+            if case .unsaved(_, let error) = outcome {
+                logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
             }
+            return outcome
         }
     }
 
@@ -272,7 +275,7 @@ struct SessionDriver: Sendable {
     func revoke(
         _ account: Account, _ pending: RevocationQueue.Pending?, at authority: any AccountAuthority
     ) async -> RevocationReport {
-        let report: RevocationReport
+        var report: RevocationReport
         do {
             guard try await mayBeRevoked(account, pending, authority) else {
                 return RevocationReport(.notSupported, of: account)
@@ -291,13 +294,17 @@ struct SessionDriver: Sendable {
             report = RevocationReport(ruling == .revokeLater ? .queued : .refused, of: account, signal)
         }
         guard var pending else { return report }
+        if report.outcome == .refused, pending.refusalCount + 1 >= RevocationQueue.maximumRefusalCount {
+            report.isGivenUp = true
+        }
+        let outcome = report.outcome
         do {
             try await withTransaction(timeout: min(lockPatience, .seconds(1))) { transaction in
-                switch report.outcome {
+                switch outcome {
                 case .done, .notSupported:
                     _ = try await transaction.remove(pending.entry, ifRevision: pending.revision)
                 case .queued, .refused:
-                    pending.fail(isRefusal: report.outcome == .refused, at: clock.now)
+                    pending.fail(isRefusal: outcome == .refused, at: clock.now)
                     if pending.refusalCount >= RevocationQueue.maximumRefusalCount {
                         _ = try await transaction.remove(pending.entry, ifRevision: pending.revision)
                     } else {

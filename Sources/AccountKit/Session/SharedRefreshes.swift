@@ -7,10 +7,12 @@ import Synchronization
 final class SharedRefreshes: Sendable {
     /// What a refresh says of itself while it is under way.
     struct Progress: Sendable {
-        fileprivate let report: @Sendable () -> Void
+        fileprivate let report: @Sendable () -> Bool
 
         /// From now on it is not given up.
-        func begin() { report() }
+        ///
+        /// - Returns: Whether it has not been given up already.
+        func begin() -> Bool { report() }
     }
 
     private struct Refresh {
@@ -52,7 +54,7 @@ final class SharedRefreshes: Sendable {
         defer { timer?.cancel() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                join(account, waiter: waiter, continuation, body)
+                join(account, waiter: waiter, until: deadline, continuation, body)
             }
         } onCancel: {
             leave(waiter: waiter, isTimeout: false)
@@ -60,7 +62,8 @@ final class SharedRefreshes: Sendable {
     }
 
     private func join(
-        _ account: Account, waiter: Int, _ continuation: CheckedContinuation<RefreshOutcome, Never>,
+        _ account: Account, waiter: Int, until deadline: ContinuousClock.Instant?,
+        _ continuation: CheckedContinuation<RefreshOutcome, Never>,
         _ body: @escaping @Sendable (Progress) async -> RefreshOutcome
     ) {
         if Task.isCancelled {
@@ -80,14 +83,16 @@ final class SharedRefreshes: Sendable {
                 self.finish(id, with: await body(Progress { self.begin(id) }))
             }
         }
-        // Cancelled between the look above and the entry: the handler found nobody to wake.
+        // Cancelled between the look above and the entry, or too late before it: whoever was to wake it found nobody.
         if Task.isCancelled { leave(waiter: waiter, isTimeout: false) }
+        if let deadline, deadline <= .now { leave(waiter: waiter, isTimeout: true) }
     }
 
-    private func begin(_ id: Int) {
+    private func begin(_ id: Int) -> Bool {
         state.withLock { state in
-            guard let index = state.refreshes.firstIndex(where: { $0.id == id }) else { return }
+            guard let index = state.refreshes.firstIndex(where: { $0.id == id }) else { return false }
             state.refreshes[index].hasBegun = true
+            return true
         }
     }
 

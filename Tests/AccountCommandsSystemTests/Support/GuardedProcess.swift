@@ -14,11 +14,14 @@ final class GuardedProcess {
         process.standardInput = input
         process.standardOutput = output
         if onTerminal {
-            let controller = posix_openpt(O_RDWR | O_NOCTTY)
-            let device = try #require(grantpt(controller) == 0 && unlockpt(controller) == 0 ? ptsname(controller) : nil)
+            // What posix_openpt(3), unlockpt(3) and ptsname(3) do, which are not imported (ioctl_tty(2)).
+            let (setLock, getNumber) = (UInt(0x4004_5431), UInt(0x8004_5430))
+            var (isLocked, number) = (Int32(0), Int32(-1))
+            let controller = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+            try #require(ioctl(controller, setLock, &isLocked) == 0 && ioctl(controller, getNumber, &number) == 0)
             errors = FileHandle(fileDescriptor: controller, closeOnDealloc: true)
             process.standardError = FileHandle(
-                fileDescriptor: open(device, O_RDWR | O_NOCTTY | O_CLOEXEC), closeOnDealloc: true)
+                fileDescriptor: open("/dev/pts/\(number)", O_RDWR | O_NOCTTY | O_CLOEXEC), closeOnDealloc: true)
         } else {
             let pipe = Pipe()
             errors = pipe.fileHandleForReading

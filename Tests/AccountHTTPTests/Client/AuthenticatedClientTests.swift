@@ -286,4 +286,29 @@ struct AuthenticatedClientTests {
             try AuthenticatedClient(origin: origin, store: store, authority: ScriptedAuthority())
         }
     }
+
+    @Test("What a known service documents for a dead token makes its own API ask the service, and no other API")
+    func documentedRefusal() async throws {
+        let dead = LoopbackServer.Action.json(#"{"message":"Bad credentials"}"#, status: 401)
+        try await LoopbackServer.run { _, _ in
+            dead
+        } _: { server in
+            try await LoopbackServer.run { _, _ in
+                dead
+            } _: { other in
+                var account = Self.old
+                account.issuer = server.address
+                account.credentials.refreshToken = nil
+                let authority = try OAuthAuthority(issuer: server.address, clientID: "tool", service: .github)
+                let store = try await AccountStore.testing(signedIn: account)
+                let elsewhere = try AuthenticatedClient(origin: other.address, store: store, authority: authority)
+                #expect(try await elsewhere.send(.get("/x")).status == 401)
+                #expect(server.requests.isEmpty)
+                let client = try AuthenticatedClient(origin: server.address, store: store, authority: authority)
+                let error = await #expect(throws: AccountError.self) { try await client.send(.get("/gists")) }
+                #expect(error?.code == .notSignedIn)
+                #expect(server.targets == ["/gists", "/api/v3/user"])
+            }
+        }
+    }
 }

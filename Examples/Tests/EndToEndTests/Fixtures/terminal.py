@@ -8,6 +8,8 @@ A step is one of
     silent        waits until what is typed does not show
     silent-now    fails unless what is typed does not show already
     type:TEXT     types TEXT; backslash escapes are those of Python
+    signal:N      sends the command the signal N
+    columns:N     makes the terminal N columns wide
 
 After the last step it waits until the command has ended, and prints one JSON document: `screen` is everything that the command wrote, and what the terminal echoed; `status` is
 the exit code, or minus the number of a signal; `echo` is whether typing shows after the command has ended.
@@ -28,11 +30,12 @@ PATIENCE = 30
 
 
 class Terminal:
-    def __init__(self, command):
+    def __init__(self, command, columns):
         self.screen = b""
         self.seen = 0
         # Open here too, so that the terminal and its settings outlive the command.
         self.controller, self.device = pty.openpty()
+        termios.tcsetwinsize(self.device, (24, columns))
         self.process = os.fork()
         if self.process == 0:
             os.setsid()
@@ -82,8 +85,10 @@ class Terminal:
 
 def main():
     separator = sys.argv.index("--")
-    terminal = Terminal(sys.argv[separator + 1 :])
-    for step in sys.argv[1:separator]:
+    steps = [step for step in sys.argv[1:separator] if not step.startswith("columns:")]
+    columns = [int(step.partition(":")[2]) for step in sys.argv[1:separator] if step.startswith("columns:")]
+    terminal = Terminal(sys.argv[separator + 1 :], *columns or [80])
+    for step in steps:
         kind, _, text = step.partition(":")
         if kind == "wait":
             terminal.wait(text.encode())
@@ -93,6 +98,8 @@ def main():
             if terminal.echoes():
                 os.kill(terminal.process, signal.SIGKILL)
                 sys.exit("terminal.py: what is typed now would show")
+        elif kind == "signal":
+            os.kill(terminal.process, int(text))
         elif kind == "type":
             os.write(terminal.controller, text.encode("latin-1", "backslashreplace").decode("unicode_escape").encode())
         else:

@@ -12,6 +12,8 @@ enum Terminal {
         case silentNow
         /// Types.
         case type(String)
+        /// Sends the command a signal.
+        case signal(Int32)
 
         static let controlC = Step.type("\\x03")
         static let controlD = Step.type("\\x04")
@@ -25,6 +27,7 @@ enum Terminal {
             case .silent: "silent"
             case .silentNow: "silent-now"
             case .type(let text): "type:" + text
+            case .signal(let number): "signal:\(number)"
             }
         }
     }
@@ -39,10 +42,14 @@ enum Terminal {
 
         /// The exit code as a shell has it.
         var exitCode: Int32 { status < 0 ? 128 - status : status }
+
+        /// The signal that ended it; `nil` if it ended by itself.
+        var signal: Int32? { status < 0 ? -status : nil }
     }
 
-    static func run(_ command: Command, _ steps: Step...) async throws -> Session {
-        let player = ["python3", "-B", BuiltProducts.fixture("terminal.py")] + steps.map(\.word) + ["--"]
+    static func run(_ command: Command, columns: Int = 80, _ steps: Step...) async throws -> Session {
+        let player =
+            ["python3", "-B", BuiltProducts.fixture("terminal.py"), "columns:\(columns)"] + steps.map(\.word) + ["--"]
         let outcome = try await Command(words: player + command.words, environment: command.environment).run()
         guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
         return try JSONDecoder().decode(Session.self, from: Data(outcome.output.utf8))
