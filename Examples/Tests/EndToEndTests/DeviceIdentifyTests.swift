@@ -12,6 +12,8 @@ struct DeviceIdentifyTests {
             ]
             try await ExampleServer.run(options) { server in
                 let account = try Tool.account(in: container)
+                // Nothing but user info says whose the tokens are.
+                try await server.alter(.token, omitting: ["id_token"])
                 try await server.setFaults(faults)
                 let outcome = try await account.logInOnDevice(at: server, ["--issuer", server.issuer])
                 try await server.clearFaults()

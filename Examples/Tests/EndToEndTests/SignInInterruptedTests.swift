@@ -75,7 +75,7 @@ struct SignInInterruptedTests {
         }
     }
 
-    @Test(arguments: [Way.password, .browser, .device], [5, 25])
+    @Test(arguments: [Way.password, .browser, .device], [5, 45])
     private func `A reply that comes late signs in`(way: Way, seconds: Int) async throws {
         try await run { _, server, account in
             try await server.setFaults(

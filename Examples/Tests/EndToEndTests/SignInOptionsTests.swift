@@ -131,7 +131,8 @@ struct SignInOptionsTests {
     @Test func `Parameters are sent with the browser, and remembered`() async throws {
         try await run([]) { server, account, _ in
             let words = [
-                "--issuer", server.issuer, "--parameter", "prompt=consent", "--parameter", "login_hint=a=b c@example.org",
+                "--issuer", server.issuer, "--parameter", "prompt=consent", "--parameter",
+                "login_hint=a=b c@example.org",
             ]
             for arguments in [words, []] {
                 let login = try await account.logIn(at: server, arguments) { _, address in

@@ -5,7 +5,8 @@ import Testing
 struct StandardOutputTests {
     static let commands = [
         ["token"], ["whoami"], ["whoami", "--offline"], ["whoami", "--json"], ["status"], ["status", "--json"],
-        ["sessions"], ["sessions", "--json"], ["token", "--json"], ["key", "status"], ["doctor"], ["refresh", "--json"],
+        ["sessions"], ["sessions", "--json"], ["token", "--json"], ["key", "status"], ["doctor"],
+        ["refresh", "--json"],
         ["--help"], ["--version"],
     ]
 
@@ -15,7 +16,8 @@ struct StandardOutputTests {
             let command = user.account.command(words)
             let outcome = try await command.run(by: "sh", "-c", "exec \"$@\" > /dev/full", "sh").run()
             #expect(outcome.exitCode == 74, "\(outcome)")
-            #expect(outcome.errors.contains("No space left on device") || outcome.errors.contains("ENOSPC"), "\(outcome)")
+            #expect(
+                outcome.errors.contains("No space left on device") || outcome.errors.contains("ENOSPC"), "\(outcome)")
             // What was to be written is not said elsewhere.
             #expect(!outcome.errors.contains("at_"), "\(outcome)")
         }

@@ -16,7 +16,7 @@ With `columns` the terminal is so wide, and 24 lines high. A step is one of
 After the last step it waits until the command has ended, and prints one JSON document: `screen` is everything that the command wrote, and what the terminal echoed; `status` is
 the exit code, or minus the number of a signal; `echo` is whether typing shows after the command has ended.
 
-After half a minute it gives up, says on standard error what it was waiting for, and exits with 1.
+After half a minute it gives up, makes the files that it was to tell something by, says on standard error what it was waiting for, and exits with 1.
 """
 
 import fcntl
@@ -35,7 +35,9 @@ PATIENCE = 30
 
 
 class Terminal:
-    def __init__(self, command, columns):
+    def __init__(self, command, columns, told):
+        # Whoever waits for one of these is not to wait for ever.
+        self.told = told
         self.screen = b""
         self.seen = 0
         # Open here too, so that the terminal and its settings outlive the command.
@@ -67,6 +69,8 @@ class Terminal:
         while not condition():
             if time.monotonic() > self.deadline:
                 os.kill(self.process, signal.SIGKILL)
+                for path in self.told:
+                    open(path, "ab").close()
                 sys.exit(f"terminal.py: gave up waiting for {what}; on the screen: {self.screen!r}")
             self.read(0.01)
 
@@ -93,7 +97,8 @@ def main():
     separator = sys.argv.index("--")
     steps = sys.argv[1:separator]
     columns = int(steps.pop(0).partition(":")[2]) if steps and steps[0].startswith("columns:") else 0
-    terminal = Terminal(sys.argv[separator + 1 :], columns)
+    told = [step.partition(":")[2] for step in steps if step.startswith("tell:")]
+    terminal = Terminal(sys.argv[separator + 1 :], columns, told)
     for step in steps:
         kind, _, text = step.partition(":")
         if kind == "wait":

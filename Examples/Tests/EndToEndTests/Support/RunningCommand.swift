@@ -72,7 +72,7 @@ extension Command {
         input: String = "", meanwhile: (RunningCommand) async throws -> Void
     ) async throws -> Outcome {
         let result = try await Subprocess.run(
-            executable, arguments: Arguments(words), environment: subprocessEnvironment, input: .inputWriter,
+            executable, arguments: subprocessArguments, environment: subprocessEnvironment, input: .inputWriter,
             output: .sequence, error: .sequence
         ) { execution in
             let running = RunningCommand(output: WrittenLines(), errors: WrittenLines()) {
