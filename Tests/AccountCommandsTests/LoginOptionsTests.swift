@@ -45,6 +45,38 @@ import Testing
         #expect(LoginCommand<App>.message(for: error).contains(name))
     }
 
+    @Test(arguments: [
+        "http://127.0.0.1:8400/callback", "http://127.0.0.1/", "http://localhost:8400/a/b", "http://[::1]:1",
+        "http://127.0.0.1",
+    ])
+    func `An address of this machine is a redirect URI`(uri: String) throws {
+        #expect(try parse("--redirect-uri", uri).request.redirectURI == uri)
+    }
+
+    @Test(arguments: [
+        "https://127.0.0.1:8400/callback", "http://example.com:8400/", "http://192.168.1.7/", "callback", "",
+        "http://127.0.0.1:8400/callback#part", "http://127.0.0.1:8400/callback?x=1", "http://127.0.0.1.example.com/",
+        "http://127.0.0.1:0/", "http://127.0.0.1:99999/", "http://127.0.0.1:x/", "http://127.0.0.1@example.com/",
+        "http://localhost:/", "http://127.0.0.1:80 /",
+    ])
+    func `Anything else is none`(uri: String) throws {
+        let error = try #require(throws: (any Error).self) { try parse("--redirect-uri", uri) }
+        #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
+        #expect(LoginCommand<App>.message(for: error).contains("--redirect-uri"))
+    }
+
+    @Test(arguments: ["https://files.example/", "urn:example:mail", "api://1234-5678"])
+    func `An absolute URI is a resource`(uri: String) throws {
+        #expect(try parse("--resource", uri).request.resources == [uri])
+    }
+
+    @Test(arguments: ["files", "https://files.example/#part", "", ":x", "1a:x", "a b:x", "https:", "https://a b/"])
+    func `What is none is no resource`(uri: String) throws {
+        let error = try #require(throws: (any Error).self) { try parse("--resource", uri) }
+        #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
+        #expect(LoginCommand<App>.message(for: error).contains("--resource"))
+    }
+
     @Test(arguments: [["--parameter", "prompt"], ["--parameter", "=login"], ["--parameter", ""]])
     func `A parameter has a name and a value`(arguments: [String]) {
         #expect(throws: (any Error).self) { try LoginCommand<App>.parse(arguments) }

@@ -47,7 +47,9 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(.notSignedIn, StateText.end(of: account, tool: context.tool))
         }
         let authority = try await context.authority(of: account)
-        let token = try await context.store.accessToken(minimumValidity: minValidity, with: authority)
+        let token = try await Waiting.shown(for: account.issuer ?? "the service", upTo: .seconds(10)) {
+            try await context.store.accessToken(minimumValidity: minValidity, with: authority)
+        }
         let credentials = context.store.account?.credentials
         try print(
             token, type: credentials?.tokenType ?? "Bearer", expiresAt: credentials?.expiresAt, source: nil, context)
@@ -75,7 +77,10 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "refresh the stored tokens")
         guard let account = await context.store.load().account else { return try await fail(context) }
-        let refreshed = try await context.store.refresh(with: context.authority(of: account))
+        let authority = try await context.authority(of: account)
+        let refreshed = try await Waiting.shown(for: account.issuer ?? "the service", upTo: .seconds(10)) {
+            try await context.store.refresh(with: authority)
+        }
         await context.deliverRevocations()
         if options.json {
             try JSONDocument.print(StateDocument(.verified(refreshed), session: context.session))
