@@ -25,7 +25,8 @@ import Testing
     @Test func `What a service wants beyond scopes can be said`() throws {
         let command = try parse(
             "--redirect-uri", "http://127.0.0.1:8400/callback", "--audience", "api", "--resource", "https://a.example",
-            "--resource", "https://b.example", "--parameter", "prompt=login", "--parameter", "login_hint=a=b", "--paste")
+            "--resource", "https://b.example", "--parameter", "prompt=login", "--parameter", "login_hint=a=b", "--paste"
+        )
         #expect(command.request.redirectURI == "http://127.0.0.1:8400/callback")
         #expect(command.request.audience == "api")
         #expect(command.request.resources == ["https://a.example", "https://b.example"])
@@ -36,7 +37,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "state", "STATE", "redirect_uri", "client_id", "client_secret", "scope", "code_challenge", "code_verifier", "nonce",
+        "state", "STATE", "redirect_uri", "client_id", "client_secret", "scope", "code_challenge", "code_verifier",
+        "nonce",
         "response_type", "grant_type", "request_uri",
     ])
     func `A parameter that the sign-in needs for itself cannot be set`(name: String) throws {
@@ -83,8 +85,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ["--paste", "--device"], ["--paste", "--password"], ["--paste", "--with-token"], ["--paste", "--username", "alice"],
-        ["--redirect-uri", "http://127.0.0.1:1/", "--device"], ["--redirect-uri", "http://127.0.0.1:1/", "--with-token"],
+        ["--paste", "--device"], ["--paste", "--password"], ["--paste", "--with-token"],
+        ["--paste", "--username", "alice"],
+        ["--redirect-uri", "http://127.0.0.1:1/", "--device"],
+        ["--redirect-uri", "http://127.0.0.1:1/", "--with-token"],
     ])
     func `What is for a browser goes with no other way`(arguments: [String]) throws {
         let error = try #require(throws: (any Error).self) { try LoginCommand<App>.parse(arguments) }
