@@ -100,7 +100,8 @@ public struct AccountService: Sendable, Hashable {
     ///   - parameters: Further parameters of the authorization request.
     public init(
         name: String? = nil, issuer: String? = nil, clientID: String? = nil, scopes: [String] = [],
-        redirectURI: String? = nil, audience: String? = nil, resources: [String] = [], parameters: [String: String] = [:]
+        redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
+        parameters: [String: String] = [:]
     ) {
         self.name = name
         self.issuer = issuer

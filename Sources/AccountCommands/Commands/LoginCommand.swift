@@ -60,9 +60,6 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if request.redirectURI != nil, device || password || passwordStdin || withToken {
             throw ValidationError("--redirect-uri is for a sign-in with a browser: add --web or --paste")
         }
-        for parameter in request.parameters where RequestParameter.reserved.contains(parameter.name.lowercased()) {
-            throw ValidationError("--parameter cannot set \(parameter.name): the sign-in does that itself")
-        }
     }
 
     func run(in context: CommandContext<App>) async throws {
@@ -96,6 +93,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             let place = account.issuer.map { " at \($0)" } ?? ""
             let session = context.session == .default ? "" : " (session \(context.session))"
             context.say("Signed in as \(account.shownName)\(place)\(session).")
+            if let authority = authority as? any RemarkingAuthority {
+                for remark in await authority.signInRemarks() { context.say("note: \(remark)") }
+            }
             let limit = StateText.limit(of: account, asking: service.scopes, isToken: way == .token, tool: context.tool)
             if let limit { context.say(limit) }
         }

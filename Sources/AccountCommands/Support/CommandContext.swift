@@ -161,7 +161,8 @@ struct CommandContext<App: AccountApplication> {
             redirectURI: request.redirectURI ?? (isSame ? remembered?.redirectURI : nil),
             audience: request.audience ?? (isSame ? remembered?.audience : nil),
             resources: request.resources.isEmpty && isSame ? remembered?.resources ?? [] : request.resources,
-            parameters: request.parameters.isEmpty && isSame ? remembered?.parameters ?? [:] : request.parameters.values)
+            parameters: request.parameters.isEmpty && isSame ? remembered?.parameters ?? [:] : request.parameters.values
+        )
     }
 
     /// The service that the session signed in to last: that of a token from the environment, too.

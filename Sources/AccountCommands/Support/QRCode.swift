@@ -40,6 +40,7 @@ struct QRCode {
         }
         let bare = name.lowercased().hasSuffix(".") ? String(name.lowercased().dropLast()) : name.lowercased()
         if ["", "localhost", "::", "::1", "0.0.0.0"].contains(bare) || bare.hasSuffix(".localhost") { return false }
-        return !(bare.hasPrefix("127.") && bare.allSatisfy { $0.isNumber || $0 == "." }) && !bare.hasPrefix("::ffff:127.")
+        if bare.hasPrefix("::ffff:127.") { return false }
+        return !(bare.hasPrefix("127.") && bare.allSatisfy { $0.isNumber || $0 == "." })
     }
 }

@@ -1,0 +1,51 @@
+import Testing
+
+/// Sign-outs that a service could not be told of at once.
+@Suite(.queued)
+struct QueuedSignOutTests {
+    /// Runs a test for bob, who has signed in where alice was signed in, at a service that could not be told.
+    private func run(
+        queuedBy fault: Fault = Fault(path: "/oauth/revoke", status: 503), _ test: (SignedInUser) async throws -> Void
+    ) async throws {
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            try await user.server.setFaults(fault)
+            let login = try await user.account(
+                "login", "--username", "bob", "--password-stdin", input: ExampleServer.bobPassword + "\n")
+            try #require(login.exitCode == 0, "\(login)")
+            try #require(try await user.server.liveTokens(of: "alice").count == 2)
+            try await test(user)
+        }
+    }
+
+    @Test(arguments: [["whoami", "--verify"], ["refresh"], ["doctor", "--fix"], ["logout"]])
+    func `A command that reaches the service anyway tells it`(words: [String]) async throws {
+        try await run { user in
+            try await user.server.clearFaults()
+            // What was tried a moment ago is not tried again at once; one that is for this very purpose is.
+            for _ in 1...3 where try await !user.server.liveTokens(of: "alice").isEmpty {
+                let outcome = try await user.account.run(words)
+                #expect([0, 77].contains(outcome.exitCode), "\(outcome)")
+            }
+            #expect(try await user.server.liveTokens(of: "alice") == [])
+        }
+    }
+
+    @Test(arguments: RevocationOutcomeTests.refusals)
+    func `One that is refused for good costs later commands no requests`(fault: Fault) async throws {
+        try await run(queuedBy: fault) { user in
+            for _ in 1...8 { #expect(try await user.account("whoami", "--verify").exitCode == 0) }
+            #expect(try await user.server.log()["/oauth/revoke"] <= 6)
+            try await user.server.clearLog()
+            for _ in 1...4 { #expect(try await user.account("whoami", "--verify").output == "bob\n") }
+            #expect(try await user.server.log()["/oauth/revoke"] == 0)
+        }
+    }
+
+    @Test func `A service that is still in trouble is not asked by every command`() async throws {
+        try await run { user in
+            try await user.server.clearLog()
+            for _ in 1...10 { #expect(try await user.account("whoami", "--verify").exitCode == 0) }
+            #expect(try await user.server.log()["/oauth/revoke"] <= 3)
+        }
+    }
+}
