@@ -20,7 +20,7 @@ struct OutputTests {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 let user = SignedInUser(server: server, container: container, account: try .account(in: container))
-                try await server.alter(.userInfo, omitting: ["preferred_username", "name", "nickname"])
+                try await server.alter(.userInfo, omitting: ["preferred_username", "name", "email", "nickname"])
                 try await user.signInWithToken()
                 let outcome = try await user.account("whoami", "--offline")
                 #expect(outcome.output == "u-5f0c2a9b7d314e86\n")
