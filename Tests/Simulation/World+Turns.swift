@@ -192,7 +192,8 @@ extension World {
         case .signIn: signals += [.oauthError(.accessDenied), .oauthError(.invalidGrant), .signInRefused("no")]
         case .refresh: signals += [.bearerChallenge(error: "invalid_token"), .oauthError(.expiredToken)]
         // A service that answers like this will never take it.
-        case .revoke: signals.removeAll { $0 == .bearerChallenge(error: nil) }
+        case .revoke:
+            signals.removeAll { Ruling(on: $0, to: .revoke, .init(holdsRefreshToken: true)) != .revokeLater }
         default: break
         }
         return signals.randomElement(using: &random)!
