@@ -17,9 +17,9 @@ struct NamesTests {
                 let account = try Tool.account(in: container)
                 try await server.alter(.userInfo, omitting: row.missing)
                 try await server.alter(.idToken, omitting: row.missing)
+                // Not by a password: who has typed a user name is called by it.
                 let login = try await account(
-                    "login", "--issuer", server.issuer, "--username", "alice", "--password-stdin",
-                    input: ExampleServer.alicePassword + "\n")
+                    "login", "--issuer", server.issuer, "--with-token", input: try await server.issueToken() + "\n")
                 #expect(login.exitCode == 0, "\(login)")
                 #expect(login.errors.contains("Signed in as \(row.name) at "), "\(login)")
                 for words in [["whoami"], ["whoami", "--offline"], ["whoami", "--verify"]] {
