@@ -174,3 +174,14 @@ public struct ImportedLogin: Sendable {
         self.warnings = warnings
     }
 }
+
+extension AccountApplication {
+    /// A token to use instead of the archive.
+    static var tokenVariable: String { environmentPrefix + "_TOKEN" }
+
+    /// The archive's key, if it is to come from the environment.
+    static var keyVariable: String { environmentPrefix + "_KEY" }
+
+    /// What no program gets that is run from here: a browser, one that has a key, one that draws a code.
+    static var secretVariables: [String] { [tokenVariable, keyVariable, environmentPrefix + "_CLIENT_SECRET"] }
+}

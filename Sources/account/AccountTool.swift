@@ -58,7 +58,11 @@ enum StandAlone: AccountApplication {
         return try OAuthAuthority(
             issuer: issuer, clientID: service.clientID ?? (entry == nil ? defaultClientID : nil),
             clientSecret: Environment.value(secretVariable).map { Secret($0) },
-            scopes: service.scopes.isEmpty ? nil : service.scopes, service: known, timeout: timeout, logger: logger)
+            scopes: service.scopes.isEmpty ? nil : service.scopes,
+            options: OAuthRequestOptions(
+                redirectURI: service.redirectURI, audience: service.audience, resources: service.resources,
+                parameters: service.parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }),
+            service: known, timeout: timeout, logger: logger)
     }
 
     private static func knownService(named name: String) throws(AccountError) -> KnownService {

@@ -13,13 +13,12 @@ struct NamesTests {
     @Test(arguments: rows)
     func `A name comes before an id, and JSON has all of them`(row: (missing: [String], name: String)) async throws {
         try await Container.run { container in
-            try await ExampleServer.run { server in
+            try await ExampleServer.run(["--device-interval", "1"]) { server in
                 let account = try Tool.account(in: container)
                 try await server.alter(.userInfo, omitting: row.missing)
                 try await server.alter(.idToken, omitting: row.missing)
-                // Not by a password: who has typed a user name is called by it.
-                let login = try await account(
-                    "login", "--issuer", server.issuer, "--with-token", input: try await server.issueToken() + "\n")
+                // Not with a password, which takes a user name along.
+                let login = try await account.logInOnDevice(at: server, ["--issuer", server.issuer])
                 #expect(login.exitCode == 0, "\(login)")
                 #expect(login.errors.contains("Signed in as \(row.name) at "), "\(login)")
                 for words in [["whoami"], ["whoami", "--offline"], ["whoami", "--verify"]] {

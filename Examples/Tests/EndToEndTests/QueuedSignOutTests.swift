@@ -3,12 +3,14 @@ import Testing
 /// Sign-outs that a service could not be told of at once.
 @Suite(.queued)
 struct QueuedSignOutTests {
-    /// Runs a test for bob, who has signed in where alice was signed in, at a service that could not be told.
+    /// Runs a test for bob, who has signed in where alice has signed out, at a service that could not be told.
     private func run(
         queuedBy fault: Fault = Fault(path: "/oauth/revoke", status: 503), _ test: (SignedInUser) async throws -> Void
     ) async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             try await user.server.setFaults(fault)
+            let logout = try await user.account("logout")
+            try #require(logout.exitCode == 0, "\(logout)")
             let login = try await user.account(
                 "login", "--username", "bob", "--password-stdin", input: ExampleServer.bobPassword + "\n")
             try #require(login.exitCode == 0, "\(login)")

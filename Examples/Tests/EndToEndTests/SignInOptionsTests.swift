@@ -14,23 +14,6 @@ struct SignInOptionsTests {
         }
     }
 
-    /// A port of the loopback interface at which nothing listens.
-    private static func freePort() throws -> Int {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
-            }
-        }
-        guard isBound else { throw Unexpected("no port is free") }
-        return Int(UInt16(bigEndian: address.sin_port))
-    }
-
     private func query(_ address: String) -> [String: [String]] {
         let items = URLComponents(string: address)?.queryItems ?? []
         return Dictionary(grouping: items, by: \.name).mapValues { $0.map { $0.value ?? "" } }
@@ -39,7 +22,7 @@ struct SignInOptionsTests {
     // MARK: Redirect URIs
 
     @Test func `A redirect URI is used as it is, port and path, and is remembered with the service`() async throws {
-        let uri = "http://127.0.0.1:\(try Self.freePort())/signed/in"
+        let uri = "http://127.0.0.1:\(try FreePort.find())/signed/in"
         try await run(["--redirect-uri", uri]) { server, account, _ in
             for arguments in [["--issuer", server.issuer, "--redirect-uri", uri], []] {
                 let login = try await account.logIn(at: server, arguments) { _, address in

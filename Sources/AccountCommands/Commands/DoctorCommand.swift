@@ -41,6 +41,7 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
         var others = try await sessions.findings()
         if fix { for index in others.indices { await others[index].mend() } }
         findings += others
+        if fix { await context.deliverRevocations(isRequested: true) }
         let account = await account(context)
         findings += await sessions.clockFindings(of: account)
         if let (problem, advice) = MemoryProtection.problem() {

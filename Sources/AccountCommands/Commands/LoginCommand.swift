@@ -87,8 +87,6 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if let place = context.store.movedArchive {
             context.say("The archive that did not open was not lost: it is \(place) now.")
         }
-        await context.deliverRevocations()
-
         if options.json {
             try JSONDocument.print(StateDocument(.verified(account), session: context.session))
         } else {
@@ -101,6 +99,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             let limit = StateText.limit(of: account, asking: service.scopes, isToken: way == .token, tool: context.tool)
             if let limit { context.say(limit) }
         }
+        // Also the sign-in that this one has replaced.
+        await context.deliverRevocations()
     }
 
     /// What was asked for; else, for a person at a terminal, what suits the machine and the service.
@@ -126,7 +126,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         guard let authority = authority as? any DeviceAuthority else {
             throw AccountError(.invalidArgument, "this service has no sign-in on another device: omit --device")
         }
-        let prompt = DevicePrompt(showsQRCode: qr, isJSON: options.json)
+        let prompt = DevicePrompt(showsQRCode: qr, isJSON: options.json, secretVariables: App.secretVariables)
         var countdown: Countdown?
         defer { countdown?.stop() }
         return try await context.store.signIn(with: authority) { authorization in
@@ -153,7 +153,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                     "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(url)\n\n"
                         + "Waiting up to \(signIn.lifetime.text); press Ctrl-C to cancel.")
                 // Not waited for: a browser that was not running yet may stay in the foreground until it is closed.
-                Task { await ExternalProgram.openBrowser(url) }
+                Task { await ExternalProgram.openBrowser(url, hiding: App.secretVariables) }
             }
         } catch {
             let isFinal = error.code != .misconfigured || isShown || web || paste
@@ -194,11 +194,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 "--with-token reads the token from standard input, which is a terminal here: use "
                     + "`\(context.tool) login --with-token < FILE`, or pipe it in from your password manager")
         }
-        return try await context.store.signIn {
+        return try await context.store.signIn(with: authority) {
             guard let token = try Terminal.readSecretLine() else {
                 throw AccountError(.invalidArgument, "there is no token on standard input: its first line is empty")
             }
-            return try await authority.signIn(token: token)
+            return token
         }
     }
 
@@ -218,7 +218,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(.invalidArgument, "there is no terminal to ask on: add --username NAME")
         }
         // Inside the sign-in, so that nobody is asked for a password that could not be used.
-        return try await context.store.signIn {
+        return try await context.store.signIn(with: authority) {
             let username = try username ?? Terminal.prompt("User name: ")
             let password: Secret
             if passwordStdin {
@@ -230,7 +230,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             } else {
                 password = try Terminal.promptForSecret("Password for \(username): ")
             }
-            return try await authority.signIn(username: username, password: password)
+            return (username, password)
         }
     }
 }

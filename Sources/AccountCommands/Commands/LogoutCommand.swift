@@ -1,6 +1,12 @@
 import AccountKit
 import ArgumentParser
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// `logout`: signs out here at once, and tells the service.
 struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
@@ -36,11 +42,17 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         if sessions.isEmpty, !options.json { context.say("There are no sign-ins to end.") }
         var parts: [Document.Part] = []
         var failure: AccountError?
+        let start = Date()
         for session in sessions {
             do {
-                let report = try await signOut(try await context.store(of: session), context)
+                let store = try await context.store(of: session)
+                let report = try await signOut(store, context)
                 parts.append(part(session, report))
                 if !options.json { context.say(text(session, report)) }
+                // Offline it would be in vain.
+                if !local, RevocationResult.of(report).0 != .queued {
+                    await context.deliverRevocations(of: store, before: start, isRequested: true)
+                }
             } catch let error as AccountError where all {
                 // The others are signed out all the same.
                 context.say("session \(session): \(error)")
@@ -93,7 +105,9 @@ enum RevocationResult: String, Encodable {
         switch report.revocation {
         case .notNeeded: (.notNeeded, nil)
         case .done: (.done, nil)
-        case .undelivered(let signal): (.queued, UnverifiedReason(signal))
+        case .queued(let signal): (.queued, UnverifiedReason(signal))
+        case .refused(let signal): (.refused, UnverifiedReason(signal))
+        case .notSupported: (.notSupported, nil)
         case .lost(let signal): (.lost, UnverifiedReason(signal))
         }
     }

@@ -2,6 +2,12 @@ public import AccountKit
 import ArgumentParser
 public import Logging
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 extension AccountApplication {
     /// The app's folders: those below `<PREFIX>_HOME` if that is set, else where the platform has them.
     ///
@@ -45,7 +51,7 @@ struct CommandContext<App: AccountApplication> {
     let environmentToken: Secret?
 
     /// The environment variable with a token.
-    static var tokenVariable: String { App.environmentPrefix + "_TOKEN" }
+    static var tokenVariable: String { App.tokenVariable }
 
     init(_ options: CommonOptions) async throws {
         self.options = options
@@ -104,8 +110,11 @@ struct CommandContext<App: AccountApplication> {
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
     ) async throws -> any AccountAuthority {
         let named = AccountService(of: account, remembered: await readableService(of: other ?? session))
-        // A name that only a later version knows; the issuer still says where the service is.
-        if named.name != nil, let authority = try? authority(for: named, timeout: timeout) { return authority }
+        do {
+            return try authority(for: named, timeout: timeout)
+        } catch where named != AccountService(of: account, remembered: nil) {
+            // A name or an option that only a later version knows; the issuer still says where the service is.
+        }
         return try authority(for: AccountService(of: account, remembered: nil), timeout: timeout)
     }
 
@@ -168,12 +177,33 @@ struct CommandContext<App: AccountApplication> {
         return service
     }
 
-    /// Tells services of earlier sign-outs, now that the network is there.
-    func deliverRevocations() async {
-        let remembered = await readableService(of: session)
-        await store.deliverRevocations { account in
-            // One whose service cannot be made out stays in the queue until it is too old.
-            try? authority(for: AccountService(of: account, remembered: remembered), timeout: .seconds(5))
+    /// Has services revoke what they could not be asked to revoke before.
+    ///
+    /// - Parameters:
+    ///   - issuer: The service that was just reached; with `nil` all are asked.
+    ///   - store: Of which session; that of the commands unless another is given.
+    ///   - date: Only what was put into the queue before.
+    ///   - isRequested: Whether this is what the person wants, so that nothing is left for later, and a passphrase may be asked
+    ///     for.
+    func deliverRevocations(
+        to issuer: String? = nil, of store: AccountStore? = nil, before date: Date = .distantFuture,
+        isRequested: Bool = false
+    ) async {
+        let store = store ?? self.store
+        let remembered = await readableService(of: store.session)
+        let reports = await store.deliverRevocations(
+            with: { account in
+                guard issuer == nil || account.issuer == issuer, (account.verifiedAt ?? .distantPast) < date else {
+                    return nil
+                }
+                // One whose service cannot be made out stays in the queue until it is too old.
+                return try? authority(for: AccountService(of: account, remembered: remembered), timeout: .seconds(5))
+            }, ignoringPauses: isRequested, asksPerson: isRequested && Terminal.isTerminal(.input))
+        for report in reports where report.isGivenUp {
+            let reason = report.signal.map { " (\(UnverifiedReason($0)))" } ?? ""
+            say(
+                "\(report.issuer ?? "The service") has refused to revoke the tokens of an earlier sign-in\(reason), and is not asked "
+                    + "again. They stay valid there until they expire, unless you end the session at the service.")
         }
     }
 

@@ -24,6 +24,7 @@ enum StateText {
             switch reason.code {
             case .notChecked: "not checked with \(service)"
             case .offline: "offline: \(service) cannot be reached"
+            case .awaitingResponse: "\(service) has not answered yet; new tokens are stored when they come"
             case .cancelled: "the check was cancelled"
             case .serverError: "\(service) has trouble of its own"
             case .rateLimited: "\(service) asks for fewer requests"
@@ -38,6 +39,7 @@ enum StateText {
             case .busy: "another process is using the account"
             case .cannotSave: "the archive cannot be changed"
             case .notSaved: "new tokens could not be saved"
+            default: "not confirmed by \(service) (\(reason.code))"
             }
         var text = cause + (reason.detail.map { " (\($0))" } ?? "")
         if let wait = reason.retryAfter { text += "; try again in \(wait.components.seconds) s" }

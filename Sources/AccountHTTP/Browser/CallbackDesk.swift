@@ -29,8 +29,16 @@ final class CallbackDesk: Sendable {
     private let delivery: AsyncStream<Void>.Continuation
     private let state: Mutex<State>
 
-    /// A desk that takes the answer with this `state`.
-    init(expecting state: String) {
+    /// Where the service sends the browser.
+    let callbackPath: String
+
+    /// Where the browser goes from there.
+    let resultPath: String
+
+    /// A desk that takes the answer with this `state`, at this path.
+    init(expecting state: String, at callbackPath: String = LoopbackRequest.callbackPath) {
+        self.callbackPath = callbackPath
+        resultPath = callbackPath == LoopbackRequest.resultPath ? "/signed-in" : LoopbackRequest.resultPath
         (responses, response) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
         (deliveries, delivery) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
         self.state = Mutex(.waiting(state: state))
@@ -42,7 +50,7 @@ final class CallbackDesk: Sendable {
     ///   - request: The request.
     ///   - reply: Gets the answer, at once or, if it is not known yet, later on another thread.
     func receive(_ request: LoopbackRequest, reply: @escaping @Sendable (Answer) -> Void) {
-        switch request.route {
+        switch request.route(callback: callbackPath, result: resultPath) {
         case .malformed: reply(.page(.badRequest))
         case .unknown: reply(.page(.notFound))
         case .callback(let query):
@@ -55,7 +63,7 @@ final class CallbackDesk: Sendable {
 
     private func accept(_ response: AuthorizationResponse) -> Answer {
         switch accept(response, as: .accepted(waiting: [])) {
-        case .accepted: .redirect(to: LoopbackRequest.resultPath)
+        case .accepted: .redirect(to: resultPath)
         case .wrongState: .page(.wrongState)
         case .usedBefore: .page(.usedBefore)
         }

@@ -117,8 +117,9 @@ final class OAuthBrowserSignIn: BrowserSignIn {
 
     func credentials() async throws(AuthoritySignal) -> Credentials {
         let code = progress.withLock { progress -> Secret? in
-            defer { progress.isSpent = true }
-            return progress.isSpent ? nil : progress.code
+            guard let code = progress.code, !progress.isSpent else { return nil }
+            progress.isSpent = true
+            return code
         }
         guard let code else { throw .unclear("this sign-in has no code to exchange: begin a new one") }
         let (credentials, reply) = try await authority.requestTokens(request.form(with: code), for: request.clientID)

@@ -5,12 +5,16 @@ extension OAuthAuthority: DeviceAuthority {
     ///
     /// - Throws: An `AuthoritySignal`: `misconfigured` if the service has no such sign-in.
     public func beginDeviceSignIn() async throws(AuthoritySignal) -> DeviceAuthorization {
-        guard let url = try await endpoints().deviceAuthorizationURL else {
+        guard let endpoint = try await endpoint(.deviceAuthorization) else {
             throw .misconfigured("\(issuer) offers no sign-in on another device")
         }
         var form = FormBody()
+        let scopes = try await requestedScopes()
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
-        let request = HTTPRequest(url: url, form: identified(form, as: try registeredClient()))
+        options.append(to: &form)
+        for parameter in options.parameters { form.append(parameter.name, parameter.value) }
+        let request = try request(
+            form, to: endpoint, as: try registeredClient(), authentication: endpoint.document.tokenAuthentication)
         return try ReplyReading(.deviceAuthorization, sent: request.secrets, dialect: dialect)
             .deviceAuthorization(in: try await send(request))
     }

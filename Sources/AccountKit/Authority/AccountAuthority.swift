@@ -34,6 +34,13 @@ public protocol AccountAuthority: Sendable {
     /// Whether an account is of this service, so that what has to do with this service may see its tokens.
     func isAuthority(of account: Account) -> Bool
 
+    /// How long an exchange of tokens may take from the first byte of its request on; 60 s unless the authority says
+    /// otherwise. Nothing cuts it off before that, since what was sent is spent.
+    var exchangeTimeout: Duration { get }
+
+    /// The issuer that the accounts of this service have; `nil` for an app that knows one service only.
+    var accountIssuer: String? { get }
+
     /// What of the machine's settings there is on the way to the service, such as a proxy. Nothing is sent to find out.
     var networkSettings: [NetworkSetting] { get }
 }
@@ -49,6 +56,12 @@ extension AccountAuthority {
 
     /// For a service that does not say: revoking one sign-in may end others.
     public var revokesSingleGrants: Bool { false }
+
+    /// A minute.
+    public var exchangeTimeout: Duration { .seconds(60) }
+
+    /// For an app that knows one service only.
+    public var accountIssuer: String? { nil }
 
     /// For a service that does not say.
     public var networkSettings: [NetworkSetting] { [] }

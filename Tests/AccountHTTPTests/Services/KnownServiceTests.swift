@@ -35,6 +35,27 @@ struct KnownServiceTests {
         #expect(KnownService.named("nobody") == nil)
     }
 
+    @Test("The addresses that entries have are well-formed, at home and elsewhere")
+    func addresses() throws {
+        let (home, elsewhere) = (try Issuer("https://github.com"), try Issuer("https://git.example"))
+        for service in KnownService.all {
+            for endpoints in [service.endpoints, service.endpointsElsewhere].compactMap(\.self) {
+                for text in [endpoints.token, endpoints.userInfo, endpoints.deviceAuthorization].compactMap(\.self) {
+                    #expect(text.hasPrefix("/") || (try? ServiceURL(text)) != nil, "\(text)")
+                }
+            }
+        }
+        #expect(KnownService.github.url(.userInfo, at: home)?.description == "https://api.github.com/user")
+        #expect(KnownService.github.url(.userInfo, at: elsewhere)?.description == "https://git.example/api/v3/user")
+    }
+
+    @Test("Only where an entry says that revoking one sign-in leaves others alone does an authority say so")
+    func singleGrants() throws {
+        #expect(try OAuthAuthority(issuer: "https://gitlab.com", clientID: "tool").revokesSingleGrants)
+        #expect(try !OAuthAuthority(issuer: "https://accounts.google.com", clientID: "tool").revokesSingleGrants)
+        #expect(try !OAuthAuthority(issuer: "https://login.example", clientID: "tool").revokesSingleGrants)
+    }
+
     @Test(
         "The host says which service it is",
         arguments: [
@@ -157,14 +178,50 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("GitHub's 401 has no challenge, so it ends nothing")
+    @Test("GitHub's documented reply to a dead token counts as one that says so")
     func gitHubRefusal() async throws {
+        let dead = LoopbackServer.Action.reply(
+            401, ["Content-Type": "application/json; charset=utf-8"],
+            #"{"message":"Bad credentials","documentation_url":"https://docs.github.com/rest","status":"401"}"#)
         try await LoopbackServer.run { _, _ in
-            .json(#"{"message":"Bad credentials","status":"401"}"#, status: 401)
+            dead
         } _: { server in
-            let authority = try authority(.github, server.address)
-            let thrown = await asyncSignal { try await authority.verify(account(at: server.address, id: "1")) }
-            #expect(thrown == .unauthorized)
+            let gitHub = try authority(.github, server.address)
+            let thrown = await asyncSignal { try await gitHub.verify(account(at: server.address, id: "1")) }
+            #expect(thrown == .bearerChallenge(error: "invalid_token"))
+            #expect(
+                Ruling(on: try #require(thrown), to: .verify, .init(holdsRefreshToken: false))
+                    == .clear("invalid_token"))
+            // Of anyone else it is no word about the token.
+            let other = try OAuthAuthority.direct(server)
+            #expect(await asyncSignal { try await other.verify(account(at: server.address, id: "1")) } == .unauthorized)
+        }
+    }
+
+    @Test(
+        "What only looks like GitHub's reply to a dead token ends nothing",
+        arguments: [
+            .json(#"{"message":"Requires authentication"}"#, status: 401),
+            .json(#"{"message":"Bad credentials"}"#, status: 403),
+            .json(#"{"message":"bad credentials"}"#, status: 401), .json(#"["Bad credentials"]"#, status: 401),
+            .json(#"{"message":"Bad credentials","message":"x"}"#, status: 401),
+            .json(#"{"message":{"x":"Bad credentials"}}"#, status: 401),
+            .reply(401, ["Content-Type": "text/html"], #"{"message":"Bad credentials"}"#),
+            .reply(401, [:], "Bad credentials"),
+            .reply(302, ["Content-Type": "application/json"], #"{"message":"Bad credentials"}"#),
+            .json(#"{"message":"Bad credentials"}"#, status: 500), .json(#"{"message":"Bad credentials"}"#),
+        ] as [LoopbackServer.Action])
+    func gitHubNoRefusal(_ action: LoopbackServer.Action) async throws {
+        try await LoopbackServer.run { _, _ in
+            action
+        } _: { server in
+            let gitHub = try authority(.github, server.address)
+            let thrown = await asyncSignal { try await gitHub.verify(account(at: server.address, id: "1")) }
+            let ruling = Ruling(on: try #require(thrown), to: .verify, .init(holdsRefreshToken: false))
+            guard case .keep = ruling else {
+                Issue.record("\(ruling)")
+                return
+            }
         }
     }
 

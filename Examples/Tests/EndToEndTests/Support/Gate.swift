@@ -28,17 +28,18 @@ extension ExampleServer {
     /// - Parameters:
     ///   - path: The path.
     ///   - grantType: Token requests of this grant type only.
-    ///   - status: Replies with this status only, for which the request is always carried out first.
+    ///   - realStatus: Replies with this status only, for which the request is always carried out first.
     ///   - phase: Whether the request is carried out before or after the reply is held.
-    ///   - others: Further faults.
+    ///   - status: What is replied in place of carrying out the request.
     func hold(
-        _ path: String, grantType: String? = nil, ifStatus status: Int? = nil, _ phase: Phase = .after,
-        and others: Fault...
+        _ path: String, grantType: String? = nil, ifStatus realStatus: Int? = nil, _ phase: Phase = .after,
+        status: Int? = nil
     ) async throws -> Gate {
         let gate = Gate(name: UUID().uuidString, server: self)
         let fault = Fault(
-            path: path, grantType: grantType, ifStatus: status, gate: gate.name, afterHandler: phase == .after)
-        try await setFaults([fault] + others)
+            path: path, grantType: grantType, ifStatus: realStatus, status: status, gate: gate.name,
+            afterHandler: phase == .after && status == nil)
+        try await setFaults([fault])
         return gate
     }
 

@@ -20,7 +20,7 @@ secret alone.
 
 The user is alice, the password "correct horse battery staple". Clients:
 account-cli-public (no secret), account-cli-secret (client_secret_basic) and
-account-cli-post (client_secret_post); the secret is "s3cret +&%". Each may be
+account-cli-post (client_secret_post); the secret is "s3cret-of-the-tests". Each may be
 sent back to the URIs given by --redirect-uri, and may use a device code.
 """
 
@@ -29,6 +29,7 @@ import gzip
 import http.cookiejar
 import json
 import os
+import shutil
 import signal
 import socket
 import sqlite3
@@ -46,8 +47,19 @@ PAGES = Path("/usr/share/glewlwyd/webapp")
 PAGE_SETTINGS = Path("/usr/share/glewlwyd/templates/config.json")
 # What the schema gives the administrator.
 ADMINISTRATOR = {"username": "admin", "password": "password"}
+MIME_TYPES = {
+    ".html": "text/html",
+    ".js": "application/javascript",
+    ".json": "application/json",
+    ".css": "text/css",
+    ".png": "image/png",
+    ".ico": "image/x-icon",
+    ".ttf": "font/ttf",
+    ".woff": "font/woff",
+    ".woff2": "font/woff2",
+}
 SCOPES = ("profile", "email", "offline_access")
-SECRET = "s3cret +&%"
+SECRET = "s3cret-of-the-tests"
 USER = {
     "username": "alice",
     "name": "Alice Liddell",
@@ -91,11 +103,7 @@ def make_database(path):
 
 def make_pages(folder, origin):
     """A copy of the pages with settings of their own: Debian's link for those leads to a folder."""
-    folder.mkdir(exist_ok=True)
-    for page in PAGES.iterdir():
-        copy = folder / page.name
-        if page.name != "config.json" and not copy.is_symlink():
-            copy.symlink_to(page)
+    shutil.copytree(PAGES, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("config.json"))
     settings = json.loads(PAGE_SETTINGS.read_text())
     settings["GlewlwydUrl"] = origin + "/"
     (folder / "config.json").write_text(json.dumps(settings))
@@ -127,7 +135,12 @@ def configuration(arguments, origin, database):
         "login_api_enabled": True,
     }
     text = "".join(f"{name}={json.dumps(value)}\n" for name, value in lines.items())
-    return text + f'database =\n{{\n  type = "sqlite3"\n  path = {json.dumps(str(database))}\n}};\n'
+    text += f'database =\n{{\n  type = "sqlite3"\n  path = {json.dumps(str(database))}\n}};\n'
+    types = ",\n".join(
+        f"  {{ extension = {json.dumps(extension)} mime_type = {json.dumps(mime_type)} compress = 0 }}"
+        for extension, mime_type in MIME_TYPES.items()
+    )
+    return text + f"static_files_mime_types =\n(\n{types}\n)\n"
 
 
 class Administration:
@@ -261,10 +274,12 @@ def main():
 
     process = subprocess.Popen(["glewlwyd", "--config-file=" + str(file)], stdout=sys.stderr)
 
+    is_asked_to_end = False
+
     def end(*_):
+        nonlocal is_asked_to_end
+        is_asked_to_end = True
         process.terminate()
-        process.wait()
-        sys.exit(0)
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
@@ -277,7 +292,9 @@ def main():
         process.kill()
         raise
     print(f"listening on {issuer}", flush=True)
-    sys.exit(f"server.py: Glewlwyd ended with {process.wait()}")
+    status = process.wait()
+    if not is_asked_to_end:
+        sys.exit(f"server.py: Glewlwyd ended with {status}")
 
 
 if __name__ == "__main__":
