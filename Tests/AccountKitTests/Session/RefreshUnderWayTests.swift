@@ -147,7 +147,7 @@ struct RefreshUnderWayTests {
         let scene = try await Scene()
         // It puts the spent tokens into the queue, and gets no further.
         for number in 1...2 { scene.faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .remove) }
-        await #expect(throws: FaultyArchiveStorage.diskFull) {
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) {
             try await scene.other.signOut(with: SteppedAuthority())
         }
         #expect(try await scene.store.pendingRevocations().count == 1)

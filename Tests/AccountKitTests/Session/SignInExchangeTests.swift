@@ -202,7 +202,7 @@ struct SignInExchangeTests {
             faulty.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
             return Fixture.newTokens
         })
-        await #expect(throws: FaultyArchiveStorage.diskFull) { try await way.signIn(store, authority) }
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await way.signIn(store, authority) }
         #expect(authority.revoked == ["access-2"])
         #expect(await store.load().account == nil)
         #expect(try await store.pendingRevocations().isEmpty)
