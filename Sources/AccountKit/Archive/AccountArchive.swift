@@ -241,7 +241,7 @@ final class AccountArchive: Sendable {
     ///   - asksPerson: Whether a person may be asked for a passphrase.
     func openAside(
         _ bytes: [UInt8], context: SealingContext, before: ArchiveKeys? = nil, asksPerson: Bool = false
-    ) async throws -> Account {
+    ) async throws -> (account: Account, keys: ArchiveKeys) {
         let envelope = try Envelope(parsing: try ArchivePropertyList.decode(bytes))
         // Other slots than the account's, such as those from before a key was added, have the same data key behind them.
         var keys = [lastOpened.withLock(\.keys), before].compactMap(\.self).first {
@@ -249,7 +249,7 @@ final class AccountArchive: Sendable {
         }
         if keys == nil { keys = try await ring.unlock(envelope, context: self.context, asksPerson: asksPerson) }
         let (plaintext, count) = try envelope.open(with: keys!, context: context)
-        return try AccountPlaintext.decode(plaintext, count: count)
+        return (try AccountPlaintext.decode(plaintext, count: count), keys!)
     }
 
     // MARK: The record of refreshes

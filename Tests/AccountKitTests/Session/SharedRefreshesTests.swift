@@ -73,10 +73,23 @@ struct SharedRefreshesTests {
         only.cancel()
         await #expect(throws: AccountError.self) { try await only.value }
         authority.release()
-        // Waits for the lock, which the refresh has until its reply is stored.
-        try await store.update { $0.profile.points = 1 }
+        await store.finishExchanges()
         #expect(try await storage.stateForNewProcess().account?.credentials.accessToken == Secret("access-2"))
         #expect(authority.requests == [.refresh])
+    }
+
+    @Test func `A verdict about tokens that were replaced meanwhile is asked for again`() async throws {
+        let clock = ManualClock()
+        let storage = InMemoryArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let authority = ScriptedAuthority(verify: [.hang, .accept], clock: clock)
+        let check = Task { await store.checkSession(with: authority, timeout: nil) }
+        await authority.waitForRequest(.verify)
+        try await other.refresh(with: authority)
+        authority.release()
+        #expect(await check.value.text == "verified access-2")
+        #expect(authority.requests == [.verify, .refresh, .verify])
     }
 
     @Test func `A refresh of other tokens is another refresh`() async throws {
@@ -113,15 +126,16 @@ struct SharedRefreshesTests {
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(
             signedIn: .testing(at: clock.now, hasRefreshToken: false), clock: clock, storage: storage)
-        let authority = ScriptedAuthority(verify: [.refuse(signal)], clock: clock)
+        let authority = ScriptedAuthority(verify: [.refuse(signal), .accept], clock: clock)
         // The answer has come, and the check waits for the lock.
         storage.inject(.stalls, of: .begin)
         let check = Task { await store.checkSession(with: authority) }
         await storage.waitForStall()
         try await store.signIn { Fixture.bob }
         storage.release()
-        #expect(await check.value.text == "unverified bob-access: replacedMeanwhile")
-        #expect(store.account == Fixture.bob)
+        #expect(await check.value.text == "verified bob-access")
+        #expect(authority.requests == [.verify, .verify])
+        #expect(store.account?.id == Fixture.bob.id)
     }
 
     @Test func `A storage whose lock is lost does not let a refresh undo a sign-out or a sign-in`() async throws {
@@ -155,8 +169,12 @@ struct SharedRefreshesTests {
             signedIn: .expired(at: clock.now), clock: clock,
             storage: HookedStorage(base: faulty, onEnd: { await gate.pass() }))
         for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
-        gate.shut()
-        let check = Task { await store.checkSession(with: ScriptedAuthority(clock: clock)) }
+        // The refresh has given up the lock for the last time.
+        let authority = SteppedAuthority(tokens: {
+            gate.shut()
+            return Fixture.newTokens
+        })
+        let check = Task { await store.checkSession(with: authority) }
         await gate.waitForSomebody()
         try await store.signOut()
         gate.open()
