@@ -59,6 +59,7 @@ let package = Package(
             name: "AccountCommands",
             dependencies: [
                 "AccountKit",
+                "CAccountKitShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Subprocess", package: "swift-subprocess"),
@@ -125,6 +126,10 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "AccountCommandsSystemTests",
+            dependencies: ["AccountCommands", "signal-exerciser"]
+        ),
+        .testTarget(
             name: "AccountImportTests",
             dependencies: ["AccountImport", "AccountKit"],
             exclude: ["Fixtures"]
@@ -144,6 +149,11 @@ let package = Package(
             name: "archive-exerciser",
             dependencies: ["AccountKit"],
             path: "Tests/archive-exerciser"
+        ),
+        .executableTarget(
+            name: "signal-exerciser",
+            dependencies: ["AccountCommands", "AccountKit"],
+            path: "Tests/signal-exerciser"
         ),
         .executableTarget(
             name: "memory-exerciser",

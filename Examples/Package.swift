@@ -6,6 +6,7 @@ let package = Package(
     name: "account-kit-examples",
     platforms: [.macOS(.v15)],
     products: [
+        .executable(name: "api-poller", targets: ["api-poller"]),
         .executable(name: "auth-server", targets: ["auth-server"]),
         .executable(name: "embed-login", targets: ["embed-login"]),
     ],
@@ -54,10 +55,21 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ]
         ),
+        // A service that runs on and on in the name of whoever signed in, and loses no login when it is stopped.
+        .executableTarget(
+            name: "api-poller",
+            dependencies: [
+                .product(name: "AccountHTTP", package: "swift-account-kit"),
+                .product(name: "AccountKit", package: "swift-account-kit"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ]
+        ),
         // The built commands, run as a person or a script runs them, against real servers.
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
+                "api-poller",
                 "auth-server",
                 "embed-login",
                 .product(name: "account", package: "swift-account-kit"),

@@ -24,6 +24,10 @@ public protocol AccountApplication: Sendable {
     /// Whether the user says which service to sign in to, with `--issuer`.
     static var takesIssuer: Bool { get }
 
+    /// What `login --help` says beside its own: what the app sends where nobody says otherwise, and what it takes from the
+    /// environment. Empty if there is nothing to say.
+    static var signInHelp: String { get }
+
     /// Makes the authority for a service; it must not touch the network yet.
     ///
     /// - Parameters:
@@ -49,16 +53,19 @@ extension AccountApplication {
     /// The app knows its one service.
     public static var takesIssuer: Bool { false }
 
+    /// There is nothing to say.
+    public static var signInHelp: String { "" }
+
     /// There is nothing to import.
     public static var importer: (@Sendable (_ path: String) throws(AccountError) -> ImportedLogin)? { nil }
 }
 
 /// A service that one can sign in to, as the user names it.
-public struct AccountService: Sendable, Hashable, Codable {
+public struct AccountService: Sendable, Hashable {
     /// The name of a service that the app knows, such as `github`; which these are is the app's affair.
     public var name: String?
 
-    /// The issuer's address (RFC 8414, section 2).
+    /// The issuer's URL (RFC 8414, section 2).
     public var issuer: String?
 
     /// This app's client identifier at the service (RFC 6749, section 2.2).
@@ -67,23 +74,89 @@ public struct AccountService: Sendable, Hashable, Codable {
     /// What to ask for; empty leaves it to the authority.
     public var scopes: [String]
 
-    /// Puts a service together.
-    public init(name: String? = nil, issuer: String? = nil, clientID: String? = nil, scopes: [String] = []) {
+    /// Where the service sends the browser back to, for one that takes a registered URL only to the letter; `nil` leaves it to
+    /// the authority.
+    public var redirectURI: String?
+
+    /// Whom the tokens are for, at services that want to know it by this name.
+    public var audience: String?
+
+    /// Whom the tokens are for (RFC 8707).
+    public var resources: [String]
+
+    /// Further parameters of the authorization request, such as `prompt` or `login_hint`.
+    public var parameters: [String: String]
+
+    /// Creates a service.
+    ///
+    /// - Parameters:
+    ///   - name: The name of a service that the app knows.
+    ///   - issuer: The issuer's URL.
+    ///   - clientID: This app's client identifier at the service.
+    ///   - scopes: What to ask for.
+    ///   - redirectURI: Where the service sends the browser back to.
+    ///   - audience: Whom the tokens are for, by the name `audience`.
+    ///   - resources: Whom the tokens are for, by the name `resource`.
+    ///   - parameters: Further parameters of the authorization request.
+    public init(
+        name: String? = nil, issuer: String? = nil, clientID: String? = nil, scopes: [String] = [],
+        redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
+        parameters: [String: String] = [:]
+    ) {
         self.name = name
         self.issuer = issuer
         self.clientID = clientID
         self.scopes = scopes
+        self.redirectURI = redirectURI
+        self.audience = audience
+        self.resources = resources
+        self.parameters = parameters
     }
 
     /// The service that an account belongs to.
     ///
+    /// What to ask for is what the sign-in asked for, and never what the service says that it granted.
+    ///
     /// - Parameters:
     ///   - account: The account. It says where the service is.
-    ///   - remembered: The service that was signed in to last. If that is there too, it says which one it is.
+    ///   - remembered: The service that was signed in to last. If that is there too, it says the rest.
     init(of account: Account, remembered: AccountService?) {
+        self = remembered?.issuer == account.issuer ? remembered ?? AccountService() : AccountService()
+        issuer = account.issuer
+        clientID = account.credentials.clientID
+    }
+}
+
+extension AccountService: Codable {
+    private enum CodingKeys: CodingKey {
+        case name, issuer, clientID, scopes, redirectURI, audience, resources, parameters
+    }
+
+    /// Reads a service, also as an earlier version wrote it.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
-            name: remembered?.issuer == account.issuer ? remembered?.name : nil, issuer: account.issuer,
-            clientID: account.credentials.clientID, scopes: account.credentials.scopes)
+            name: try container.decodeIfPresent(String.self, forKey: .name),
+            issuer: try container.decodeIfPresent(String.self, forKey: .issuer),
+            clientID: try container.decodeIfPresent(String.self, forKey: .clientID),
+            scopes: try container.decode([String].self, forKey: .scopes),
+            redirectURI: try container.decodeIfPresent(String.self, forKey: .redirectURI),
+            audience: try container.decodeIfPresent(String.self, forKey: .audience),
+            resources: try container.decodeIfPresent([String].self, forKey: .resources) ?? [],
+            parameters: try container.decodeIfPresent([String: String].self, forKey: .parameters) ?? [:])
+    }
+
+    /// Writes a service, without what is not set.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(name, forKey: .name)
+        try container.encodeIfPresent(issuer, forKey: .issuer)
+        try container.encodeIfPresent(clientID, forKey: .clientID)
+        try container.encode(scopes, forKey: .scopes)
+        try container.encodeIfPresent(redirectURI, forKey: .redirectURI)
+        try container.encodeIfPresent(audience, forKey: .audience)
+        if !resources.isEmpty { try container.encode(resources, forKey: .resources) }
+        if !parameters.isEmpty { try container.encode(parameters, forKey: .parameters) }
     }
 }
 
@@ -100,4 +173,15 @@ public struct ImportedLogin: Sendable {
         self.account = account
         self.warnings = warnings
     }
+}
+
+extension AccountApplication {
+    /// A token to use instead of the archive.
+    static var tokenVariable: String { environmentPrefix + "_TOKEN" }
+
+    /// The archive's key, if it is to come from the environment.
+    static var keyVariable: String { environmentPrefix + "_KEY" }
+
+    /// What no program gets that is run from here: a browser, one that has a key, one that draws a code.
+    static var secretVariables: [String] { [tokenVariable, keyVariable, environmentPrefix + "_CLIENT_SECRET"] }
 }

@@ -9,7 +9,8 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
     /// The subcommands.
     public static var configuration: CommandConfiguration {
         var subcommands: [any ParsableCommand.Type] = [
-            LoginCommand<App>.self, LogoutCommand<App>.self, WhoAmICommand<App>.self, StatusCommand<App>.self,
+            UnknownCommand<App>.self, LoginCommand<App>.self, LogoutCommand<App>.self, WhoAmICommand<App>.self,
+            StatusCommand<App>.self,
             TokenCommand<App>.self, RefreshCommand<App>.self, SessionsCommand<App>.self, SwitchCommand<App>.self,
             KeyCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self, DoctorCommand<App>.self,
         ]
@@ -24,7 +25,8 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
                 (which sign-in), \(App.environmentPrefix)_TOKEN (a token to use instead of the archive), \
                 \(App.environmentPrefix)_KEY (the archive's key, if `key add environment` said so).
                 """,
-            version: AccountCommandsVersion.current, subcommands: subcommands)
+            version: AccountCommandsVersion.current, subcommands: subcommands,
+            defaultSubcommand: UnknownCommand<App>.self)
     }
 
     /// Made by the parser.

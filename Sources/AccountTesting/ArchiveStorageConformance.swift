@@ -26,6 +26,8 @@ public struct ArchiveStorageConformance: Sendable {
         try await changesNameTheRevisionThatTheyReplace()
         try await reservingChangesNothing()
         try await thereIsOneTransactionAtATime()
+        try await thereIsOneLeaseAtATime()
+        try await whatIsReservedUnderALeaseStays()
         try await noUpdateIsLost()
         try await whatIsSetAsideIsGoneFromItsPlace()
     }
@@ -101,6 +103,47 @@ public struct ArchiveStorageConformance: Sendable {
         let next = try await open().beginTransaction(patience: .seconds(10))
         await next.end()
         await next.end()
+    }
+
+    private func thereIsOneLeaseAtATime() async throws {
+        let lease = try await open().acquireRefreshLease(timeout: .seconds(10))
+        await #expect("a second lease is waited for, and given up in the end") {
+            _ = try await open().acquireRefreshLease(timeout: .zero)
+        } throws: { error in
+            (error as? AccountError)?.code == .busy
+        }
+        // A refresh that waits for its service holds nobody up.
+        try await change { transaction, _ in _ = try await transaction.replace(entry, with: [7], ifRevision: nil) }
+        try await removeEntry()
+        let held = try await open().beginTransaction(patience: .seconds(10))
+        await #expect("the transactions of a lease wait for those of others") {
+            _ = try await lease.beginTransaction(timeout: .zero)
+        } throws: { error in
+            (error as? AccountError)?.code == .busy
+        }
+        await held.end()
+        await lease.end()
+        await lease.end()
+        let next = try await open().acquireRefreshLease(timeout: .seconds(10))
+        await next.end()
+    }
+
+    private func whatIsReservedUnderALeaseStays() async throws {
+        let lease = try await open().acquireRefreshLease(timeout: .seconds(10))
+        let first = try await lease.beginTransaction(timeout: .seconds(10))
+        try await first.reserve(entry, byteCount: 64 * 1024)
+        await first.end()
+        expect(try await open().read(entry) == nil, "a reservation is not an entry")
+        // Others write meanwhile.
+        let revision = try await change { transaction, _ in
+            try await transaction.replace(entry, with: [8], ifRevision: nil).revision
+        }
+        let second = try await lease.beginTransaction(timeout: .seconds(10))
+        _ = try await second.replace(entry, with: [9], ifRevision: revision)
+        await second.end()
+        await lease.end()
+        expect(try await open().read(entry)?.bytes == [9], "what was reserved can be written in a later transaction")
+        try await removeEntry()
     }
 
     private func noUpdateIsLost() async throws {

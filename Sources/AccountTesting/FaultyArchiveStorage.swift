@@ -5,7 +5,7 @@ import Synchronization
 public final class FaultyArchiveStorage: ArchiveStorage {
     /// A call to a storage or its transaction.
     public enum Call: Sendable, Hashable, CaseIterable {
-        case read, begin, reserve, replace, remove, setAside, putBack
+        case read, begin, lease, reserve, replace, remove, setAside, putBack
     }
 
     /// What happens instead of a call.
@@ -84,8 +84,14 @@ public final class FaultyArchiveStorage: ArchiveStorage {
         return FaultyTransaction(base: try await base.beginTransaction(patience: patience), storage: self)
     }
 
+    /// Waits for the lease, or fails.
+    public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+        try await pass(.lease)
+        return FaultyLease(base: try await base.acquireRefreshLease(timeout: timeout), storage: self)
+    }
+
     /// Tells of each change.
-    public func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { base.changes(of: entry) }
+    public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { base.changes(of: entry) }
 
     fileprivate func pass(_ call: Call) async throws {
         let fault: Fault? = state.withLock { state in
@@ -110,6 +116,18 @@ public final class FaultyArchiveStorage: ArchiveStorage {
             }
         }
     }
+}
+
+private struct FaultyLease: ArchiveLease {
+    let base: any ArchiveLease
+    let storage: FaultyArchiveStorage
+
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+        try await storage.pass(.begin)
+        return FaultyTransaction(base: try await base.beginTransaction(timeout: timeout), storage: storage)
+    }
+
+    func end() async { await base.end() }
 }
 
 private struct FaultyTransaction: ArchiveTransaction {

@@ -3,13 +3,20 @@ import Synchronization
 
 /// A storage in memory that keeps all promises of `ArchiveStorage` but the one about power cuts.
 public final class InMemoryArchiveStorage: ArchiveStorage {
+    fileprivate enum LockName: Hashable { case transaction, refresh }
+
+    fileprivate struct Lock {
+        var isHeld = false
+        var waiters: [(id: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
+    }
+
     fileprivate struct State {
         var entries: [ArchiveEntry: StoredEntry] = [:]
         var lastRevision: UInt64 = 0
-        var isLocked = false
-        var waiters: [(id: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
+        var locks: [LockName: Lock] = [.transaction: Lock(), .refresh: Lock()]
         var lastWaiter: UInt64 = 0
-        var listeners: [UInt64: (entry: ArchiveEntry, continuation: AsyncStream<Void>.Continuation)] = [:]
+        var listeners:
+            [UInt64: (entry: ArchiveEntry, continuation: AsyncThrowingStream<Void, any Error>.Continuation)] = [:]
     }
 
     fileprivate let state = Mutex(State())
@@ -34,35 +41,46 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
 
     /// Waits for exclusive access; those who wait get it in their order.
     public func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
+        try await wait(for: .transaction, timeout: patience)
+        return InMemoryTransaction(storage: self)
+    }
+
+    /// Waits for the lease; those who wait get it in their order.
+    public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+        try await wait(for: .refresh, timeout: timeout)
+        return InMemoryLease(storage: self)
+    }
+
+    private func wait(for name: LockName, timeout: Duration) async throws {
         let waiter: UInt64? = state.withLock { state in
-            guard state.isLocked else {
-                state.isLocked = true
+            guard state.locks[name]!.isHeld else {
+                state.locks[name]!.isHeld = true
                 return nil
             }
             state.lastWaiter += 1
             return state.lastWaiter
         }
-        guard let waiter else { return InMemoryTransaction(storage: self) }
-        let timeout = Task {
-            try? await Task.sleep(for: patience)
-            leave(waiter)
+        guard let waiter else { return }
+        let timer = Task {
+            try? await Task.sleep(for: timeout)
+            leave(waiter, name)
         }
-        defer { timeout.cancel() }
+        defer { timer.cancel() }
         let isMine = await withTaskCancellationHandler {
-            await withCheckedContinuation { join(waiter, $0) }
+            await withCheckedContinuation { join(waiter, name, $0) }
         } onCancel: {
-            leave(waiter)
+            leave(waiter, name)
         }
         guard isMine else {
             try Task.checkCancellation()
             throw AccountError(.busy, "the storage in memory has been in use for too long")
         }
-        return InMemoryTransaction(storage: self)
     }
 
     /// Tells of each change.
-    public func changes(of entry: ArchiveEntry) -> AsyncStream<Void> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
+        let (stream, continuation) = AsyncThrowingStream.makeStream(
+            of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
         let id = state.withLock { state in
             state.lastWaiter += 1
             state.listeners[state.lastWaiter] = (entry, continuation)
@@ -74,33 +92,34 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
         return stream
     }
 
-    private func join(_ waiter: UInt64, _ continuation: CheckedContinuation<Bool, Never>) {
+    private func join(_ waiter: UInt64, _ name: LockName, _ continuation: CheckedContinuation<Bool, Never>) {
         let isMine: Bool? = state.withLock { state in
             if Task.isCancelled { return false }
-            if !state.isLocked {
-                state.isLocked = true
+            if !state.locks[name]!.isHeld {
+                state.locks[name]!.isHeld = true
                 return true
             }
-            state.waiters.append((waiter, continuation))
+            state.locks[name]!.waiters.append((waiter, continuation))
             return nil
         }
         if let isMine { continuation.resume(returning: isMine) }
     }
 
-    private func leave(_ waiter: UInt64) {
+    private func leave(_ waiter: UInt64, _ name: LockName) {
         let continuation = state.withLock { state in
-            state.waiters.firstIndex { $0.id == waiter }.map { state.waiters.remove(at: $0).continuation }
+            state.locks[name]!.waiters.firstIndex { $0.id == waiter }
+                .map { state.locks[name]!.waiters.remove(at: $0).continuation }
         }
         continuation?.resume(returning: false)
     }
 
-    fileprivate func unlock() {
+    fileprivate func unlock(_ name: LockName) {
         let next: CheckedContinuation<Bool, Never>? = state.withLock { state in
-            if state.waiters.isEmpty {
-                state.isLocked = false
+            if state.locks[name]!.waiters.isEmpty {
+                state.locks[name]!.isHeld = false
                 return nil
             }
-            return state.waiters.removeFirst().continuation
+            return state.locks[name]!.waiters.removeFirst().continuation
         }
         next?.resume(returning: true)
     }
@@ -176,6 +195,25 @@ private final class InMemoryTransaction: ArchiveTransaction {
             defer { hasEnded = true }
             return !hasEnded
         }
-        if isFirst { storage.unlock() }
+        if isFirst { storage.unlock(.transaction) }
+    }
+}
+
+private final class InMemoryLease: ArchiveLease {
+    private let storage: InMemoryArchiveStorage
+    private let hasEnded = Mutex(false)
+
+    init(storage: InMemoryArchiveStorage) { self.storage = storage }
+
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+        try await storage.beginTransaction(patience: timeout)
+    }
+
+    func end() async {
+        let isFirst = hasEnded.withLock { hasEnded in
+            defer { hasEnded = true }
+            return !hasEnded
+        }
+        if isFirst { storage.unlock(.refresh) }
     }
 }

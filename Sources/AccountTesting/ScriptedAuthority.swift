@@ -112,9 +112,13 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
     }
 
     /// Takes the sign-out.
-    public func revoke(_ account: Account) async throws {
+    public func revoke(_ account: Account) async throws -> RevocationOutcome {
         _ = try await next(.revoke)
+        return .done
     }
+
+    /// All accounts are its own.
+    public func isAuthority(of account: Account) -> Bool { true }
 
     /// Signs in `username`.
     public func signIn(username: String, password: Secret) async throws -> Account {

@@ -22,15 +22,7 @@ enum AccountTool {
         // lost but that.
         try? SystemCall.forbidDumps()
         accountkit_forbid_name_plugins()
-        MainThreadExecutor.run {
-            do {
-                let isDone = try await AccountCommand<StandAlone>.runPlain(Array(CommandLine.arguments.dropFirst()))
-                if !isDone { await AccountCommand<StandAlone>.main() }
-            } catch {
-                AccountCommand<StandAlone>.exit(withError: error)
-            }
-            exit(EXIT_SUCCESS)
-        }
+        MainThreadExecutor.run { await AccountCommand<StandAlone>.runProcess() }
     }
 }
 
@@ -43,8 +35,14 @@ enum StandAlone: AccountApplication {
     /// What this tool calls itself at a service, unless `--client-id` says otherwise.
     private static let defaultClientID = "account-cli"
 
-    /// What a service such as Google calls the secret of a program, although every copy of the program has it.
+    /// What a service gives out beside the client identifier. Some call it a secret although every copy of a program has it.
     private static let secretVariable = "ACCOUNT_CLIENT_SECRET"
+
+    static let signInHelp = """
+        Without --client-id, the tool calls itself \(defaultClientID); a service that is known by name wants an identifier \
+        that you get there. A service that has given you a client secret too gets it from \(secretVariable) in the \
+        environment, also when tokens are refreshed or revoked.
+        """
 
     static func authority(
         for service: AccountService, timeout: Duration, logger: Logger?
@@ -54,13 +52,17 @@ enum StandAlone: AccountApplication {
             throw AccountError(
                 .misconfigured, "it is not known which service this account belongs to: sign in again with --issuer")
         }
-        // The known services want their programs registered; and nobody is sent a secret who does not ask for one.
+        // The known services want their programs registered.
         var entry = known
         if entry == nil { entry = try KnownService.at(issuer) }
         return try OAuthAuthority(
             issuer: issuer, clientID: service.clientID ?? (entry == nil ? defaultClientID : nil),
-            clientSecret: entry?.wantsClientSecret == true ? Environment.value(secretVariable).map { Secret($0) } : nil,
-            scopes: service.scopes.isEmpty ? nil : service.scopes, service: known, timeout: timeout, logger: logger)
+            clientSecret: Environment.value(secretVariable).map { Secret($0) },
+            scopes: service.scopes.isEmpty ? nil : service.scopes,
+            options: OAuthRequestOptions(
+                redirectURI: service.redirectURI, audience: service.audience, resources: service.resources,
+                parameters: service.parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }),
+            service: known, timeout: timeout, logger: logger)
     }
 
     private static func knownService(named name: String) throws(AccountError) -> KnownService {
@@ -68,7 +70,7 @@ enum StandAlone: AccountApplication {
             let names = KnownService.all.map(\.name).joined(separator: ", ")
             throw AccountError(
                 .invalidArgument,
-                "no service is known by that name, only these: \(names). For any other, leave --service away and give its "
+                "no service is known by that name, only these: \(names). For any other, omit --service and give its "
                     + "address with --issuer")
         }
         return service

@@ -26,6 +26,7 @@ struct BrokenStorage: ArchiveStorage {
     enum Promise: CaseIterable, Sendable {
         case absenceIsNoError, wholeBytes, revisionOfTheReceipt, revisionOfReplace, revisionOfRemove, removal
         case reservationsAreInvisible, exclusiveAccess, setAside, putBack
+        case oneLease, leaseOfItsOwn, transactionsOfALease, leaseThatEnds, reservationsOfALease
     }
 
     let promise: Promise
@@ -48,16 +49,49 @@ struct BrokenStorage: ArchiveStorage {
         return Transaction(storage: self, base: try await base.beginTransaction(patience: patience))
     }
 
-    func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { base.changes(of: entry) }
+    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+        switch promise {
+        // Everyone gets one.
+        case .oneLease: Lease(storage: self, base: nil, lock: nil)
+        // One lock for both, so that everyone waits for the service.
+        case .leaseOfItsOwn:
+            Lease(storage: self, base: nil, lock: try await base.beginTransaction(patience: .zero))
+        case .leaseThatEnds: Lease(storage: self, base: try await base.acquireRefreshLease(timeout: .zero), lock: nil)
+        default: Lease(storage: self, base: try await base.acquireRefreshLease(timeout: timeout), lock: nil)
+        }
+    }
+
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { base.changes(of: entry) }
+
+    struct Lease: ArchiveLease {
+        let storage: BrokenStorage
+        let base: (any ArchiveLease)?
+        let lock: (any ArchiveTransaction)?
+
+        func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+            if storage.promise == .transactionsOfALease { return Transaction(storage: storage, base: nil) }
+            guard let base else {
+                return Transaction(storage: storage, base: try await storage.base.beginTransaction(patience: timeout))
+            }
+            return Transaction(
+                storage: storage, base: try await base.beginTransaction(timeout: timeout), isLeased: true)
+        }
+
+        func end() async {
+            await lock?.end()
+            if storage.promise != .leaseThatEnds { await base?.end() }
+        }
+    }
 
     struct Transaction: ArchiveTransaction {
         let storage: BrokenStorage
         let base: (any ArchiveTransaction)?
+        var isLeased = false
 
         func read(_ entry: ArchiveEntry) async throws -> StoredEntry? { try await storage.read(entry) }
 
         func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
-            if storage.promise == .reservationsAreInvisible {
+            if storage.promise == .reservationsAreInvisible || storage.promise == .reservationsOfALease && isLeased {
                 storage.base.overwrite(entry, with: [UInt8](repeating: 0, count: byteCount))
             }
         }

@@ -10,7 +10,7 @@ extension Judge {
             var events = process.heard
             process.heard = []
             if world.mistake == .swapsEvents, events.count > 1 { events.reverse() }
-            for event in events { hear(event, process) }
+            for (event, account) in events { hear(event, account, process) }
             if process.store?.account != process.account {
                 violate(
                     .eventForEveryChange,
@@ -26,33 +26,36 @@ extension Judge {
         }
     }
 
-    private func hear(_ event: AccountEvent, _ process: SimulatedProcess) {
-        world.note("\(process.name): event \(event.text)")
+    private func hear(_ event: AccountEvent, _ account: Account?, _ process: SimulatedProcess) {
+        let text = event.text(account)
+        world.note("\(process.name): event \(text)")
         let old = process.account
         let isFitting: Bool
         switch event {
-        case .loaded(let new):
-            isFitting = old == nil && !process.isKnown
-            process.account = new
-        case .signedIn(let new):
-            isFitting = old == nil || old?.tokens.grant != new.tokens.grant
-            process.account = new
-        case .refreshed(let new):
-            isFitting = old.map { $0.isSameUser(as: new) && $0.tokens != new.tokens } ?? false
-            process.account = new
-        case .updated(let new):
-            isFitting = old.map { $0.isSameGrant(as: new) && $0 != new } ?? false
-            process.account = new
+        case .loaded(let user):
+            isFitting = old == nil && !process.isKnown && isOf(user, account)
+            process.account = account
+        case .signedIn(let user):
+            isFitting = isOf(user, account) && (old == nil || old?.tokens.grant != account?.tokens.grant)
+            process.account = account
+        case .refreshed(let user):
+            isFitting =
+                isOf(user, account)
+                && isChange(from: old, to: account) { $0.isSameUser(as: $1) && $0.tokens != $1.tokens }
+            process.account = account
+        case .updated(let user):
+            isFitting = isOf(user, account) && isChange(from: old, to: account) { $0.isSameGrant(as: $1) && $0 != $1 }
+            process.account = account
         case .signedOut:
             isFitting = old != nil
             process.account = nil
-        case .durabilityUnknown: return
+        case .durabilityUnknown, .missed: return
         }
         process.isKnown = true
         // Who loses the lock before hearing of a write can only tell of it too late.
         if world.weather.canLockBeLost { return }
         if !isFitting {
-            violate(.eventForEveryChange, "\(process.name) had \(old?.token ?? "nobody"), and heard \(event.text)")
+            violate(.eventForEveryChange, "\(process.name) had \(old?.token ?? "nobody"), and heard \(text)")
         }
         // It may skip what was stored in between, and never goes back.
         if let version = versions[process.seenVersion...].firstIndex(where: {
@@ -62,8 +65,17 @@ extension Judge {
         } else if !isUnsaved(process.account, process) {
             violate(
                 .eventForEveryChange,
-                "\(process.name) heard \(event.text), and that is not what was stored since what it had")
+                "\(process.name) heard \(text), and that is not what was stored since what it had")
         }
+    }
+
+    private func isOf(_ user: AccountUser, _ account: Account?) -> Bool { account.map(AccountUser.init) == user }
+
+    private func isChange(
+        from old: Account?, to new: Account?, _ isFitting: (Account, Account) -> Bool
+    ) -> Bool {
+        guard let old, let new else { return false }
+        return isFitting(old, new)
     }
 
     private func isUnsaved(_ account: Account?, _ process: SimulatedProcess) -> Bool {
@@ -153,14 +165,16 @@ extension Judge.Version {
 }
 
 extension AccountEvent {
-    fileprivate var text: String {
-        switch self {
-        case .loaded(let account): "loaded \(account.token)"
-        case .signedIn(let account): "signed in \(account.token)"
-        case .refreshed(let account): "refreshed \(account.token)"
-        case .updated(let account): "updated \(account.token)"
+    fileprivate func text(_ account: Account?) -> String {
+        let token = account?.token ?? "nobody"
+        return switch self {
+        case .loaded: "loaded \(token)"
+        case .signedIn: "signed in \(token)"
+        case .refreshed: "refreshed \(token)"
+        case .updated: "updated \(token)"
         case .signedOut(let signOut): "signed out (\(signOut.reason.rawValue))"
         case .durabilityUnknown: "durability unknown"
+        case .missed(let count): "missed \(count)"
         }
     }
 }

@@ -211,7 +211,7 @@ final class Judge: @unchecked Sendable {
     /// Whenever nobody holds the lock: if the stored refresh token is spent, a record says so.
     func checkAtRest() {
         guard world.lockHolder == nil, !world.weather.canLockBeLost, let stored = versions.last!.account,
-            world.service.isSpent(stored.tokens), world.entries[.refreshIntent] == nil
+            world.service.isSpent(stored.tokens), world.entries[.refreshRecord] == nil
         else { return }
         violate(.refreshTokenIsSentOnce, "\(stored.token) is stored, its refresh token is spent, and no record says so")
     }
@@ -236,5 +236,11 @@ private struct DiskReader: ArchiveStorage {
         throw AccountError(.busy, "only reads")
     }
 
-    func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+        throw AccountError(.busy, "only reads")
+    }
+
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
+        AsyncThrowingStream { $0.finish() }
+    }
 }

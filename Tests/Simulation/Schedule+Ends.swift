@@ -39,6 +39,7 @@ extension Schedule {
         process.die()
         for turn in turns { turn.continuation.resume(returning: .failure(Died())) }
         world.runJobs()
+        if world.leaseHolder?.process === process, world.mistake != .keepsLockOfTheDead { world.leaseHolder = nil }
         if world.lockHolder?.process === process, world.mistake != .keepsLockOfTheDead { world.lockHolder = nil }
         world.judge.checkAtRest()
         startProcess(index)

@@ -22,7 +22,7 @@ final class SimulatedProcess: @unchecked Sendable {
     var hasMissedChange = false
 
     // What the judge knows of its memory.
-    var heard: [AccountEvent] = []
+    var heard: [(event: AccountEvent, account: Account?)] = []
     var account: Account?
     var isKnown = false
     var seenVersion = 0
@@ -33,7 +33,7 @@ final class SimulatedProcess: @unchecked Sendable {
     /// Which version was stored when loads began that have ended since it was looked at.
     var endedLoads: [Int] = []
 
-    private var watchers: [AsyncStream<Void>.Continuation] = []
+    private var watchers: [AsyncThrowingStream<Void, any Error>.Continuation] = []
 
     init(world: World, name: String, isFollowing: Bool) {
         self.world = world
@@ -47,7 +47,7 @@ final class SimulatedProcess: @unchecked Sendable {
 
     func start() {
         let (store, mistake) = (store!, world.mistake)
-        let events = store.events()
+        let events = store.accountEvents()
         Task.detached { [self] in
             var count = 0
             for await event in events {
@@ -56,7 +56,7 @@ final class SimulatedProcess: @unchecked Sendable {
                 heard.append(event)
             }
         }
-        if isFollowing { Task.detached { await store.followChanges() } }
+        if isFollowing { Task.detached { try? await store.followChanges() } }
     }
 
     func die() {
@@ -75,8 +75,9 @@ final class SimulatedProcess: @unchecked Sendable {
         for watcher in watchers { watcher.yield() }
     }
 
-    fileprivate func changes() -> AsyncStream<Void> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    fileprivate func changes() -> AsyncThrowingStream<Void, any Error> {
+        let (stream, continuation) = AsyncThrowingStream.makeStream(
+            of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
         if isAlive { watchers.append(continuation) } else { continuation.finish() }
         return stream
     }
@@ -129,7 +130,32 @@ private struct ProcessStorage: ArchiveStorage {
         return transaction
     }
 
-    func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { process.changes() }
+    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+        let lease = ProcessLease(process: process)
+        _ = try await process.call(.lease)
+        process.world.leaseHolder = lease
+        return lease
+    }
+
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { process.changes() }
+}
+
+/// @unchecked Sendable: as for its process.
+final class ProcessLease: ArchiveLease, @unchecked Sendable {
+    let process: SimulatedProcess
+
+    init(process: SimulatedProcess) { self.process = process }
+
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+        let transaction = ProcessTransaction(process: process)
+        _ = try await process.call(.begin, in: transaction)
+        return transaction
+    }
+
+    func end() async {
+        guard process.isAlive, process.world.leaseHolder === self else { return }
+        process.world.leaseHolder = nil
+    }
 }
 
 /// @unchecked Sendable: as for its process.
@@ -207,7 +233,12 @@ struct ProcessAuthority: PasswordAuthority, ProfileAuthority {
         }
     }
 
-    func revoke(_ account: Account) async throws { _ = try await process.call(.revoke(account)) }
+    func revoke(_ account: Account) async throws -> RevocationOutcome {
+        _ = try await process.call(.revoke(account))
+        return .done
+    }
+
+    func isAuthority(of account: Account) -> Bool { true }
 
     func signIn(username: String, password: Secret) async throws -> Account {
         guard case .account(let account) = try await process.call(.signIn(username)) else { preconditionFailure() }

@@ -4,6 +4,7 @@ import AccountKit
 enum Call: Sendable {
     case read(ArchiveEntry)
     case begin
+    case lease
     case reserve(ArchiveEntry)
     case replace(ArchiveEntry, [UInt8], ArchiveRevision?)
     case remove(ArchiveEntry, ArchiveRevision)
@@ -19,6 +20,7 @@ enum Call: Sendable {
         switch self {
         case .read(let entry): "reads \(entry.rawValue)"
         case .begin: "takes the lock"
+        case .lease: "takes the lease of a refresh"
         case .reserve: "reserves space"
         case .replace(let entry, _, _): "writes \(entry.rawValue)"
         case .remove(let entry, _): "removes \(entry.rawValue)"

@@ -9,8 +9,14 @@ import Foundation
 /// Carrying out what processes ask for.
 extension World {
     func isBlocked(_ turn: Turn) -> Bool {
-        guard case .begin = turn.call, turn.answer == nil, mistake != .locksNobodyOut else { return false }
-        return lockHolder != nil && !cancelledTurns.contains(turn.number)
+        guard turn.answer == nil, mistake != .locksNobodyOut else { return false }
+        let isHeld =
+            switch turn.call {
+            case .begin: lockHolder != nil
+            case .lease: leaseHolder != nil
+            default: false
+            }
+        return isHeld && !cancelledTurns.contains(turn.number)
     }
 
     /// Carries out what the turn is about, or lets its process hear what came of it.
@@ -63,7 +69,7 @@ extension World {
         case .replace(let entry, let bytes, let revision):
             try compare(entry, revision)
             let stored = StoredEntry(bytes: bytes, revision: nextRevision())
-            if mistake == .losesRecord, entry == .refreshIntent { return receipt(stored.revision) }
+            if mistake == .losesRecord, entry == .refreshRecord { return receipt(stored.revision) }
             if mistake == .forgetsWrites, entry == .account, happens(0.1) { return receipt(stored.revision) }
             put(entry, stored)
             if entry == .account { judge.committed(turn) }

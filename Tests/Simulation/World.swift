@@ -23,6 +23,7 @@ final class World: @unchecked Sendable {
     private var oldEntries: [ArchiveEntry: StoredEntry] = [:]
     private var lastRevision: UInt64 = 0
     var lockHolder: ProcessTransaction?
+    var leaseHolder: ProcessLease?
 
     var service: Service
     var processes: [SimulatedProcess] = []

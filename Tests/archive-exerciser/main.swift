@@ -45,7 +45,9 @@ struct Service: AccountAuthority {
             issuedAt: Date(timeIntervalSince1970: 1_800_003_600))
     }
 
-    func revoke(_ account: Account) async throws { throw AuthoritySignal.noReply(.unreachable) }
+    func revoke(_ account: Account) async throws -> RevocationOutcome { throw AuthoritySignal.noReply(.unreachable) }
+
+    func isAuthority(of account: Account) -> Bool { true }
 }
 
 /// Everything that is in a container, with the tokens by name.
@@ -108,9 +110,9 @@ do {
         print("refreshed, \(stored?.credentials.accessToken == Secret("canary-access-8e4b"))")
     case "leave":
         switch try await AccountStore(container: container).signOut(with: Service(ballast: nil)).revocation {
-        case .undelivered: print("left, undelivered")
+        case .queued: print("left, undelivered")
         case .lost: print("left, lost")
-        case .done, .notNeeded: print("left")
+        case .done, .notNeeded, .refused, .notSupported: print("left")
         }
     case "note":
         let text = String(repeating: "n", count: argument.flatMap(Int.init) ?? 0)
@@ -129,12 +131,12 @@ do {
     case "follow":
         let store = AccountStore(container: container)
         let events = store.events()
-        let following = Task { await store.followChanges() }
+        let following = Task { try await store.followChanges() }
         for await event in events {
             var line: String?
             switch event {
-            case .loaded(let account), .signedIn(let account), .refreshed(let account), .updated(let account):
-                line = "signed in, \(account.profile.points ?? 0)"
+            case .loaded(let user), .signedIn(let user), .refreshed(let user), .updated(let user):
+                line = "signed in, \(user.profile.points ?? 0)"
             case .signedOut: line = "signed out"
             default: break
             }
@@ -144,7 +146,7 @@ do {
             if let line, line == argument { break }
         }
         following.cancel()
-        await following.value
+        try await following.value
     default:
         fatalError("unknown: \(arguments[2])")
     }

@@ -20,6 +20,7 @@ import Darwin
 struct NoService: AccountAuthority {
     func verify(_ account: Account) async throws -> Identity { throw AuthoritySignal.noReply(.refused) }
     func refresh(_ account: Account) async throws -> Credentials { throw AuthoritySignal.noReply(.refused) }
+    func isAuthority(of account: Account) -> Bool { true }
 }
 
 func pause(_ step: String) {

@@ -40,6 +40,8 @@ struct JSONAPI: PasswordAuthority {
         return Identity(id: id, profile: user)
     }
 
+    func isAuthority(of account: Account) -> Bool { true }
+
     /// Sends a request, and says what the answer looked like. What that means for the account is AccountKit's to rule.
     func post(_ path: String, _ body: [String: String] = [:], token: Secret? = nil) async throws -> UserProfile {
         let server = ProcessInfo.processInfo.environment["NOTES_SERVER"] ?? "http://127.0.0.1:8080"

@@ -16,7 +16,7 @@ struct OutputTests {
         }
     }
 
-    @Test func `Someone without a name is called by the id`() async throws {
+    @Test func `Someone without any name is called by the id`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
                 let user = SignedInUser(server: server, container: container, account: try .account(in: container))
@@ -112,6 +112,8 @@ struct OutputTests {
         (["whoami", "extra"], "extra"), (["login", "--password=secret"], "--password"), (["frobnicate"], "frobnicate"),
         (["switch"], "name"), (["switch", "nowhere"], "nowhere"), (["import"], "file"),
         (["login", "--with-token", "--username", "alice"], "--username"), (["login", "--device", "--web"], "--device"),
+        (["logn"], "Did you mean 'login'?"), (["key", "ad"], "Did you mean 'add'?"),
+        (["login", "--parameter", "state=1"], "state"), (["login", "--device", "--paste"], "--device"),
         (["login"], "--issuer"),
         (["token", "--min-validity", "-5"], "--min-validity"),
     ])

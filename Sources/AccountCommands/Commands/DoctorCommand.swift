@@ -41,6 +41,7 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
         var others = try await sessions.findings()
         if fix { for index in others.indices { await others[index].mend() } }
         findings += others
+        if fix { await context.deliverRevocations(isRequested: true) }
         let account = await account(context)
         findings += await sessions.clockFindings(of: account)
         if let (problem, advice) = MemoryProtection.problem() {
@@ -75,15 +76,15 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
                     notes: notes.map(\.problem), environment: environment.values))
         } else {
             for text in environment.filter({ $0.problem == nil }).map(\.summary) + notes.map(\.problem) {
-                Terminal.writeLine("note: \(text)", to: .output)
+                try Terminal.printLine("note: \(text)")
             }
             for finding in findings {
                 let mark = finding.isFixed ? "fixed" : "problem"
-                Terminal.writeLine("\(mark): \(finding.problem)\(finding.isFixed ? "" : finding.advice)", to: .output)
+                try Terminal.printLine("\(mark): \(finding.problem)\(finding.isFixed ? "" : finding.advice)")
             }
             if findings.isEmpty {
-                Terminal.writeLine(
-                    "All is well in \(context.container.documents.path(percentEncoded: false)).", to: .output)
+                try Terminal.printLine(
+                    "All is well in \(context.container.documents.path(percentEncoded: false)).")
             }
         }
         if !isWell { throw ExitStatus.misconfigured }

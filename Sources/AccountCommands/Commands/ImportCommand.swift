@@ -54,6 +54,8 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         } else {
             context.say("Took over \(account.shownName) from \(file).")
         }
+        // The sign-in that this one has replaced.
+        await context.deliverRevocations()
     }
 
     private func remove() throws {

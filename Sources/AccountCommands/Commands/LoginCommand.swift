@@ -13,7 +13,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
                   account login --issuer https://auth.example.com --client-id my-tool
                   account login --issuer https://auth.example.com --client-id my-tool --with-token < token.txt
-                """)
+                """ + (App.signInHelp.isEmpty ? "" : "\n\n" + App.signInHelp))
     }
 
     /// The ways to sign in.
@@ -23,11 +23,16 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     @OptionGroup var service: ServiceOptions
 
+    @OptionGroup var request: RequestOptions
+
     @Flag(help: "Show a code to enter on another device.")
     var device = false
 
     @Flag(help: "Sign in with the browser of this machine.")
     var web = false
+
+    @Flag(help: "Sign in with a browser on another machine: paste the address that it ends on.")
+    var paste = false
 
     @Flag(help: "Sign in with a user name and a password, asked for on the terminal.")
     var password = false
@@ -47,51 +52,61 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     @OptionGroup var options: CommonOptions
 
     func validate() throws {
-        let ways = [device, web, password || passwordStdin, withToken].filter { $0 }.count
+        let ways = [device, web || paste, password || passwordStdin, withToken].filter { $0 }.count
         if ways > 1 { throw ValidationError("choose one of --device, --web, --password and --with-token") }
-        if username != nil, device || web || withToken {
+        if username != nil, device || web || paste || withToken {
             throw ValidationError("--username goes with a password: the other ways say themselves who signs in")
+        }
+        if request.redirectURI != nil, device || password || passwordStdin || withToken {
+            throw ValidationError("--redirect-uri is for a sign-in with a browser: add --web or --paste")
         }
     }
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
-        let service = try await context.service(service)
+        let service = try await context.service(service, request)
         let authority = try context.authority(for: service, timeout: .seconds(30))
-        let account =
-            switch try way(for: authority) {
+        let way = try way(for: authority)
+        let account = try await SignalGuard.shared.whileWaiting {
+            switch way {
             case .device: try await signInOnDevice(context, authority)
             case .browser: try await signInWithBrowserOrDevice(context, authority)
             case .password: try await signInWithPassword(context, authority)
             case .token: try await signInWithToken(context, authority)
             }
+        }
         if App.takesIssuer {
             var service = service
             service.issuer = account.issuer ?? service.issuer
             do {
                 try await context.preferences.setService(service, of: context.session)
             } catch {
-                context.say("note: you are signed in, and where could not be remembered for the next time (\(error))")
+                context.say("note: you are signed in, but the settings were not saved for the next time (\(error))")
             }
         }
         if let place = context.store.movedArchive {
             context.say("The archive that did not open was not lost: it is \(place) now.")
         }
-        await context.deliverRevocations()
-
         if options.json {
             try JSONDocument.print(StateDocument(.verified(account), session: context.session))
         } else {
             let place = account.issuer.map { " at \($0)" } ?? ""
             let session = context.session == .default ? "" : " (session \(context.session))"
             context.say("Signed in as \(account.shownName)\(place)\(session).")
+            if let authority = authority as? any RemarkingAuthority {
+                for remark in await authority.signInRemarks() { context.say("note: \(remark)") }
+            }
+            let limit = StateText.limit(of: account, asking: service.scopes, isToken: way == .token, tool: context.tool)
+            if let limit { context.say(limit) }
         }
+        // Also the sign-in that this one has replaced.
+        await context.deliverRevocations()
     }
 
     /// What was asked for; else, for a person at a terminal, what suits the machine and the service.
     private func way(for authority: any AccountAuthority) throws(AccountError) -> Way {
         if device { return .device }
-        if web { return .browser }
+        if web || paste { return .browser }
         if withToken { return .token }
         if password || passwordStdin || username != nil { return .password }
         guard Terminal.isTerminal(.input) else {
@@ -109,9 +124,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         _ context: CommandContext<App>, _ authority: any AccountAuthority
     ) async throws -> Account {
         guard let authority = authority as? any DeviceAuthority else {
-            throw AccountError(.invalidArgument, "this service has no sign-in on another device: leave --device away")
+            throw AccountError(.invalidArgument, "this service has no sign-in on another device: omit --device")
         }
-        let prompt = DevicePrompt(showsQRCode: qr, isJSON: options.json)
+        let prompt = DevicePrompt(showsQRCode: qr, isJSON: options.json, secretVariables: App.secretVariables)
         var countdown: Countdown?
         defer { countdown?.stop() }
         return try await context.store.signIn(with: authority) { authorization in
@@ -126,23 +141,44 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         _ context: CommandContext<App>, _ authority: any AccountAuthority
     ) async throws -> Account {
         guard let browserAuthority = authority as? any BrowserAuthority else {
-            throw AccountError(.invalidArgument, "this service has no sign-in with a browser: leave --web away")
+            throw AccountError(.invalidArgument, "this service has no sign-in with a browser: omit --web")
         }
         var isShown = false
         do {
             return try await context.store.signIn(with: browserAuthority) { signIn in
                 isShown = true
-                let address = signIn.address
+                if paste { return try receivePasted(signIn) }
+                let url = signIn.url
                 context.say(
-                    "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(address)\n\n"
-                        + "It is waited for up to \(signIn.lifetime.text). Ctrl-C gives up.")
+                    "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(url)\n\n"
+                        + "Waiting up to \(signIn.lifetime.text); press Ctrl-C to cancel.")
                 // Not waited for: a browser that was not running yet may stay in the foreground until it is closed.
-                Task { await ExternalProgram.openBrowser(address) }
+                Task { await ExternalProgram.openBrowser(url, hiding: App.secretVariables) }
             }
         } catch {
-            let isFinal = error.code != .misconfigured || isShown || web
+            let isFinal = error.code != .misconfigured || isShown || web || paste
             guard !isFinal, authority is any DeviceAuthority else { throw error }
             return try await signInOnDevice(context, authority)
+        }
+    }
+
+    /// Reads the address that a browser elsewhere ended on.
+    private func receivePasted(_ signIn: any BrowserSignIn) throws {
+        Terminal.say(
+            "Open this address in a browser, on whichever machine:\n\n    \(signIn.url)\n\n"
+                + "After the sign-in the browser ends on an address of its own machine, where it may find nothing. Copy that "
+                + "address whole, and paste it here. Press Ctrl-C to cancel.")
+        while true {
+            guard let line = try Terminal.readLine(within: signIn.lifetime) else {
+                throw AccountError(.invalidArgument, "no address was entered")
+            }
+            do {
+                return try signIn.receive(line)
+            } catch {
+                // A person may try again.
+                guard Terminal.isTerminal(.input) else { throw error }
+                Terminal.say("\(error)")
+            }
         }
     }
 
@@ -150,7 +186,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         _ context: CommandContext<App>, _ authority: any AccountAuthority
     ) async throws -> Account {
         guard let authority = authority as? any TokenAuthority else {
-            throw AccountError(.invalidArgument, "this service cannot tell whose a token is: leave --with-token away")
+            throw AccountError(.invalidArgument, "this service cannot tell whose a token is: omit --with-token")
         }
         if Terminal.isTerminal(.input) {
             throw AccountError(
@@ -158,11 +194,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 "--with-token reads the token from standard input, which is a terminal here: use "
                     + "`\(context.tool) login --with-token < FILE`, or pipe it in from your password manager")
         }
-        return try await context.store.signIn {
+        return try await context.store.signIn(with: authority) {
             guard let token = try Terminal.readSecretLine() else {
                 throw AccountError(.invalidArgument, "there is no token on standard input: its first line is empty")
             }
-            return try await authority.signIn(token: token)
+            return token
         }
     }
 
@@ -170,7 +206,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         _ context: CommandContext<App>, _ authority: any AccountAuthority
     ) async throws -> Account {
         guard let authority = authority as? any PasswordAuthority else {
-            throw AccountError(.invalidArgument, "this service takes no password: leave --password away")
+            throw AccountError(.invalidArgument, "this service takes no password: omit --password")
         }
         let canPrompt = Terminal.isTerminal(.input)
         guard canPrompt || passwordStdin else {
@@ -182,7 +218,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(.invalidArgument, "there is no terminal to ask on: add --username NAME")
         }
         // Inside the sign-in, so that nobody is asked for a password that could not be used.
-        return try await context.store.signIn {
+        return try await context.store.signIn(with: authority) {
             let username = try username ?? Terminal.prompt("User name: ")
             let password: Secret
             if passwordStdin {
@@ -194,7 +230,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             } else {
                 password = try Terminal.promptForSecret("Password for \(username): ")
             }
-            return try await authority.signIn(username: username, password: password)
+            return (username, password)
         }
     }
 }

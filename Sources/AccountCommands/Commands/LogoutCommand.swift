@@ -1,6 +1,12 @@
 import AccountKit
 import ArgumentParser
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// `logout`: signs out here at once, and tells the service.
 struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
@@ -22,7 +28,8 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         struct Part: Encodable {
             var session: String
             var username: String?
-            var revocation: String
+            var revocation: RevocationResult
+            var quarantinedArchive: String?
         }
 
         var state = "signedOut"
@@ -32,13 +39,20 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign out")
         let sessions = all ? try context.container.sessions() : [context.session]
+        if sessions.isEmpty, !options.json { context.say("There are no sign-ins to end.") }
         var parts: [Document.Part] = []
         var failure: AccountError?
+        let start = Date()
         for session in sessions {
             do {
-                let report = try await signOut(try await context.store(of: session), context)
+                let store = try await context.store(of: session)
+                let report = try await signOut(store, context)
                 parts.append(part(session, report))
                 if !options.json { context.say(text(session, report)) }
+                // Offline it would be in vain.
+                if !local, RevocationResult.of(report).0 != .queued {
+                    await context.deliverRevocations(of: store, before: start, isRequested: true)
+                }
             } catch let error as AccountError where all {
                 // The others are signed out all the same.
                 context.say("session \(session): \(error)")
@@ -64,32 +78,51 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
 
     private func text(_ session: SessionName, _ report: SignOutReport) -> String {
         let place = session == .default ? "" : " (session \(session))"
+        if let archive = report.quarantinedArchive {
+            return
+                "Signed out\(place). The archive could not be opened, so it was moved to \(archive); the service could not "
+                + "be told, because the tokens cannot be read."
+        }
         guard let account = report.account else { return "Nobody was signed in\(place)." }
-        var text = "Signed out \(account.shownName)\(place)."
-        if case .undelivered(let signal) = report.revocation {
-            let reason = UnverifiedReason(signal)
-            text +=
-                " \(account.issuer ?? "The service") could not be told yet (\(reason)); a later command tells it, once it "
-                + "can be reached."
-        }
-        if case .lost(let signal) = report.revocation {
-            let reason = UnverifiedReason(signal)
-            text +=
-                " \(account.issuer ?? "The service") could not be told (\(reason)), and there was no room to write that down for "
-                + "later: its tokens are good until they expire, unless you end the session there."
-        }
-        return text
+        let (result, reason) = RevocationResult.of(report)
+        return "Signed out \(account.shownName)\(place)."
+            + result.text(service: account.issuer ?? "The service", reason: reason)
     }
 
     private func part(_ session: SessionName, _ report: SignOutReport) -> Document.Part {
-        let revocation =
-            switch report.revocation {
-            case .notNeeded: "notNeeded"
-            case .done: "done"
-            case .undelivered: "undelivered"
-            case .lost: "lost"
-            }
-        return Document.Part(session: session.rawValue, username: report.account?.username, revocation: revocation)
+        Document.Part(
+            session: session.rawValue, username: report.account?.username, revocation: RevocationResult.of(report).0,
+            quarantinedArchive: report.quarantinedArchive)
+    }
+}
+
+/// What came of telling the service of a sign-out. The raw values are stable.
+enum RevocationResult: String, Encodable {
+    case notNeeded, done, queued, refused, notSupported, lost
+
+    /// What a report says, and why, where something went wrong.
+    static func of(_ report: SignOutReport) -> (Self, UnverifiedReason?) {
+        switch report.revocation {
+        case .notNeeded: (.notNeeded, nil)
+        case .done: (.done, nil)
+        case .queued(let signal): (.queued, UnverifiedReason(signal))
+        case .refused(let signal): (.refused, UnverifiedReason(signal))
+        case .notSupported: (.notSupported, nil)
+        case .lost(let signal): (.lost, UnverifiedReason(signal))
+        }
+    }
+
+    /// What there is to say; empty where all went as it should.
+    func text(service: String, reason: UnverifiedReason?) -> String {
+        let why = reason.map { " (\($0))" } ?? ""
+        let rest = "The tokens stay valid there until they expire, unless you end the session at the service."
+        return switch self {
+        case .notNeeded, .done: ""
+        case .queued: " \(service) could not be told yet\(why); a later command tells it, once it can be reached."
+        case .refused: " \(service) was told, and refused to revoke the tokens\(why). \(rest)"
+        case .notSupported: " \(service) cannot be told of a sign-out. \(rest)"
+        case .lost: " \(service) could not be told\(why), and that could not be noted for later. \(rest)"
+        }
     }
 }
 

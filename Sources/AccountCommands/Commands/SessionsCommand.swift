@@ -29,13 +29,17 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         let chosen = try await context.preferences.defaultSession()
         var parts: [Document.Part] = []
-        for session in try context.container.sessions() {
+        let sessions = try context.container.sessions()
+        if sessions.isEmpty, !options.json {
+            context.say("There are no sign-ins yet. Sign in with `\(context.tool) login`.")
+        }
+        for session in sessions {
             let state = try await context.state(of: session)
             if options.json {
                 parts.append(
                     Document.Part(status: StateDocument(state, session: session), isDefault: session == chosen))
             } else {
-                Terminal.writeLine((session == chosen ? "* " : "  ") + line(session, state), to: .output)
+                try Terminal.printLine((session == chosen ? "* " : "  ") + line(session, state))
             }
         }
         if options.json { try JSONDocument.print(Document(sessions: parts)) }

@@ -45,6 +45,8 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         let revocations = (try? await context.store.pendingRevocations()) ?? []
         var document = StateDocument(state, session: context.session)
         if let unfinished { document.unfinishedRefreshAt = unfinished }
+        let isOver = state.account?.isOver(at: Date()) == true
+        if isOver { document.reason = "expired" }
         if context.environmentToken != nil { document.source = CommandContext<App>.tokenVariable }
         let archive = context.container.archivePath(of: context.session)
         let environment = await context.environment(of: state.account)
@@ -56,10 +58,10 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                     environment: environment.values))
         } else {
             for (label, value) in rows(state, unfinished, revocations, context) + environment.map(Self.row) {
-                Terminal.writeLine(label.padding(to: 12) + value, to: .output)
+                try Terminal.printLine(label.padding(to: 12) + value)
             }
         }
-        let code = ExitStatus.code(of: state)
+        let code = isOver ? ExitStatus.notSignedIn : ExitStatus.code(of: state)
         if code != .success { throw code }
     }
 
@@ -80,6 +82,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             }
             rows.append(("Confirmed", account.verifiedAt.map(StateText.date) ?? "never"))
             rows.append(("Expires", expiry(of: account.credentials)))
+            if account.isOver(at: Date()) { rows.append(("Problem", StateText.end(of: account, tool: context.tool))) }
         case .signedOut(let signOut):
             rows.append(("Signed in", "no. " + StateText.explanation(of: signOut, tool: context.tool)))
         case .unreadable(let error):
@@ -106,8 +109,12 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     private func expiry(of credentials: Credentials) -> String {
         guard let expiresAt = credentials.expiresAt else { return "not known" }
         let isExpired = credentials.expires(within: 0, of: Date())
-        let renewal = credentials.refreshToken == nil ? "" : ", then refreshed"
-        return StateText.date(expiresAt) + (isExpired ? " (has expired; refreshed at the next use)" : renewal)
+        let isRenewable = credentials.refreshToken != nil
+        let state =
+            isExpired
+            ? isRenewable ? " (has expired; refreshed at the next use)" : " (has expired)"
+            : isRenewable ? ", then refreshed" : ""
+        return StateText.date(expiresAt) + state
     }
 }
 

@@ -43,17 +43,28 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
                 token, type: "Bearer", expiresAt: nil, source: CommandContext<App>.tokenVariable, context)
         }
         guard let account = await context.store.load().account else { return try await fail(context) }
+        guard !account.isOver(at: Date()) else {
+            throw AccountError(.notSignedIn, StateText.end(of: account, tool: context.tool))
+        }
         let authority = try await context.authority(of: account)
-        let token = try await context.store.accessToken(minimumValidity: minValidity, with: authority)
+        // Without a token that is still good, there is nothing better than to wait.
+        let isExpired = account.credentials.expires(within: 0, of: Date())
+        let timeout: Duration? = isExpired ? nil : .seconds(5)
+        let limit = timeout ?? authority.exchangeTimeout
+        let token = try await Waiting.shown(for: account.issuer ?? "the service", upTo: limit) {
+            try await context.store.accessToken(minimumValidity: minValidity, timeout: timeout, with: authority)
+        }
         let credentials = context.store.account?.credentials
         try print(
             token, type: credentials?.tokenType ?? "Bearer", expiresAt: credentials?.expiresAt, source: nil, context)
+        // Only where the service has just answered: otherwise nothing must touch the network.
+        if token != account.credentials.accessToken { await context.deliverRevocations(to: account.issuer) }
     }
 
     private func print(
         _ token: Secret, type: String, expiresAt: Date?, source: String?, _ context: CommandContext<App>
     ) throws {
-        guard options.json else { return Terminal.writeLine(token, to: .output) }
+        guard options.json else { return try Terminal.printLine(token) }
         try JSONDocument.print(
             Document(
                 token: token.reveal(), tokenType: type, expiresAt: expiresAt, session: context.session.rawValue,
@@ -72,14 +83,17 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "refresh the stored tokens")
         guard let account = await context.store.load().account else { return try await fail(context) }
-        let refreshed = try await context.store.refresh(with: context.authority(of: account))
-        await context.deliverRevocations()
+        let authority = try await context.authority(of: account)
+        let refreshed = try await Waiting.shown(for: account.issuer ?? "the service", upTo: authority.exchangeTimeout) {
+            try await context.store.refresh(with: authority)
+        }
         if options.json {
             try JSONDocument.print(StateDocument(.verified(refreshed), session: context.session))
         } else {
             let expiry = refreshed.credentials.expiresAt.map { ", good until \(StateText.date($0))" } ?? ""
             context.say("New tokens for \(refreshed.shownName)\(expiry).")
         }
+        await context.deliverRevocations(to: refreshed.issuer)
     }
 }
 

@@ -38,13 +38,13 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
             let authority = try await context.authority(of: account, timeout: .seconds(5))
             let policy = verify ? CheckPolicy.always : CheckPolicy(maximumAge: maxAge)
             state = await Waiting.shown(for: account.issuer ?? "the service", upTo: .seconds(5)) {
-                await context.store.checkSession(with: authority, policy: policy)
+                await context.store.checkSession(with: authority, policy: policy, timeout: .seconds(5))
             }
         }
         try present(StateDocument(state, session: context.session), state, context)
         // Only where the service has just answered: otherwise nothing must touch the network.
         if case .verified(let account) = state, account.verifiedAt != confirmedBefore {
-            await context.deliverRevocations()
+            await context.deliverRevocations(to: account.issuer)
         }
         let code = ExitStatus.code(of: state, verdictNeeded: verify)
         if code != .success { throw code }
@@ -54,7 +54,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         if options.json {
             try JSONDocument.print(document)
         } else if let account = state.account {
-            Terminal.writeLine(account.shownName, to: .output)
+            try Terminal.printLine(account.shownName)
         }
         // Asked not to check, it need not be said that nothing was checked.
         if offline, case .unverified = state { return }

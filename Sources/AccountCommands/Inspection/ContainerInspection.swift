@@ -22,8 +22,9 @@ struct ContainerInspection {
             findings += try check(folder, mode: 0o700, isFolder: true)
             for name in try SystemCall.names(in: folder) {
                 let path = folder + "/" + name
-                if FileArchiveStorage.isLeftover(name) {
-                    findings.append(leftover(path, in: FileArchiveStorage(container: container, session: session)))
+                let storage = FileArchiveStorage(container: container, session: session)
+                if storage.isLeftover(name) {
+                    findings.append(leftover(path, in: storage))
                 } else if name.contains("Account.") {
                     findings += try check(path, mode: 0o600, isFolder: false)
                 }
@@ -32,8 +33,9 @@ struct ContainerInspection {
         let preferences = container.preferences.path(percentEncoded: false)
         let sessions = preferences + "Sessions/"
         for folder in [preferences] + (try SystemCall.names(in: sessions).map { sessions + $0 + "/" }) {
-            for name in try SystemCall.names(in: folder) where FileArchiveStorage.isLeftover(name) {
-                findings.append(leftover(folder + name, in: FileArchiveStorage(folder: String(folder.dropLast()))))
+            let storage = FileArchiveStorage(folder: String(folder.dropLast()))
+            for name in try SystemCall.names(in: folder) where storage.isLeftover(name) {
+                findings.append(leftover(folder + name, in: storage))
             }
         }
         return findings

@@ -2,6 +2,12 @@ public import AccountKit
 import ArgumentParser
 public import Logging
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 extension AccountApplication {
     /// The app's folders: those below `<PREFIX>_HOME` if that is set, else where the platform has them.
     ///
@@ -45,7 +51,7 @@ struct CommandContext<App: AccountApplication> {
     let environmentToken: Secret?
 
     /// The environment variable with a token.
-    static var tokenVariable: String { App.environmentPrefix + "_TOKEN" }
+    static var tokenVariable: String { App.tokenVariable }
 
     init(_ options: CommonOptions) async throws {
         self.options = options
@@ -61,6 +67,7 @@ struct CommandContext<App: AccountApplication> {
         store = AccountStore(
             container: container, session: session, keySources: try keys.sources(of: session, container, App.self),
             logger: logger)
+        store.observeExchanges(SignalGuard.shared)
     }
 
     /// The store of another session of the same container.
@@ -78,7 +85,14 @@ struct CommandContext<App: AccountApplication> {
 
     /// A store whose keys are from somewhere else.
     func store(of session: SessionName, _ keySources: [any KeySource]) -> AccountStore {
-        AccountStore(container: container, session: session, keySources: keySources, logger: logger)
+        let store = AccountStore(container: container, session: session, keySources: keySources, logger: logger)
+        store.observeExchanges(SignalGuard.shared)
+        return store
+    }
+
+    /// Waits for the token exchanges that are under way, and says so to someone who is watching.
+    func finishExchanges() async {
+        await Waiting.toFinish(SignalGuard.shared.timeLeft) { await store.finishExchanges() }
     }
 
     /// The name that a person types for these commands: `account`, or `gists account`.
@@ -96,8 +110,11 @@ struct CommandContext<App: AccountApplication> {
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
     ) async throws -> any AccountAuthority {
         let named = AccountService(of: account, remembered: await readableService(of: other ?? session))
-        // A name that only a later version knows; the issuer still says where the service is.
-        if named.name != nil, let authority = try? authority(for: named, timeout: timeout) { return authority }
+        do {
+            return try authority(for: named, timeout: timeout)
+        } catch where named != AccountService(of: account, remembered: nil) {
+            // A name or an option that only a later version knows; the issuer still says where the service is.
+        }
         return try authority(for: AccountService(of: account, remembered: nil), timeout: timeout)
     }
 
@@ -115,13 +132,15 @@ struct CommandContext<App: AccountApplication> {
     }
 
     /// The service to sign in to: the options', else the one that the session signed in to last.
-    func service(_ options: ServiceOptions) async throws -> AccountService {
+    func service(_ options: ServiceOptions, _ request: RequestOptions) async throws -> AccountService {
         guard App.takesIssuer else {
             if options.name != nil || options.issuer != nil || options.clientID != nil {
                 throw AccountError(
-                    .invalidArgument, "this tool knows its service: leave --service, --issuer and --client-id away")
+                    .invalidArgument, "this tool knows its service: omit --service, --issuer and --client-id")
             }
-            return AccountService(scopes: options.scopes)
+            return AccountService(
+                scopes: options.scopes, redirectURI: request.redirectURI, audience: request.audience,
+                resources: request.resources, parameters: request.parameters.values)
         }
         let remembered = try await preferences.service(of: session)
         guard options.name != nil || options.issuer != nil || remembered != nil else {
@@ -138,7 +157,12 @@ struct CommandContext<App: AccountApplication> {
             name: name ?? (isSame ? remembered?.name : nil),
             issuer: options.issuer ?? (name == nil ? remembered?.issuer : nil),
             clientID: options.clientID ?? (isSame ? remembered?.clientID : nil),
-            scopes: options.scopes.isEmpty && isSame ? remembered?.scopes ?? [] : options.scopes)
+            scopes: options.scopes.isEmpty && isSame ? remembered?.scopes ?? [] : options.scopes,
+            redirectURI: request.redirectURI ?? (isSame ? remembered?.redirectURI : nil),
+            audience: request.audience ?? (isSame ? remembered?.audience : nil),
+            resources: request.resources.isEmpty && isSame ? remembered?.resources ?? [] : request.resources,
+            parameters: request.parameters.isEmpty && isSame ? remembered?.parameters ?? [:] : request.parameters.values
+        )
     }
 
     /// The service that the session signed in to last: that of a token from the environment, too.
@@ -153,12 +177,33 @@ struct CommandContext<App: AccountApplication> {
         return service
     }
 
-    /// Tells services of earlier sign-outs, now that the network is there.
-    func deliverRevocations() async {
-        let remembered = await readableService(of: session)
-        await store.deliverRevocations { account in
-            // One whose service cannot be made out stays in the queue until it is too old.
-            try? authority(for: AccountService(of: account, remembered: remembered), timeout: .seconds(5))
+    /// Has services revoke what they could not be asked to revoke before.
+    ///
+    /// - Parameters:
+    ///   - issuer: The service that was just reached; with `nil` all are asked.
+    ///   - store: Of which session; that of the commands unless another is given.
+    ///   - date: Only what was put into the queue before.
+    ///   - isRequested: Whether this is what the person wants, so that nothing is left for later, and a passphrase may be asked
+    ///     for.
+    func deliverRevocations(
+        to issuer: String? = nil, of store: AccountStore? = nil, before date: Date = .distantFuture,
+        isRequested: Bool = false
+    ) async {
+        let store = store ?? self.store
+        let remembered = await readableService(of: store.session)
+        let reports = await store.deliverRevocations(
+            with: { account in
+                guard issuer == nil || account.issuer == issuer, (account.verifiedAt ?? .distantPast) < date else {
+                    return nil
+                }
+                // One whose service cannot be made out stays in the queue until it is too old.
+                return try? authority(for: AccountService(of: account, remembered: remembered), timeout: .seconds(5))
+            }, ignoringPauses: isRequested, asksPerson: isRequested && Terminal.isTerminal(.input))
+        for report in reports where report.isGivenUp {
+            let reason = report.signal.map { " (\(UnverifiedReason($0)))" } ?? ""
+            say(
+                "\(report.issuer ?? "The service") has refused to revoke the tokens of an earlier sign-in\(reason), and is not asked "
+                    + "again. They stay valid there until they expire, unless you end the session at the service.")
         }
     }
 
@@ -190,7 +235,7 @@ struct CommandContext<App: AccountApplication> {
     // MARK: Output
 
     /// Says something to a person, on standard error.
-    func say(_ text: String) { Terminal.writeLine(text, to: .error) }
+    func say(_ text: String) { Terminal.say(text) }
 
     /// Refuses what makes no sense while a token from the environment is used.
     func refuseEnvironmentToken(to what: String) throws {
@@ -212,12 +257,56 @@ protocol AccountSubcommand: AsyncParsableCommand {
 
 extension AccountSubcommand {
     func run() async throws {
+        let context: CommandContext<App>
         do {
-            try await run(in: try await CommandContext(options))
-        } catch let error as AccountError {
-            if options.json { try JSONDocument.print(ErrorDocument(error)) }
-            Terminal.writeLine("\(CommandLine.arguments.toolName): \(error)", to: .error)
-            throw ExitStatus.code(of: error)
+            context = try await CommandContext(options)
+        } catch {
+            throw CommandEnd(after: error, asJSON: options.json).carriedOut()
+        }
+        var end: CommandEnd?
+        do {
+            try await run(in: context)
+        } catch {
+            end = CommandEnd(after: error, asJSON: options.json)
+        }
+        // What there was to say has been said.
+        await context.finishExchanges()
+        if let end { throw end.carriedOut() }
+    }
+}
+
+/// How a command ends that did not do what it was asked for.
+private enum CommandEnd {
+    case code(ExitCode)
+    case closedOutput
+    case interruption
+    /// The parser's.
+    case other(any Error)
+
+    /// Says what is wrong, on standard error and as JSON.
+    init(after error: any Error, asJSON isJSON: Bool) {
+        switch error {
+        case let error as AccountError:
+            let isInterruption = error.cause is Interruption
+            Terminal.say(isInterruption ? "Cancelled." : "\(CommandLine.arguments.toolName): \(error)")
+            self = isInterruption ? .interruption : .code(ExitStatus.code(of: error))
+            // Where standard output is what is wrong, that was said a line before.
+            if isJSON { try? JSONDocument.print(ErrorDocument(error)) }
+        case is Terminal.ClosedOutput: self = .closedOutput
+        case let code as ExitCode: self = .code(code)
+        default: self = .other(error)
+        }
+    }
+
+    /// What is to be thrown, if the process does not end here by a signal.
+    func carriedOut() -> any Error {
+        switch self {
+        case .code(let code): return code
+        case .closedOutput: SignalGuard.endProcessByClosedPipe()
+        case .interruption:
+            SignalGuard.interruptProcess()
+            return ExitStatus.interrupted
+        case .other(let error): return error
         }
     }
 }
@@ -233,6 +322,11 @@ extension [String] {
 extension NetworkSetting {
     /// The setting, in a line.
     var summary: String { "\(variable)=\(value) (\(problem ?? effect))" }
+}
+
+extension [RequestParameter] {
+    /// Values by their names; of two of one name, the later one counts.
+    var values: [String: String] { Dictionary(map { ($0.name, $0.value) }) { $1 } }
 }
 
 extension [NetworkSetting] {

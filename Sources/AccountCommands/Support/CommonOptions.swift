@@ -30,3 +30,83 @@ struct ServiceOptions: ParsableArguments {
     @Option(name: .customLong("scope"), help: "What to ask for; may be given several times.")
     var scopes: [String] = []
 }
+
+/// The options that say what a sign-in asks for beyond its scopes.
+struct RequestOptions: ParsableArguments {
+    @Option(
+        name: .customLong("redirect-uri"),
+        help: ArgumentHelp(
+            "Where the service sends the browser back to, as it is registered there, such as "
+                + "http://127.0.0.1:8400/callback. Remembered for the session, as are the next three.", valueName: "uri"
+        ))
+    var redirectURI: String?
+
+    @Option(help: "Whom the tokens are for, where the service calls it audience.")
+    var audience: String?
+
+    @Option(
+        name: .customLong("resource"),
+        help: ArgumentHelp("Whom the tokens are for (RFC 8707); may be given several times.", valueName: "uri"))
+    var resources: [String] = []
+
+    @Option(
+        name: .customLong("parameter"),
+        help: ArgumentHelp(
+            "A further parameter for the service, such as prompt=login or login_hint=NAME; may be given several times.",
+            valueName: "name=value"))
+    var parameters: [RequestParameter] = []
+
+    func validate() throws {
+        if let redirectURI, !Self.isRedirect(redirectURI) {
+            throw ValidationError(
+                "--redirect-uri takes a URL of this machine without ? and #, such as http://127.0.0.1:8400/callback")
+        }
+        for resource in resources where !Self.isResource(resource) {
+            throw ValidationError("--resource takes an absolute URI without #, such as https://api.example.com")
+        }
+        for parameter in parameters where RequestParameter.reserved.contains(parameter.name.lowercased()) {
+            throw ValidationError("--parameter cannot set \(parameter.name.shown): the sign-in does that itself")
+        }
+    }
+
+    /// A loopback redirect (RFC 8252, section 7.3; RFC 6749, section 3.1.2).
+    private static func isRedirect(_ text: String) -> Bool {
+        let scheme = "http://"
+        guard text.hasPrefix(scheme), text.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else { return false }
+        guard !text.contains(where: { "?#@".contains($0) }) else { return false }
+        let authority = text.dropFirst(scheme.count).prefix { $0 != "/" }
+        return ["127.0.0.1", "[::1]", "localhost"].contains { host in
+            guard authority.hasPrefix(host) else { return false }
+            let port = authority.dropFirst(host.count)
+            return port.isEmpty || port.first == ":" && UInt16(port.dropFirst()).map { $0 > 0 } == true
+        }
+    }
+
+    /// An absolute URI without a fragment (RFC 8707, section 2; RFC 3986, section 4.3).
+    private static func isResource(_ text: String) -> Bool {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let first = parts[0].first, first.isASCII, first.isLetter else { return false }
+        let isScheme = parts[0].allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
+        return isScheme && !parts[1].isEmpty && text.utf8.allSatisfy { 0x21...0x7E ~= $0 && $0 != UInt8(ascii: "#") }
+    }
+}
+
+/// A parameter of an authorization request, as it is written on the command line.
+struct RequestParameter: ExpressibleByArgument {
+    let name: String
+    let value: String
+
+    init?(argument: String) {
+        let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[0].isEmpty else { return nil }
+        (name, value) = (String(parts[0]), String(parts[1]))
+    }
+
+    /// What a sign-in makes itself, or has an option for; another value would take its protection away.
+    static let reserved: Set<String> = [
+        "audience", "client_assertion", "client_assertion_type", "client_id", "client_secret", "code", "code_challenge",
+        "code_challenge_method", "code_verifier", "device_code", "grant_type", "nonce", "password", "redirect_uri",
+        "refresh_token", "request", "request_uri", "resource", "response_mode", "response_type", "scope", "state",
+        "username",
+    ]
+}

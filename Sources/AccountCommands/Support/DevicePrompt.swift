@@ -5,6 +5,9 @@ struct DevicePrompt: Sendable {
     let showsQRCode: Bool
     let isJSON: Bool
 
+    /// Environment variables that no other program gets.
+    let secretVariables: [String]
+
     /// The first line of `login --device --json`, for programs that show the code themselves.
     private struct Document: Encodable {
         struct Prompt: Encodable {
@@ -28,17 +31,16 @@ struct DevicePrompt: Sendable {
                         expiresIn: authorization.lifetime.components.seconds,
                         interval: authorization.interval.components.seconds)))
         }
-        Terminal.writeLine("Open this address on any device:\n\n    \(authorization.verificationURL)\n", to: .error)
-        Terminal.writeLine("and enter this code:\n\n    \(authorization.userCode)\n", to: .error)
-        if showsQRCode, Terminal.isTerminal(.error), let code = await qrCode(of: authorization) {
-            Terminal.writeLine("or scan this:\n\n\(code)", to: .error)
+        Terminal.say("Open this address on any device:\n\n    \(authorization.verificationURL.shown)\n")
+        Terminal.say("and enter this code:\n\n    \(authorization.userCode.shown)\n")
+        if showsQRCode, Terminal.isTerminal(.error),
+            let code = await QRCode(
+                of: authorization.completeVerificationURL ?? authorization.verificationURL, hiding: secretVariables),
+            code.fits(in: Terminal.size(of: .error))
+        {
+            Terminal.say("or scan this:\n\n\(code.text)")
         }
-        Terminal.writeLine("The code is good for \(authorization.lifetime.text). Ctrl-C gives up.", to: .error)
-    }
-
-    private func qrCode(of authorization: DeviceAuthorization) async -> String? {
-        let address = authorization.completeVerificationURL ?? authorization.verificationURL
-        return await ExternalProgram.output(of: "qrencode", ["--type=UTF8", "--margin=2", "--", address])
+        Terminal.say("The code is good for \(authorization.lifetime.text). Press Ctrl-C to cancel.")
     }
 }
 
@@ -55,7 +57,7 @@ struct Countdown {
         counting = Task {
             while true {
                 try Task.checkCancellation()
-                Terminal.rewriteLine("Waiting: \((limit - start.duration(to: .now)).clockText) left ", on: .error)
+                Terminal.rewriteLine("Waiting: \((limit - start.duration(to: .now)).clockText) left ")
                 try await Task.sleep(for: .seconds(1))
             }
         }
@@ -64,7 +66,7 @@ struct Countdown {
     func stop() {
         guard let counting else { return }
         counting.cancel()
-        Terminal.rewriteLine("", on: .error)
+        Terminal.rewriteLine("")
     }
 }
 

@@ -1,6 +1,52 @@
+import AccountKit
 import ArgumentParser
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 extension AccountCommand {
+    /// Runs the process's command line, writes what comes of it, and ends the process.
+    package static func runProcess() async -> Never {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        do {
+            if try await runPlain(arguments) { endProcess(.success) }
+            var command = try await asyncParseAsRoot(arguments)
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            end(after: error)
+        }
+        endProcess(.success)
+    }
+
+    /// What the parser's own function does, but that what it writes on standard output is checked.
+    private static func end(after error: any Error) -> Never {
+        let code = exitCode(for: error)
+        let text = fullMessage(for: error)
+        guard !text.isEmpty else { endProcess(code) }
+        guard code == .success else {
+            Terminal.say(text)
+            endProcess(code)
+        }
+        do {
+            try Terminal.printText(text + "\n")
+        } catch let error as AccountError {
+            Terminal.say("\(CommandLine.arguments.toolName): \(error)")
+            endProcess(ExitStatus.code(of: error))
+        } catch {
+            SignalGuard.endProcessByClosedPipe()
+        }
+        endProcess(code)
+    }
+
     /// Runs a command line that is understood without the parser, which takes several times as long as the command does.
     ///
     /// That is `whoami` and `token` as shell prompts and scripts have them. All the rest, and everything that is wrong, is the
@@ -92,3 +138,6 @@ extension ArraySlice<String> {
 
     fileprivate mutating func popNumber() -> Double? { popValue().flatMap(Double.init) }
 }
+
+/// A free function, since the parser's commands have a function of that name.
+private func endProcess(_ code: ExitCode) -> Never { exit(code.rawValue) }

@@ -83,6 +83,6 @@ enum JSONDocument {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .iso8601
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        Terminal.writeLine(String(decoding: try encoder.encode(document), as: UTF8.self), to: .output)
+        try Terminal.printText(String(decoding: try encoder.encode(document), as: UTF8.self) + "\n")
     }
 }

@@ -24,6 +24,7 @@ enum StateText {
             switch reason.code {
             case .notChecked: "not checked with \(service)"
             case .offline: "offline: \(service) cannot be reached"
+            case .awaitingResponse: "\(service) has not answered yet; new tokens are stored when they come"
             case .cancelled: "the check was cancelled"
             case .serverError: "\(service) has trouble of its own"
             case .rateLimited: "\(service) asks for fewer requests"
@@ -38,12 +39,37 @@ enum StateText {
             case .busy: "another process is using the account"
             case .cannotSave: "the archive cannot be changed"
             case .notSaved: "new tokens could not be saved"
+            default: "not confirmed by \(service) (\(reason.code))"
             }
         var text = cause + (reason.detail.map { " (\($0))" } ?? "")
         if let wait = reason.retryAfter { text += "; try again in \(wait.components.seconds) s" }
         text += ". You are still signed in"
         if let verifiedAt = account.verifiedAt { text += "; last confirmed \(date(verifiedAt))" }
         return text + "."
+    }
+
+    /// What there is to say of a sign-in that is over because its access token is, and there is nothing to renew it with.
+    static func end(of account: Account, tool: String) -> String {
+        let place = account.issuer.map { " at \($0)" } ?? ""
+        let end = account.credentials.expiresAt.map { " at \(date($0))" } ?? ""
+        return "Your sign-in\(place) ended\(end), and the service issued nothing to renew it with. Sign in again with "
+            + "`\(tool) login`."
+    }
+
+    /// What there is to say of a new sign-in that cannot be renewed; `nil` if it can, or if nobody knows when it ends.
+    ///
+    /// - Parameters:
+    ///   - account: The account.
+    ///   - scopes: What was asked for.
+    ///   - isToken: Whether the user brought the token.
+    static func limit(of account: Account, asking scopes: [String], isToken: Bool, tool: String) -> String? {
+        let credentials = account.credentials
+        guard credentials.refreshToken == nil, let expiresAt = credentials.expiresAt else { return nil }
+        let end = "This sign-in lasts until \(date(expiresAt))"
+        if isToken { return end + "." }
+        let scope = scopes.contains("offline_access") ? "" : "sign in with `\(tool) login --scope offline_access`, or "
+        return end + ": the service issued no refresh token. To stay signed in longer, \(scope)"
+            + "allow refresh tokens for this client in the service's settings."
     }
 
     static func explanation(of signOut: SignOut, tool: String) -> String {
@@ -66,4 +92,12 @@ enum StateText {
 
     /// A date as ISO 8601 has it, in UTC.
     static func date(_ date: Date) -> String { date.formatted(.iso8601) }
+}
+
+extension Account {
+    /// Whether the access token has expired and nothing is there to renew it with.
+    func isOver(at date: Date) -> Bool {
+        credentials.refreshToken == nil && credentials.expires(within: 0, of: date)
+            && !credentials.isFromFuture(at: date)
+    }
 }

@@ -1,4 +1,5 @@
 import AccountKit
+import CAccountKitShims
 
 #if canImport(Glibc)
 import Glibc
@@ -21,40 +22,82 @@ enum Terminal {
 
     static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
 
-    /// Writes a line, whole. A reader that has gone is not an error here.
-    static func writeLine(_ text: String, to stream: Stream) {
-        write(Array((text + "\n").utf8), to: stream)
+    /// How large a terminal is; that of the first ones if it does not tell.
+    static func size(of stream: Stream) -> TerminalSize {
+        var size = winsize()
+        guard ioctl(stream.rawValue, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+            return .usual
+        }
+        return TerminalSize(columns: Int(size.ws_col), rows: Int(size.ws_row))
     }
 
-    /// Puts text in the place of the terminal's last line, without ending it.
-    static func rewriteLine(_ text: String, on stream: Stream) {
-        // CSI K erases the rest of the line (ECMA-48, section 8.3.41).
-        write(Array("\r\(text)\u{1B}[K".utf8), to: stream)
+    // MARK: Writing
+
+    /// Goes back to the start of the line, and erases it (CSI K: ECMA-48, section 8.3.41).
+    static let lineStart = "\r\u{1B}[K"
+
+    /// Says something to a person, on standard error: one line or several. That nobody can read it is not an error.
+    static func say(_ text: String) {
+        // What a service brought into an error must not draw on the screen.
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).shown }
+        try? write(Array((lines.joined(separator: "\n") + "\n").utf8), to: Stream.error.rawValue)
     }
 
-    /// Writes text that may hold secrets, straight from its bytes.
-    static func writeLine(_ secret: Secret, to stream: Stream) {
-        secret.withBytes { span in
+    /// Puts text in the place of the last line on standard error, without ending it.
+    static func rewriteLine(_ text: String) {
+        try? write(Array((lineStart + text).utf8), to: Stream.error.rawValue)
+    }
+
+    /// Writes a line for a person or a script on standard output.
+    ///
+    /// - Throws: An `AccountError` with the cause if it could not be written, or ``ClosedOutput``.
+    static func printLine(_ text: String) throws {
+        try printOutput(Array((text.shown + "\n").utf8))
+    }
+
+    /// Writes text on standard output as it is.
+    static func printText(_ text: String) throws {
+        try printOutput(Array(text.utf8))
+    }
+
+    /// Writes a line that is a secret on standard output, straight from its bytes.
+    static func printLine(_ secret: Secret) throws {
+        try secret.withBytes { span in
             var line: [UInt8] = []
+            // It must not grow, which would leave a copy behind.
+            line.reserveCapacity(span.byteCount + 1)
+            defer { for index in line.indices { line[index] = 0 } }
             for index in span.byteOffsets { line.append(span.unsafeLoad(fromByteOffset: index, as: UInt8.self)) }
             line.append(UInt8(ascii: "\n"))
-            write(line, to: stream)
+            try printOutput(line)
         }
     }
 
-    private static func write(_ bytes: [UInt8], to stream: Stream) {
-        write(bytes, to: stream.rawValue)
+    /// Nobody reads standard output any more.
+    struct ClosedOutput: Error {}
+
+    private static func printOutput(_ bytes: [UInt8]) throws {
+        do {
+            try write(bytes, to: Stream.output.rawValue)
+        } catch {
+            if error.errno == EPIPE { throw ClosedOutput() }
+            throw AccountError(.inaccessible, "the result could not be written", cause: error)
+        }
     }
 
-    private static func write(_ bytes: [UInt8], to output: Int32) {
+    private static func write(_ bytes: [UInt8], to output: Int32) throws(SystemCallError) {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { sysWrite(output, $0.baseAddress!, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return }
+            let count = rest.withUnsafeBytes { accountkit_write(output, $0.baseAddress!, $0.count) }
+            guard count > 0 else {
+                let name = Stream(rawValue: output) == .output ? "standard output" : "the terminal"
+                throw SystemCallError("write", name, errno: count < 0 ? errno : EIO)
+            }
             rest = rest.dropFirst(count)
         }
     }
+
+    // MARK: Reading
 
     /// Reads standard input up to the first line end, byte by byte, so that nothing behind it is taken.
     ///
@@ -75,10 +118,34 @@ enum Terminal {
         return line.isEmpty ? nil : Secret(bytes: line)
     }
 
+    /// Reads a line, byte by byte, so that nothing behind it is taken.
+    ///
+    /// - Returns: `nil` if standard input has ended.
+    static func readLine(within limit: Duration) throws(AccountError) -> String? {
+        let end = ContinuousClock.now + limit
+        var line: [UInt8] = []
+        while true {
+            let left = max(ContinuousClock.now.duration(to: end), .zero)
+            var input = pollfd(fd: Stream.input.rawValue, events: Int16(POLLIN), revents: 0)
+            let count = poll(&input, 1, Int32(clamping: left.wholeSeconds * 1000))
+            if count < 0, errno == EINTR { continue }
+            guard count != 0 else {
+                throw AccountError(.signInRefused, "nothing was entered within \(limit.text)")
+            }
+            guard let byte = try readByte() else { break }
+            if byte == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
+            line.append(byte)
+            guard line.count <= maximumByteCount else {
+                throw AccountError(.invalidArgument, "the line is too long for an address")
+            }
+        }
+        return line.isEmpty ? nil : String(decoding: line, as: UTF8.self)
+    }
+
     /// Asks for a line on the terminal.
     static func prompt(_ question: String) throws -> String {
-        write(Array(question.utf8), to: .error)
-        guard let answer = readLine(), !answer.isEmpty else {
+        try? write(Array(question.utf8), to: Stream.error.rawValue)
+        guard let answer = Swift.readLine(), !answer.isEmpty else {
             throw AccountError(.invalidArgument, "nothing was entered")
         }
         return answer
@@ -100,8 +167,14 @@ enum Terminal {
         return try promptForSecret(question, input: terminal, output: terminal)
     }
 
-    /// The terminal hands over each key, Ctrl-C included, so that whatever is typed the echo is on again afterwards.
     private static func promptForSecret(_ question: String, input: Int32, output: Int32) throws -> Secret {
+        try SignalGuard.shared.restoringTerminal(input) {
+            try readSilently(question, input: input, output: output)
+        }
+    }
+
+    /// The terminal hands over each key, Ctrl-C included, so that whatever is typed the echo is on again afterwards.
+    private static func readSilently(_ question: String, input: Int32, output: Int32) throws -> Secret {
         var saved = termios()
         guard tcgetattr(input, &saved) == 0 else {
             throw AccountError(.inaccessible, "the terminal cannot be used to ask for a password")
@@ -110,10 +183,10 @@ enum Terminal {
         silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
         tcsetattr(input, TCSAFLUSH, &silent)
         // Only now, so that nothing that is typed at once is shown.
-        write(Array(question.utf8), to: output)
+        try? write(Array(question.utf8), to: output)
         defer {
             tcsetattr(input, TCSAFLUSH, &saved)
-            write([UInt8(ascii: "\n")], to: output)
+            try? write([UInt8(ascii: "\n")], to: output)
         }
         var line: [UInt8] = []
         // It must not grow, which would leave a copy behind.
@@ -121,7 +194,7 @@ enum Terminal {
         defer { for index in line.indices { line[index] = 0 } }
         while let byte = try readByte(from: input) {
             switch byte {
-            case 0x03: throw AccountError(.cancelled, "interrupted: nothing was changed")
+            case 0x03: throw Interruption.error
             case 0x04 where line.isEmpty: throw AccountError(.invalidArgument, "nothing was entered")
             case UInt8(ascii: "\n"), UInt8(ascii: "\r"), 0x04:
                 guard !line.isEmpty else { throw AccountError(.invalidArgument, "nothing was entered") }
@@ -162,6 +235,17 @@ private func sysRead(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer, _ c
     read(descriptor, buffer, count)
 }
 
-private func sysWrite(_ descriptor: Int32, _ buffer: UnsafeRawPointer, _ count: Int) -> Int {
-    write(descriptor, buffer, count)
+/// How many characters there is room for.
+struct TerminalSize: Equatable {
+    static let usual = TerminalSize(columns: 80, rows: 24)
+
+    var columns: Int
+    var rows: Int
+}
+
+/// A person has pressed Ctrl-C where the terminal makes no signal of it.
+struct Interruption: Error, CustomStringConvertible {
+    static let error = AccountError(.cancelled, "Cancelled", cause: Interruption())
+
+    var description: String { "Ctrl-C" }
 }

@@ -18,16 +18,24 @@ struct AuthorizationRequest: Sendable {
 
     let proofKey: ProofKey
 
-    /// Further parameters, which the service wants.
+    /// What is asked for beside the scopes.
+    var options = OAuthRequestOptions()
+
+    /// Further parameters, which the service wants. Those of the options beat them.
     var parameters: [ServiceDialect.Parameter] = []
 
     /// A request with a new nonce and key, whose answer comes to a port of the loopback interface.
-    init(clientID: String, scopes: [String], port: Int, state: String, dialect: ServiceDialect = .standard) {
+    init(
+        clientID: String, scopes: [String], port: Int, state: String,
+        options: OAuthRequestOptions = OAuthRequestOptions(), dialect: ServiceDialect = .standard
+    ) {
         self.init(
             clientID: clientID, scopes: scopes,
-            redirectURI: "http://\(dialect.redirectHost):\(port)\(LoopbackRequest.callbackPath)",
+            redirectURI: options.redirectURI
+                ?? "http://\(dialect.redirectHost):\(port)\(LoopbackRequest.callbackPath)",
             state: state, nonce: scopes.contains("openid") ? Base64URL.random() : nil,
             proofKey: .random())
+        self.options = options
         parameters = dialect.authorizationParameters
     }
 
@@ -55,7 +63,12 @@ struct AuthorizationRequest: Sendable {
         if let nonce { form.append("nonce", nonce) }
         form.append("code_challenge", proofKey.challenge)
         form.append("code_challenge_method", "S256")
-        for parameter in parameters { form.append(parameter.name, parameter.value) }
+        options.append(to: &form)
+        let given = Set(options.parameters.map(\.name))
+        for parameter in parameters where !given.contains(parameter.name) {
+            form.append(parameter.name, parameter.value)
+        }
+        for parameter in options.parameters { form.append(parameter.name, parameter.value) }
         let separator =
             switch endpoint.query {
             case nil: "?"

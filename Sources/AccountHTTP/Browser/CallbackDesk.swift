@@ -14,6 +14,8 @@ final class CallbackDesk: Sendable {
     private enum State {
         case waiting(state: String)
         case accepted(waiting: [@Sendable (Answer) -> Void])
+        /// A person has brought it, so no browser waits for a page.
+        case pasted
         case finished(ResultPage)
     }
 
@@ -27,8 +29,16 @@ final class CallbackDesk: Sendable {
     private let delivery: AsyncStream<Void>.Continuation
     private let state: Mutex<State>
 
-    /// A desk that takes the answer with this `state`.
-    init(expecting state: String) {
+    /// Where the service sends the browser.
+    let callbackPath: String
+
+    /// Where the browser goes from there.
+    let resultPath: String
+
+    /// A desk that takes the answer with this `state`, at this path.
+    init(expecting state: String, at callbackPath: String = LoopbackRequest.callbackPath) {
+        self.callbackPath = callbackPath
+        resultPath = callbackPath == LoopbackRequest.resultPath ? "/signed-in" : LoopbackRequest.resultPath
         (responses, response) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
         (deliveries, delivery) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
         self.state = Mutex(.waiting(state: state))
@@ -40,7 +50,7 @@ final class CallbackDesk: Sendable {
     ///   - request: The request.
     ///   - reply: Gets the answer, at once or, if it is not known yet, later on another thread.
     func receive(_ request: LoopbackRequest, reply: @escaping @Sendable (Answer) -> Void) {
-        switch request.route {
+        switch request.route(callback: callbackPath, result: resultPath) {
         case .malformed: reply(.page(.badRequest))
         case .unknown: reply(.page(.notFound))
         case .callback(let query):
@@ -52,20 +62,34 @@ final class CallbackDesk: Sendable {
     }
 
     private func accept(_ response: AuthorizationResponse) -> Answer {
-        let answer: Answer = state.withLock { state in
-            guard case .waiting(let expected) = state else { return .page(.usedBefore) }
-            guard response.answers(expected) else { return .page(.wrongState) }
-            state = .accepted(waiting: [])
-            return .redirect(to: LoopbackRequest.resultPath)
+        switch accept(response, as: .accepted(waiting: [])) {
+        case .accepted: .redirect(to: resultPath)
+        case .wrongState: .page(.wrongState)
+        case .usedBefore: .page(.usedBefore)
         }
-        if case .redirect = answer { self.response.yield(response) }
-        return answer
+    }
+
+    /// Whether an answer of the service was taken.
+    enum Acceptance { case accepted, wrongState, usedBefore }
+
+    /// Deals with an answer that a person brings in place of the browser.
+    func acceptPasted(_ response: AuthorizationResponse) -> Acceptance { accept(response, as: .pasted) }
+
+    private func accept(_ response: AuthorizationResponse, as accepted: State) -> Acceptance {
+        let acceptance: Acceptance = state.withLock { state in
+            guard case .waiting(let expected) = state else { return .usedBefore }
+            guard response.answers(expected) else { return .wrongState }
+            state = accepted
+            return .accepted
+        }
+        if acceptance == .accepted { self.response.yield(response) }
+        return acceptance
     }
 
     private func result(orLater reply: @escaping @Sendable (Answer) -> Void) -> Answer? {
         state.withLock { state in
             switch state {
-            case .waiting: return .page(.notFound)
+            case .waiting, .pasted: return .page(.notFound)
             case .accepted(let waiting):
                 state = .accepted(waiting: waiting + [reply])
                 return nil
@@ -75,13 +99,17 @@ final class CallbackDesk: Sendable {
     }
 
     /// Says what came of the sign-in. From now on no answer of the service is taken.
-    func finish(with page: ResultPage) {
-        let waiting: [@Sendable (Answer) -> Void] = state.withLock { state in
+    ///
+    /// - Returns: Whether a browser was here, which fetches the page now.
+    @discardableResult
+    func finish(with page: ResultPage) -> Bool {
+        let waiting: [@Sendable (Answer) -> Void]? = state.withLock { state in
             defer { state = .finished(page) }
-            return if case .accepted(let waiting) = state { waiting } else { [] }
+            return if case .accepted(let waiting) = state { waiting } else { nil }
         }
         response.finish()
-        for reply in waiting { reply(.page(page)) }
+        for reply in waiting ?? [] { reply(.page(page)) }
+        return waiting != nil
     }
 
     /// An answer has been sent to its end.

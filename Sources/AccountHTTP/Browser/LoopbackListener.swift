@@ -29,14 +29,20 @@ final class LoopbackListener: Sendable {
         self.connections = connections
     }
 
-    /// Opens a free port.
+    /// Opens a free port, or the one that is registered with the service.
     ///
-    /// - Parameter desk: Answers the requests.
-    /// - Throws: `inaccessible` if no port can be had.
-    static func open(for desk: CallbackDesk) async throws(AccountError) -> LoopbackListener {
+    /// - Parameters:
+    ///   - desk: Answers the requests.
+    ///   - redirect: Where the service sends the browser; `nil` leaves the port free.
+    /// - Throws: `inaccessible` if no port can be had, or not that one.
+    static func open(
+        for desk: CallbackDesk, at redirect: LoopbackRedirect? = nil
+    ) async throws(AccountError) -> LoopbackListener {
         let connections = Connections()
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 16)
+            // A port that the sign-in before was on is free at once.
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     // A failure here closes the connection.
@@ -46,21 +52,47 @@ final class LoopbackListener: Sendable {
                     try LoopbackHandler.install(in: channel, for: desk)
                 }
             }
+        // The address that the browser is sent to, and then the other one, for a browser that takes `localhost` for it.
+        let hosts = redirect?.host == "[::1]" ? ["::1", "127.0.0.1"] : ["127.0.0.1", "::1"]
         let server: any Channel
         do {
-            server = try await bootstrap.bind(host: "127.0.0.1", port: 0).get()
+            server = try await bootstrap.bind(host: hosts[0], port: redirect?.port ?? 0).get()
         } catch {
-            throw AccountError(
-                .inaccessible, "the browser cannot answer: no port of 127.0.0.1 can be listened on", cause: error)
+            throw unavailable(hosts[0], redirect, error)
         }
         let port = server.localAddress?.port ?? 0
         var servers = [server]
         do {
-            servers.append(try await bootstrap.bind(host: "::1", port: port).get())
+            servers.append(try await bootstrap.bind(host: hosts[1], port: port).get())
         } catch {
-            // A machine without IPv6, or another program is there. The browser is sent to 127.0.0.1 anyway.
+            // A machine without IPv6. Or another program is there, to which a browser would bring the answer if it takes
+            // `localhost` for that address.
+            if redirect?.host == "localhost", (error as? IOError)?.errnoCode == EADDRINUSE {
+                // It fails only for what is closed already.
+                try? await server.close().get()
+                throw unavailable(hosts[1], redirect, error)
+            }
         }
         return LoopbackListener(port: port, servers: servers, connections: connections)
+    }
+
+    private static func unavailable(
+        _ host: String, _ redirect: LoopbackRedirect?, _ error: any Error
+    ) -> AccountError {
+        guard let redirect else {
+            return AccountError(
+                .inaccessible, "the browser cannot answer: no port of \(host) can be listened on", cause: error)
+        }
+        guard (error as? IOError)?.errnoCode == EADDRINUSE else {
+            return AccountError(
+                .inaccessible,
+                "the browser cannot answer: port \(redirect.port) of \(host) cannot be listened on; register another "
+                    + "redirect URI with the service, and give that", cause: error)
+        }
+        return AccountError(
+            .inaccessible,
+            "the browser cannot answer: another program uses port \(redirect.port) of \(host); end that one, or register "
+                + "another redirect URI with the service and give that", cause: error)
     }
 
     /// Closes the port and all connections, and returns when that is done.

@@ -9,7 +9,7 @@ struct LoopbackRequest: Sendable {
     /// The port that it came to.
     var port: Int
 
-    /// Where the service sends the browser.
+    /// Where the service sends the browser, unless it is registered otherwise.
     static let callbackPath = "/callback"
 
     /// Where the browser goes from there, so that the code does not stay in its address bar.
@@ -28,14 +28,19 @@ struct LoopbackRequest: Sendable {
     }
 
     /// What the request asks for.
-    var route: Route {
+    ///
+    /// - Parameters:
+    ///   - callbackPath: Where the service sends the browser.
+    ///   - resultPath: Where the browser goes from there.
+    func route(callback callbackPath: String = Self.callbackPath, result resultPath: String = Self.resultPath) -> Route
+    {
         // A page whose host name was made to point here has that name in Host (DNS rebinding).
         guard method == "GET", hosts.count == 1, isOwn(hosts[0]), target.hasPrefix("/") else { return .malformed }
         let path = target.prefix { $0 != "?" }
         let query = target[path.endIndex...].dropFirst()
         return switch path {
-        case Self.callbackPath: .callback(query: query)
-        case Self.resultPath: .result
+        case callbackPath: .callback(query: query)
+        case resultPath: .result
         default: .unknown
         }
     }

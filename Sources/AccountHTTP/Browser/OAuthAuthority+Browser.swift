@@ -4,9 +4,9 @@ extension OAuthAuthority: BrowserAuthority {
     /// Gets ready for a sign-in by authorization code, with proof key and loopback redirect (RFC 6749, section 4.1;
     /// RFC 7636; RFC 8252, section 7.3).
     ///
-    /// The service must let this client redirect to `http://127.0.0.1/callback` with any port; Microsoft
-    /// must let it redirect to `http://localhost/callback`. It listens on the loopback
-    /// interface only, until the sign-in is done, and gives the browser a page that says what came of it.
+    /// The service must let this client redirect to `http://127.0.0.1/callback` with any port, or to the redirect URI of the
+    /// options; Microsoft must let it redirect to `http://localhost/callback`. It listens on the loopback interface only,
+    /// until the sign-in is done, and gives the browser a page that says what came of it.
     ///
     /// - Throws: An `AuthoritySignal`: `misconfigured` if the service has no authorization endpoint; an `AccountError` if no
     ///   port can be had.
@@ -19,18 +19,18 @@ extension OAuthAuthority: BrowserAuthority {
         -> OAuthBrowserSignIn
     {
         let clientID = try registeredClient()
-        let metadata = try await knownMetadata.value()
-        guard let endpoint = metadata.endpoints.authorizationURL else {
+        guard let endpoint = try await endpoint(.authorization) else {
             throw AuthoritySignal.misconfigured("\(issuer) offers no sign-in with a browser")
         }
+        let scopes = try await requestedScopes()
+        let redirect = try options.redirectURI.map { text throws(AccountError) in try LoopbackRedirect(text) }
         let state = Base64URL.random()
-        let desk = CallbackDesk(expecting: state)
-        let listener = try await LoopbackListener.open(for: desk)
+        let desk = CallbackDesk(expecting: state, at: redirect?.path ?? LoopbackRequest.callbackPath)
+        let listener = try await LoopbackListener.open(for: desk, at: redirect)
         let request = AuthorizationRequest(
-            clientID: clientID, scopes: scopes, port: listener.port, state: state, dialect: dialect)
+            clientID: clientID, scopes: scopes, port: listener.port, state: state, options: options, dialect: dialect)
         return OAuthBrowserSignIn(
-            self, request, address: request.address(at: endpoint), lifetime: lifetime,
-            namesIssuer: metadata.namesIssuer, desk: desk,
-            listener: listener, deliveryTime: deliveryTime)
+            self, request, url: request.address(at: endpoint.url), lifetime: lifetime,
+            namesIssuer: endpoint.document.namesIssuer, desk: desk, listener: listener, deliveryTime: deliveryTime)
     }
 }

@@ -1,32 +1,50 @@
 import AccountKit
 import Synchronization
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// A sign-in that waits for the browser.
 ///
-/// It stops listening when ``account()`` is done, or when the value is dropped without that.
+/// It stops listening with ``finish(with:)``, or when the value is dropped without that.
 final class OAuthBrowserSignIn: BrowserSignIn {
-    let address: String
+    let url: String
     let lifetime: Duration
 
     private let authority: OAuthAuthority
     private let request: AuthorizationRequest
-    private let namesIssuer: Bool
+    private let acceptsIssuer: Bool
     private let desk: CallbackDesk
     private let listener: LoopbackListener
-    private let isTaken = Mutex(false)
+    private let progress = Mutex(Progress())
 
     /// How long to wait for the browser to fetch the result page.
     private let deliveryTime: Duration
 
+    private struct Progress {
+        var isWaitedFor = false
+
+        /// What the browser brought. It stays after the exchange, so that no page repeats it.
+        var code: Secret?
+        var isSpent = false
+
+        /// When the tokens came, by the service's clock.
+        var exchangeDate: Date?
+        var isFinished = false
+    }
+
     init(
-        _ authority: OAuthAuthority, _ request: AuthorizationRequest, address: String, lifetime: Duration,
+        _ authority: OAuthAuthority, _ request: AuthorizationRequest, url: String, lifetime: Duration,
         namesIssuer: Bool, desk: CallbackDesk, listener: LoopbackListener, deliveryTime: Duration
     ) {
         self.authority = authority
         self.request = request
-        self.address = address
+        self.url = url
         self.lifetime = lifetime
-        self.namesIssuer = namesIssuer
+        self.acceptsIssuer = namesIssuer
         self.desk = desk
         self.listener = listener
         self.deliveryTime = deliveryTime
@@ -34,34 +52,21 @@ final class OAuthBrowserSignIn: BrowserSignIn {
 
     deinit { listener.stop() }
 
-    func account() async throws(AuthoritySignal) -> Account {
-        let isFirst = isTaken.withLock { isTaken in
-            defer { isTaken = true }
-            return !isTaken
+    // MARK: The browser's answer
+
+    func waitForResponse() async throws(AuthoritySignal) {
+        let isFirst = progress.withLock { progress in
+            defer { progress.isWaitedFor = true }
+            return !progress.isWaitedFor
         }
         guard isFirst else { throw .unclear("this sign-in was waited for already: begin a new one") }
-
         guard let response = await response() else {
-            let signal: AuthoritySignal =
-                Task.isCancelled
+            throw Task.isCancelled
                 ? .noReply(.cancelled) : .signInRefused("nobody signed in with the browser within \(lifetime.text)")
-            desk.finish(with: ResultPage(signal, hiding: request.secrets))
-            await listener.close()
-            throw signal
         }
-        let secrets = request.secrets + (response.code.map { [$0] } ?? [])
-        let result: Result<Account, AuthoritySignal>
-        do throws(AuthoritySignal) {
-            let account = try await account(for: response)
-            desk.finish(with: ResultPage(signedIn: account, hiding: secrets))
-            result = .success(account)
-        } catch {
-            desk.finish(with: ResultPage(error, hiding: secrets))
-            result = .failure(error)
-        }
-        await waitForDelivery()
-        await listener.close()
-        return try result.get()
+        progress.withLock { $0.code = response.code }
+        _ = try response.code(
+            from: authority.issuerIdentifier, namingIssuer: acceptsIssuer, hiding: request.secrets)
     }
 
     /// What the browser brings; `nil` if the task was cancelled, or if nobody came in time.
@@ -78,19 +83,78 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         }
     }
 
-    private func account(for response: AuthorizationResponse) async throws(AuthoritySignal) -> Account {
-        let code = try response.code(
-            from: authority.issuerIdentifier, namingIssuer: namesIssuer, hiding: request.secrets)
+    func receive(_ pastedURL: String) throws(AccountError) {
+        let response = try response(in: pastedURL)
+        switch desk.acceptPasted(response) {
+        case .accepted: return
+        case .wrongState:
+            throw AccountError(
+                .invalidArgument, "this address belongs to another sign-in: open the address that this one shows")
+        case .usedBefore: throw AccountError(.invalidArgument, "this sign-in has its answer already")
+        }
+    }
+
+    /// What an address brings, if it is the one that the service was told to send the browser back to.
+    private func response(in pastedURL: String) throws(AccountError) -> AuthorizationResponse {
+        let text = pastedURL.split { $0.isWhitespace }.joined()
+        let parts = text.prefix { $0 != "#" }.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let place = "it begins with \(request.redirectURI)?"
+        guard let url = try? ServiceURL(String(parts.first ?? "")), url == (try? ServiceURL(request.redirectURI)) else {
+            throw AccountError(
+                .invalidArgument, "this is not the address that the browser ended on after the sign-in: \(place)")
+        }
+        guard parts.count == 2, parts[1].utf8.count <= RequestLimit.bytes,
+            let response = AuthorizationResponse(query: parts[1])
+        else {
+            throw AccountError(
+                .invalidArgument, "the address is not complete: copy all of it from the browser's address bar; \(place)"
+            )
+        }
+        return response
+    }
+
+    // MARK: The tokens
+
+    func credentials() async throws(AuthoritySignal) -> Credentials {
+        let code = progress.withLock { progress -> Secret? in
+            guard let code = progress.code, !progress.isSpent else { return nil }
+            progress.isSpent = true
+            return code
+        }
+        guard let code else { throw .unclear("this sign-in has no code to exchange: begin a new one") }
         let (credentials, reply) = try await authority.requestTokens(request.form(with: code), for: request.clientID)
+        progress.withLock { $0.exchangeDate = reply.date ?? reply.receivedAt }
+        return credentials
+    }
+
+    func account(with credentials: Credentials) async throws(AuthoritySignal) -> Account {
         if let token = credentials.idToken {
             guard let token = IDToken(token) else {
                 throw .unclear("the ID token of \(authority.issuer) cannot be read")
             }
             try token.check(
                 issuer: authority.issuerIdentifier, clientID: request.clientID, nonce: request.nonce,
-                at: reply.date ?? reply.receivedAt)
+                at: progress.withLock(\.exchangeDate) ?? credentials.issuedAt)
         }
         return try await authority.account(with: credentials, signedInAs: nil)
+    }
+
+    // MARK: The end
+
+    func finish(with result: Result<Account, any Error>) async {
+        let (isFirst, code) = progress.withLock { progress in
+            defer { progress.isFinished = true }
+            return (!progress.isFinished, progress.code)
+        }
+        guard isFirst else { return }
+        let secrets = request.secrets + (code.map { [$0] } ?? [])
+        let isAwaited =
+            switch result {
+            case .success(let account): desk.finish(with: ResultPage(signedIn: account, hiding: secrets))
+            case .failure(let error): desk.finish(with: ResultPage(error, hiding: secrets))
+            }
+        if isAwaited { await waitForDelivery() }
+        await listener.close()
     }
 
     /// Returns when a browser has the result page, or when it has had time enough.

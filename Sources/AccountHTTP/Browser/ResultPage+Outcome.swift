@@ -14,8 +14,14 @@ extension ResultPage {
     }
 
     /// The page for a sign-in that did not work.
-    init(_ signal: AuthoritySignal, hiding secrets: [Secret]) {
+    init(_ error: any Error, hiding secrets: [Secret]) {
         let text = ServerText(secrets: secrets)
+        // What is no word of the service, or of the way to it, is about this machine.
+        if let error = error as? AccountError, error.code != .cancelled {
+            self = .failed(text.shown(error.message) ?? "an error in the terminal")
+            return
+        }
+        let signal = error is AccountError ? .noReply(.cancelled) : AuthoritySignal(error)
         switch signal {
         case .oauthError(.accessDenied, let description): self = .refused(text.shown(description))
         default: self = .failed(text.shown(Self.reason(signal)) ?? "the service gave no clear answer")
@@ -26,8 +32,8 @@ extension ResultPage {
     private static func reason(_ signal: AuthoritySignal) -> String {
         switch signal {
         case .noReply(.cancelled): "it was interrupted in the terminal"
-        case .noReply(.timeout): "the service did not answer in time"
-        case .noReply: "the service could not be reached"
+        case .noReply(let failure): "\(failure)"
+        case .notSent(let signal): reason(signal)
         case .oauthError(.invalidGrant, let description):
             "the service says that the sign-in has expired or was used before" + bracketed(description)
         case .oauthError(.serverError, let description), .oauthError(.temporarilyUnavailable, let description):
@@ -35,6 +41,7 @@ extension ResultPage {
         case .oauthError(let code, let description):
             "the service answered with \(code.rawValue)" + bracketed(description)
         case .unavailable(let status, _): "the service has trouble of its own (\(status))"
+        case .badRequest: "the service does not take the request (400)"
         case .bearerChallenge, .unauthorized, .forbidden: "the service does not take the token that it has just issued"
         case .proxyAuthenticationRequired: "a proxy asks for credentials"
         case .otherUser: "the service contradicts itself about who signed in"

@@ -104,7 +104,11 @@ public struct APIResponse: Sendable {
 
     private let headers: [HTTPReply.Header]
 
-    init(_ reply: HTTPReply) {
+    /// Whether it is what the service documents as its reply to a token that is not valid any more.
+    private let isDeadTokenReply: Bool
+
+    init(_ reply: HTTPReply, deadTokenReply: ServiceDialect.DeadTokenReply? = nil) {
+        isDeadTokenReply = deadTokenReply?.matches(reply) == true
         status = reply.status
         headers = reply.headers
         body = Data(reply.body)
@@ -125,8 +129,10 @@ public struct APIResponse: Sendable {
         try JSONDecoder().decode(type, from: body)
     }
 
-    /// Whether the API says that the token is not valid any more: 401, and a Bearer challenge that says so.
+    /// Whether the API says that the token is not valid any more: 401, and a Bearer challenge that says so; or what is
+    /// documented for that.
     var refusesToken: Bool {
+        if isDeadTokenReply { return true }
         guard status == 401 else { return false }
         let bearer = AuthenticationChallenge.challenges(in: headerValues("WWW-Authenticate"))
             .filter { $0.scheme == "bearer" }

@@ -34,6 +34,10 @@ public struct AuthenticatedClient: Sendable {
     public let maximumResponseLength: Int
 
     private let originURL: ServiceURL
+
+    /// What the API replies to a token that is not valid any more, if it is the one of a service that documents that.
+    private let deadTokenReply: ServiceDialect.DeadTokenReply?
+
     private let store: AccountStore
     private let authority: any AccountAuthority
     private let logger: Logger?
@@ -75,7 +79,11 @@ public struct AuthenticatedClient: Sendable {
                 .invalidArgument, "the origin of the API must end with its host or port: put the path into the requests"
             )
         }
-        originURL = ServiceURL(at: url, path: "")
+        let originURL = ServiceURL(at: url, path: "")
+        self.originURL = originURL
+        let service = (authority as? OAuthAuthority)?.discovery
+        let isServices = service?.knownURL(.userInfo).map { ServiceURL(at: $0, path: "") == originURL } ?? false
+        deadTokenReply = isServices ? service?.service?.dialect.deadTokenReply : nil
         self.store = store
         self.authority = authority
         self.minimumValidity = minimumValidity
@@ -145,7 +153,7 @@ public struct AuthenticatedClient: Sendable {
             throw AccountError(
                 .tooLarge, "the reply of \(origin) is longer than \(maximumResponseLength) bytes")
         }
-        return APIResponse(reply)
+        return APIResponse(reply, deadTokenReply: deadTokenReply)
     }
 }
 

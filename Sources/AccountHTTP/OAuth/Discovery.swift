@@ -1,16 +1,5 @@
 import AccountKit
 
-/// What is known of a service.
-struct ServiceMetadata: Sendable {
-    let endpoints: OAuthEndpoints
-
-    /// Whether the answers that a browser brings name the service (RFC 9207, section 3).
-    var namesIssuer = false
-
-    /// Where documents may be that were not read, since the one before them was there.
-    var unread: [ServiceURL] = []
-}
-
 /// Where a service says what its endpoints are, and what is believed of it.
 ///
 /// Sources: OpenID Connect Discovery 1.0, sections 3 and 4; RFC 8414, sections 2 and 3.
@@ -20,7 +9,8 @@ struct Discovery: Sendable {
     /// The service, if it is known.
     var service: KnownService?
 
-    /// Where the document may be, in the order of asking. The next one is asked only if the one before is not there (404).
+    /// Where the document may be, in the order of asking. The next one is asked only if the one before is not there (404), or
+    /// leaves something out.
     ///
     /// OpenID Connect's comes first: nearly every service that has one at all has that one, also those that have both.
     var addresses: [ServiceURL] {
@@ -39,43 +29,54 @@ struct Discovery: Sendable {
             "\(issuer.identifier) has no discovery document: check the issuer, or give the endpoints yourself")
     }
 
-    /// The endpoints of a document, if the document is the issuer's.
+    /// The documents name no token endpoint.
+    var namesNoToken: AuthoritySignal {
+        .misconfigured("the discovery document of \(issuer.identifier) names no token_endpoint")
+    }
+
+    /// What the service's entry says of an endpoint that a document leaves out.
+    func knownURL(_ name: EndpointName) -> ServiceURL? { service?.url(name, at: issuer) }
+
+    /// The endpoints of a document that must name the token endpoint, if the document is the issuer's.
+    func endpoints(in reply: HTTPReply) throws(AuthoritySignal) -> OAuthEndpoints {
+        let document = try document(in: reply)
+        guard let endpoints = OAuthEndpoints(document.urls) else { throw namesNoToken }
+        return endpoints
+    }
+
+    /// All that is taken from a document, if the document is the issuer's.
     ///
     /// The issuer must be the configured one, so that one service cannot send another's users to itself (RFC 8414,
     /// section 6.2). Endpoints may be on other hosts, as with large services, but only over TLS; an issuer that is itself
     /// `http` on the loopback interface may have its endpoints there too.
-    func endpoints(in reply: HTTPReply) throws(AuthoritySignal) -> OAuthEndpoints {
-        try metadata(in: reply).endpoints
+    func document(in reply: HTTPReply) throws(AuthoritySignal) -> ServiceDocument {
+        let object = try object(in: reply)
+        var document = ServiceDocument(
+            namesIssuer: object["authorization_response_iss_parameter_supported"] == .boolean(true),
+            scopes: strings("scopes_supported", in: object),
+            tokenAuthentication: strings("token_endpoint_auth_methods_supported", in: object),
+            revocationAuthentication: strings("revocation_endpoint_auth_methods_supported", in: object))
+        for name in EndpointName.allCases { document.urls[name] = try url(name.rawValue, in: object) }
+        return document
     }
 
-    /// All that is taken from a document, under the same conditions.
+    /// A document beside the one that was read; `nil` if there is none at this address.
     ///
-    /// - Parameters:
-    ///   - reply: The document.
-    ///   - unread: Where another document may be.
-    func metadata(in reply: HTTPReply, unread: [ServiceURL] = []) throws(AuthoritySignal) -> ServiceMetadata {
-        let document = try document(in: reply)
-        guard let token = try url("token_endpoint", in: document) else {
-            throw .misconfigured("the discovery document of \(issuer.identifier) names no token_endpoint")
+    /// A web page, a redirect, a status for what is not there, and a document of someone else are none: single-page apps
+    /// answer so to everything. What may be over the next moment is no word about it.
+    func furtherDocument(in reply: HTTPReply) throws(AuthoritySignal) -> ServiceDocument? {
+        do throws(AuthoritySignal) {
+            return try document(in: reply)
+        } catch {
+            switch error {
+            case .intercepted where reply.status == 511: throw error
+            case .intercepted, .unclear, .misconfigured: return nil
+            default: throw error
+            }
         }
-        let endpoints = OAuthEndpoints(
-            token: token,
-            userInfo: try url("userinfo_endpoint", in: document),
-            revocation: try url("revocation_endpoint", in: document),
-            deviceAuthorization: try url("device_authorization_endpoint", in: document),
-            authorization: try url("authorization_endpoint", in: document))
-        return ServiceMetadata(
-            endpoints: service?.endpoints(at: issuer, found: endpoints) ?? endpoints,
-            namesIssuer: document["authorization_response_iss_parameter_supported"] == .boolean(true),
-            unread: unread)
     }
 
-    /// The revocation endpoint of a further document, which need not name any other.
-    func revocation(in reply: HTTPReply) throws(AuthoritySignal) -> ServiceURL? {
-        try url("revocation_endpoint", in: try document(in: reply))
-    }
-
-    private func document(in reply: HTTPReply) throws(AuthoritySignal) -> JSONObject {
+    private func object(in reply: HTTPReply) throws(AuthoritySignal) -> JSONObject {
         let reading = ReplyReading(.discovery)
         let document = try reading.object(in: reply)
         guard let documentIssuer = try string("issuer", in: document) else {
@@ -89,6 +90,12 @@ struct Discovery: Sendable {
                 """)
         }
         return document
+    }
+
+    /// The strings of a list; `nil` if there is none. What is no string says nothing.
+    private func strings(_ name: String, in document: JSONObject) -> [String]? {
+        guard case .array(let values)? = document[name] else { return nil }
+        return values.compactMap(\.string)
     }
 
     private func string(_ name: String, in document: JSONObject) throws(AuthoritySignal) -> String? {

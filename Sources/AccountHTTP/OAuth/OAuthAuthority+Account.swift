@@ -35,27 +35,66 @@ extension OAuthAuthority: AccountAuthority {
         account.issuer.map { issuerIdentifier.isSame(as: $0) } ?? false
     }
 
+    /// The ``issuer``.
+    public var accountIssuer: String? { issuer }
+
     /// `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`, as far as they are set.
     public var networkSettings: [NetworkSetting] { transport.environment.settings(for: issuerIdentifier.url) }
 
-    /// Takes the refresh token back, or the access token if there is none (RFC 7009).
+    /// Takes the refresh token back, and then the access token (RFC 7009).
     ///
-    /// Returns without a request to a service that has no revocation endpoint: the tokens live on there till they expire.
+    /// A token that the service does not know any more counts as taken back, and so does an access token at a service that
+    /// takes refresh tokens only.
     ///
-    /// - Throws: An `AuthoritySignal`.
-    public func revoke(_ account: Account) async throws(AuthoritySignal) {
+    /// - Returns: `notSupported`, without a request, if the service's documents were read and name no revocation endpoint:
+    ///   the tokens live on there till they expire.
+    /// - Throws: An `AuthoritySignal`, also if it cannot be found out for the moment whether there is a revocation endpoint.
+    public func revoke(_ account: Account) async throws(AuthoritySignal) -> RevocationOutcome {
         try checkIssuer(of: account)
-        guard let url = try await revocationURL() else { return }
-        var form = FormBody()
+        guard let endpoint = try await endpoint(.revocation) else { return .notSupported }
+        let client = account.credentials.clientID ?? clientID
+        var isTaken = false
+        var refusal: AuthoritySignal?
         if let refreshToken = account.credentials.refreshToken {
-            form.append("token", refreshToken)
-            form.append("token_type_hint", "refresh_token")
-        } else {
-            form.append("token", account.credentials.accessToken)
-            form.append("token_type_hint", "access_token")
+            refusal = try await revoke(refreshToken, "refresh_token", at: endpoint, as: client)
+            isTaken = refusal == nil
         }
-        let request = HTTPRequest(url: url, form: identified(form, as: account.credentials.clientID ?? clientID))
-        try ReplyReading(.revocation, sent: request.secrets, dialect: dialect).acknowledgement(
-            in: try await send(request))
+        switch try await revoke(account.credentials.accessToken, "access_token", at: endpoint, as: client) {
+        // A service that takes refresh tokens only ends the access tokens with them, or cannot (RFC 7009, section 2.1).
+        case .oauthError("unsupported_token_type", _)? where isTaken: break
+        case let signal: refusal = refusal ?? signal
+        }
+        if let refusal { throw refusal }
+        return .done
     }
+
+    /// Takes one token back.
+    ///
+    /// - Returns: Why the service refused for good; `nil` if it did not.
+    /// - Throws: What says nothing about whether it would the next time.
+    private func revoke(
+        _ token: Secret, _ hint: String, at endpoint: Endpoint, as client: String?
+    ) async throws(AuthoritySignal) -> AuthoritySignal? {
+        var form = FormBody()
+        form.append("token", token)
+        form.append("token_type_hint", hint)
+        let methods = endpoint.document.revocationAuthentication ?? endpoint.document.tokenAuthentication
+        let request = try request(form, to: endpoint, as: client, authentication: methods)
+        let reply = try await send(request)
+        do throws(AuthoritySignal) {
+            try ReplyReading(.revocation, sent: request.secrets, dialect: dialect).acknowledgement(in: reply)
+            return nil
+        } catch {
+            switch error {
+            case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): throw error
+            // It is as dead as it is to be (RFC 7009, section 2.2).
+            case .oauthError(.invalidGrant, _), .oauthError("invalid_token", _): return nil
+            case .oauthError, .badRequest: return error
+            default: throw error
+            }
+        }
+    }
+
+    /// As the service's entry says; of one without an entry it is not known.
+    public var revokesSingleGrants: Bool { service?.revokesSingleGrants ?? false }
 }

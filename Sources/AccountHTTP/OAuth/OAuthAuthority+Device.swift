@@ -5,24 +5,35 @@ extension OAuthAuthority: DeviceAuthority {
     ///
     /// - Throws: An `AuthoritySignal`: `misconfigured` if the service has no such sign-in.
     public func beginDeviceSignIn() async throws(AuthoritySignal) -> DeviceAuthorization {
-        guard let url = try await endpoints().deviceAuthorizationURL else {
+        guard let endpoint = try await endpoint(.deviceAuthorization) else {
             throw .misconfigured("\(issuer) offers no sign-in on another device")
         }
         var form = FormBody()
+        let scopes = try await requestedScopes()
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
-        let request = HTTPRequest(url: url, form: identified(form, as: try registeredClient()))
+        options.append(to: &form)
+        for parameter in options.parameters { form.append(parameter.name, parameter.value) }
+        let request = try request(
+            form, to: endpoint, as: try registeredClient(), authentication: endpoint.document.tokenAuthentication)
         return try ReplyReading(.deviceAuthorization, sent: request.secrets, dialect: dialect)
             .deviceAuthorization(in: try await send(request))
     }
 
     /// Asks once whether the user has entered the code (RFC 8628, section 3.4).
     ///
-    /// - Returns: The account, as `account(with:signedInAs:)` puts it together.
+    /// - Returns: The tokens. Whose they are is another question, which may fail without the tokens being lost.
     /// - Throws: An `AuthoritySignal`: `oauthError(.authorizationPending)` and the others of section 3.5.
-    public func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws(AuthoritySignal) -> Account {
+    public func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws(AuthoritySignal) -> Credentials {
         var form = FormBody()
         form.append("grant_type", "urn:ietf:params:oauth:grant-type:device_code")
         form.append("device_code", authorization.deviceCode)
-        return try await account(with: try await requestCredentials(form, for: try registeredClient()), signedInAs: nil)
+        return try await requestCredentials(form, for: try registeredClient())
+    }
+
+    /// Asks whose tokens these are that a poll brought: the user info endpoint, else the ID token.
+    ///
+    /// - Throws: An `AuthoritySignal`: why it is not known whose the tokens are.
+    public func account(with credentials: Credentials) async throws(AuthoritySignal) -> Account {
+        try await account(with: credentials, signedInAs: nil)
     }
 }

@@ -9,15 +9,36 @@ extension OAuthAuthority: PasswordAuthority {
     /// ID token counts, if there is one: the tokens are issued, and must not be wasted. A service that has neither user
     /// info nor ID tokens is believed that the user is who signed in, so the id of the account is the user name.
     ///
-    /// - Throws: An `AuthoritySignal`: `oauthError(.invalidGrant, …)` if name or password are wrong.
-    public func signIn(username: String, password: Secret) async throws(AuthoritySignal) -> Account {
+    /// If nothing says who the user is, the tokens are revoked.
+    ///
+    /// - Throws: An `AuthoritySignal`: `oauthError(.invalidGrant, …)` if name or password are wrong. An `AccountError` with
+    ///   the signal for its cause if they are right, and the service does not say whose the tokens are.
+    public func signIn(username: String, password: Secret) async throws -> Account {
         var form = FormBody()
         form.append("grant_type", "password")
         form.append("username", username)
         form.append("password", password)
+        let scopes = try await requestedScopes()
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
-        return try await account(
-            with: try await requestCredentials(form, for: try registeredClient()), signedInAs: username)
+        if let audience = options.audience { form.append("audience", audience) }
+        let credentials = try await requestCredentials(form, for: try registeredClient())
+        do {
+            return try await account(with: credentials, signedInAs: username)
+        } catch {
+            throw AccountError(identification: error, isRevoked: await isRevoked(credentials))
+        }
+    }
+
+    /// Takes tokens back that nobody is to use, whether or not whoever asked for them still waits.
+    private func isRevoked(_ credentials: Credentials) async -> Bool {
+        await Task {
+            do {
+                return try await revoke(Account(id: "", issuer: issuer, credentials: credentials)) == .done
+            } catch {
+                // The sign-in has failed for another reason, which is the one to tell.
+                return false
+            }
+        }.value
     }
 }
 
@@ -41,7 +62,7 @@ extension OAuthAuthority: TokenAuthority {
 }
 
 extension OAuthAuthority {
-    /// Puts an account together from tokens that the service has just issued.
+    /// Creates an account from tokens that the service has just issued.
     ///
     /// The user info endpoint says whose they are, else the ID token, else whoever signed in. A user info that gives no
     /// answer does not end the sign-in if there is an ID token; what contradicts the tokens does: a user info that is not
@@ -59,7 +80,7 @@ extension OAuthAuthority {
                 Identity(idToken: token, issuer: issuerIdentifier, clientID: $0)
             }
         }
-        guard try await endpoints().userInfoURL != nil else {
+        guard try await endpoint(.userInfo) != nil else {
             guard let identity = claimed ?? username.map({ Identity(id: $0, username: $0) }) else {
                 throw .misconfigured("\(issuer) says neither by user info nor by ID token who signed in")
             }

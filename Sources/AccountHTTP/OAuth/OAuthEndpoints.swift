@@ -34,16 +34,23 @@ public struct OAuthEndpoints: Sendable, Hashable {
         authorizationURL = try authorization.map { text throws(AccountError) in try Self.url(text, "authorization") }
     }
 
-    /// Endpoints that have been checked.
-    init(
-        token: ServiceURL, userInfo: ServiceURL?, revocation: ServiceURL?, deviceAuthorization: ServiceURL?,
-        authorization: ServiceURL?
-    ) {
+    /// Endpoints that have been checked; `nil` if none of them issues tokens.
+    init?(_ urls: [EndpointName: ServiceURL]) {
+        guard let token = urls[.token] else { return nil }
         tokenURL = token
-        userInfoURL = userInfo
-        revocationURL = revocation
-        deviceAuthorizationURL = deviceAuthorization
-        authorizationURL = authorization
+        userInfoURL = urls[.userInfo]
+        revocationURL = urls[.revocation]
+        deviceAuthorizationURL = urls[.deviceAuthorization]
+        authorizationURL = urls[.authorization]
+    }
+
+    /// The endpoints by name.
+    var urls: [EndpointName: ServiceURL] {
+        let urls: [EndpointName: ServiceURL?] = [
+            .token: tokenURL, .userInfo: userInfoURL, .revocation: revocationURL,
+            .deviceAuthorization: deviceAuthorizationURL, .authorization: authorizationURL,
+        ]
+        return urls.compactMapValues(\.self)
     }
 
     /// Issues tokens.

@@ -9,6 +9,9 @@ struct ReplyObject: Sendable {
     /// All members. In place of a secret stands another text, which is empty if the secret is.
     private(set) var members: JSONObject
 
+    /// Whether the text has a member twice, or is not UTF-8, so that nobody knows what counts.
+    let isAmbiguous: Bool
+
     /// The secrets, without empty ones. Of two with one name, the first, as the decoder has it.
     private(set) var secrets: [String: Secret] = [:]
 
@@ -41,7 +44,8 @@ struct ReplyObject: Sendable {
         masked.append(contentsOf: text[copied...])
         guard let members = JSONValue.object(from: masked) else { return nil }
         self.members = members
-        if isAmbiguous || !Self.isUTF8(text) { self.members["error"] = nil }
+        self.isAmbiguous = isAmbiguous || !Self.isUTF8(text)
+        if self.isAmbiguous { self.members["error"] = nil }
     }
 
     /// Whether text is UTF-8, as JSON must be (RFC 8259, section 8.1). A decoder looks at what it decodes only.

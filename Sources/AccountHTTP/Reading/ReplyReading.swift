@@ -78,7 +78,7 @@ struct ReplyReading: Sendable {
         guard reply.mediaType != "application/jwt" else {
             throw .unclear("\(endpoint.name) sent a signed reply (application/jwt), which is not supported")
         }
-        guard !isCompressed(reply) else {
+        guard !reply.isCompressed else {
             throw .unclear("\(endpoint.name) sent a compressed reply, which was not asked for")
         }
         guard let object = ReplyObject(reply.body, secrets: endpoint.secrets) else {
@@ -113,7 +113,7 @@ struct ReplyReading: Sendable {
         case 200, 201, 204: return
         // RFC 6749 has 400 and 401; some large services send the same JSON with others.
         case _ where endpoint.repliesOAuthErrors && dialect.errorStatuses.contains(reply.status):
-            if !reply.isMarkup, !isCompressed(reply),
+            if !reply.isMarkup, !reply.isCompressed,
                 let object = ReplyObject(reply.body, secrets: endpoint.secrets),
                 let error = oauthError(in: object.members)
             {
@@ -122,18 +122,24 @@ struct ReplyReading: Sendable {
         default: break
         }
         switch reply.status {
+        case _ where isDeadTokenReply(reply): throw .bearerChallenge(error: "invalid_token")
+        case 400 where endpoint.repliesOAuthErrors && !reply.isMarkup && !reply.isCompressed: throw .badRequest
         case 401 where endpoint.isSentToken: throw challenge(in: reply)
         case 403 where endpoint.isSentToken: throw .forbidden(error: challengeError(in: bearerChallenges(in: reply)))
         default: throw .unclear("\(reply.status) from \(endpoint.name)")
         }
     }
 
-    private func checkForWebPage(in reply: HTTPReply) throws(AuthoritySignal) {
-        guard !reply.isMarkup else { throw .intercepted("a web page in place of \(endpoint.name)") }
+    /// Whether it is what the service's entry says that it replies to a token that is not valid any more.
+    ///
+    /// It came from the service's own user info, over TLS or from this machine: nobody else is sent the token, and no
+    /// redirect is followed.
+    private func isDeadTokenReply(_ reply: HTTPReply) -> Bool {
+        endpoint == .userInfo && dialect.deadTokenReply?.matches(reply) == true
     }
 
-    private func isCompressed(_ reply: HTTPReply) -> Bool {
-        reply.values(of: "Content-Encoding").contains { !["", "identity"].contains($0.lowercased()) }
+    private func checkForWebPage(in reply: HTTPReply) throws(AuthoritySignal) {
+        guard !reply.isMarkup else { throw .intercepted("a web page in place of \(endpoint.name)") }
     }
 
     // MARK: Errors in bodies and in challenges

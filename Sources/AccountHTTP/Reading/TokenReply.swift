@@ -54,9 +54,15 @@ extension ReplyReading {
     /// A list in one string (RFC 6749, section 3.3), or a list as such, as some services have it.
     private func scopes(_ value: JSONValue?) -> [String] {
         switch value {
-        case .string(let text)?: text.split { $0 == " " || $0 == dialect.scopeSeparator }.map(String.init)
-        case .array(let values)?: values.compactMap(\.string)
+        case .string(let text)?: scopes(in: text)
+        case .array(let values)?: values.compactMap(\.string).flatMap { scopes(in: $0) }
         default: []
         }
+    }
+
+    /// What is shown to people, so it repeats no token either.
+    private func scopes(in text: String) -> [String] {
+        Scope.scopes(in: text, separator: dialect.scopeSeparator)
+            .filter { !self.text.repeatsSecret($0, notShorterThan: 8) }
     }
 }

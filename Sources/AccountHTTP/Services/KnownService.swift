@@ -30,6 +30,9 @@ public struct KnownService: Sendable, Hashable {
     /// Whether it wants what it calls a client secret of programs, which can keep none (RFC 8252, section 8.5).
     public internal(set) var wantsClientSecret = false
 
+    /// Whether revoking a token leaves other sign-ins of the same user with the same program alone.
+    var revokesSingleGrants = false
+
     /// How its messages differ from the standards'.
     var dialect = ServiceDialect.standard
 
@@ -58,18 +61,26 @@ public struct KnownService: Sendable, Hashable {
         return issuer.url.scheme == "https" && authority.elementsEqual(issuer.url.authority.utf8)
     }
 
-    /// The endpoints at an issuer: what is known, and `found` for the rest.
-    func endpoints(at issuer: Issuer, found: OAuthEndpoints? = nil) -> OAuthEndpoints? {
+    /// The endpoints at an issuer; `nil` if none of them is known to issue tokens.
+    func endpoints(at issuer: Issuer) -> OAuthEndpoints? {
+        var urls: [EndpointName: ServiceURL] = [:]
+        for name in EndpointName.allCases { urls[name] = url(name, at: issuer) }
+        return OAuthEndpoints(urls)
+    }
+
+    /// An endpoint at an issuer; `nil` if it is not known.
+    func url(_ name: EndpointName, at issuer: Issuer) -> ServiceURL? {
         let known = isHome(of: issuer) ? endpoints : endpointsElsewhere ?? endpoints
-        func url(_ text: String?) -> ServiceURL? {
-            guard let text else { return nil }
-            return text.hasPrefix("/")
-                ? ServiceURL(at: issuer.url, path: issuer.url.path + text) : try? ServiceURL(text)
-        }
-        guard let token = found?.tokenURL ?? url(known.token) else { return nil }
-        return OAuthEndpoints(
-            token: token, userInfo: found?.userInfoURL ?? url(known.userInfo), revocation: found?.revocationURL,
-            deviceAuthorization: found?.deviceAuthorizationURL ?? url(known.deviceAuthorization),
-            authorization: found?.authorizationURL)
+        let text: String? =
+            switch name {
+            case .token: known.token
+            case .userInfo: known.userInfo
+            case .deviceAuthorization: known.deviceAuthorization
+            case .revocation, .authorization: nil
+            }
+        guard let text else { return nil }
+        // The entries' own addresses are well-formed, and a test reads them all.
+        return text.hasPrefix("/")
+            ? ServiceURL(at: issuer.url, path: issuer.url.path + text) : try? ServiceURL(text)
     }
 }

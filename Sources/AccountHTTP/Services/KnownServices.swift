@@ -7,11 +7,13 @@ extension KnownService {
     /// GitHub, and GitHub Enterprise Server.
     ///
     /// It is OAuth without OpenID Connect: no discovery, no ID token, users with a number, a refresh token for GitHub Apps
-    /// only. Errors of the token endpoint come with status 200. A program without a secret can neither exchange the code of
+    /// only. Errors of the token endpoint come with status 200. A token that was revoked, or has expired, is answered with
+    /// 401 "Bad credentials" and no challenge. A program without a secret can neither exchange the code of
     /// a browser nor take a token back, so there is the device flow and nothing else.
     ///
     /// Sources: docs.github.com, "Authorizing OAuth apps", "Refreshing user access tokens", "Troubleshooting OAuth app
-    /// access token request errors", "Get the authenticated user".
+    /// access token request errors", "Get the authenticated user",
+    /// "Troubleshooting the REST API" ("Bad credentials").
     public static let github = KnownService(
         name: "github", issuer: "https://github.com", registrationPage: "https://github.com/settings/developers",
         scopes: ["read:user", "user:email"], hasDiscovery: false,
@@ -33,17 +35,20 @@ extension KnownService {
             ],
             refreshErrorCodes: [
                 "bad_refresh_token": .invalidGrant, "incorrect_client_credentials": .invalidClient,
-            ]))
+            ],
+            clientAuthentication: .post,
+            deadTokenReply: ServiceDialect.DeadTokenReply(status: 401, member: "message", value: "Bad credentials")))
 
     /// GitLab, and GitLab on a host of one's own.
     ///
-    /// Its discovery document does not always name the device endpoint.
+    /// Its discovery document does not always name the device endpoint. A revocation ends the one token, and its refresh
+    /// token with it.
     ///
-    /// Source: docs.gitlab.com, "OAuth 2.0 identity provider API".
+    /// Sources: docs.gitlab.com, "OAuth 2.0 identity provider API"; doorkeeper, `TokensController#revoke`.
     public static let gitlab = KnownService(
         name: "gitlab", issuer: "https://gitlab.com",
         registrationPage: "https://gitlab.com/-/user_settings/applications", scopes: ["openid", "profile", "email"],
-        endpoints: Endpoints(deviceAuthorization: "/oauth/authorize_device"))
+        endpoints: Endpoints(deviceAuthorization: "/oauth/authorize_device"), revokesSingleGrants: true)
 
     /// Google.
     ///
@@ -58,7 +63,7 @@ extension KnownService {
         registrationPage: "https://console.cloud.google.com/auth/clients", scopes: ["openid", "profile", "email"],
         wantsClientSecret: true,
         dialect: ServiceDialect(
-            issuerForm: .schemeOptional, errorStatuses: [400, 401, 403, 428],
+            issuerForm: .schemeOptional, errorStatuses: [400, 401, 403, 428], clientAuthentication: .post,
             authorizationParameters: [
                 ServiceDialect.Parameter(name: "access_type", value: "offline"),
                 ServiceDialect.Parameter(name: "prompt", value: "consent"),

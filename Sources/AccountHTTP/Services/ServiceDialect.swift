@@ -32,6 +32,19 @@ struct ServiceDialect: Sendable, Hashable {
     /// The host of the address that the browser is sent back to: an address, not a name (RFC 8252, section 8.3).
     var redirectHost = "127.0.0.1"
 
+    /// How the service wants the client secret, where its documents do not decide it.
+    var clientAuthentication: ClientAuthentication?
+
+    /// What user info replies to a token that is not valid any more, where that is documented and no Bearer challenge.
+    var deadTokenReply: DeadTokenReply?
+
+    /// A reply by its status and one member of its JSON object.
+    struct DeadTokenReply: Sendable, Hashable {
+        var status: Int
+        var member: String
+        var value: String
+    }
+
     /// Further parameters of the page to open.
     var authorizationParameters: [Parameter] = []
 

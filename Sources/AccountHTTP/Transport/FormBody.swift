@@ -32,7 +32,10 @@ package struct FormBody: Sendable {
         bytes.append(UInt8(ascii: "="))
     }
 
-    private mutating func appendEncoded(_ value: some Sequence<UInt8>) {
+    private mutating func appendEncoded(_ value: some Sequence<UInt8>) { Self.encode(value, into: &bytes) }
+
+    /// Adds bytes as they stand in a form.
+    static func encode(_ value: some Sequence<UInt8>, into bytes: inout WipedBytes) {
         for byte in value {
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -43,8 +46,8 @@ package struct FormBody: Sendable {
                 bytes.append(UInt8(ascii: "+"))
             default:
                 bytes.append(UInt8(ascii: "%"))
-                bytes.append(Self.digits[Int(byte >> 4)])
-                bytes.append(Self.digits[Int(byte & 15)])
+                bytes.append(digits[Int(byte >> 4)])
+                bytes.append(digits[Int(byte & 15)])
             }
         }
     }

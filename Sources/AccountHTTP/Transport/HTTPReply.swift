@@ -55,6 +55,11 @@ struct HTTPReply: Sendable {
         return type.filter { $0 != " " && $0 != "\t" }.lowercased()
     }
 
+    /// Whether the body is in a form that was not asked for.
+    var isCompressed: Bool {
+        values(of: "Content-Encoding").contains { !["", "identity"].contains($0.lowercased()) }
+    }
+
     /// Whether the body is a web page, or some other markup, where data should be.
     var isMarkup: Bool {
         if let mediaType, mediaType == "text/html" || mediaType == "application/xhtml+xml" { return true }

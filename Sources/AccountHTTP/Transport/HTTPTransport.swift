@@ -20,6 +20,12 @@ struct HTTPRequest: Sendable {
     /// What the request is allowed to do with: sent in the header, never in the address (RFC 6750, section 5.3).
     var bearer: Secret?
 
+    /// The client's identifier and secret, in base64 (RFC 7617).
+    var basic: Secret?
+
+    /// What else no error may repeat.
+    var furtherSecrets: [Secret] = []
+
     /// What is sent as a form. A request with one is a POST.
     var form: FormBody?
 
@@ -28,6 +34,10 @@ struct HTTPRequest: Sendable {
 
     /// Further header fields.
     var headers: [HTTPReply.Header] = []
+
+    /// How long the reply to a form that spends something, such as a code, may take from the first byte on; `nil` if it
+    /// spends nothing, and may be given up at any time.
+    var exchangeTimeout: Duration?
 
     /// A body that is no form.
     var body: [UInt8]?
@@ -39,7 +49,7 @@ struct HTTPRequest: Sendable {
     var methodName: String { method ?? (form == nil ? "GET" : "POST") }
 
     /// What the request gives away, and no error may repeat.
-    var secrets: [Secret] { (bearer.map { [$0] } ?? []) + (form?.secrets ?? []) }
+    var secrets: [Secret] { [bearer, basic].compactMap(\.self) + furtherSecrets + (form?.secrets ?? []) }
 }
 
 /// Sends requests: over verified TLS or on the loopback interface, following nothing, waiting for nothing for ever.
@@ -129,7 +139,7 @@ struct HTTPTransport: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - timeout: How long all of it may take.
+    ///   - timeout: How long all of it may take; of an exchange, how long it may take until it is sent.
     ///   - clock: Tells when the reply came.
     ///   - logger: Gets one line: method, host, path and status. Never a query, a header field or a body.
     func send(
@@ -146,48 +156,116 @@ struct HTTPTransport: Sendable {
         }
     }
 
-    private enum Outcome: Sendable {
+    private enum Event: Sendable {
         case reply(HTTPReply)
         case failure(AuthoritySignal)
+        case halfTime
         case deadline
+        case exchangeDeadline
+        case cancelled
     }
 
-    /// The client's own deadline ends with the head of the reply; this one is for the body too.
     private func exchange(
         _ request: HTTPRequest, timeout: Duration, clock: any WallClock
     ) async throws(AuthoritySignal) -> HTTPReply {
-        let outcome = await withTaskGroup(of: Outcome.self) { group in
-            group.addTask { await self.exchange(request, clock: clock) }
+        if Task.isCancelled { throw peer(of: request.url).failure(.cancelled, .connection) }
+        let (cancellations, cancellation) = AsyncStream.makeStream(of: Void.self)
+        // In a task of its own, which is not cancelled with the caller's: whether that ends the request is decided there.
+        let task = Task {
+            await self.outcome(of: request, timeout: timeout, cancellations: cancellations, clock: clock)
+        }
+        let outcome = await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            cancellation.yield()
+        }
+        return try outcome.get()
+    }
+
+    /// The client's own deadline ends with the head of the reply; this one is for the body too.
+    private func outcome(
+        of request: HTTPRequest, timeout: Duration, cancellations: AsyncStream<Void>, clock: any WallClock
+    ) async -> Result<HTTPReply, AuthoritySignal> {
+        let peer = peer(of: request.url)
+        let exchange = request.exchangeTimeout.flatMap { limit in
+            request.form.map { (body: ExchangeBody($0.bytes), limit: limit) }
+        }
+        let body = exchange?.body
+        let lookUp = NameLookUp(of: peer.host)
+        return await withTaskGroup(of: Event.self) { group in
+            group.addTask { await self.exchange(request, body, peer, clock: clock) }
             group.addTask {
-                // Sleep throws only if the group is cancelled, and then nobody looks at what this returns. A day is the
-                // longest sleep, since clocks do not reach as far as durations.
-                try? await Task.sleep(for: min(timeout, .seconds(86_400)))
+                await Self.sleep(timeout / 2)
+                return .halfTime
+            }
+            group.addTask {
+                await Self.sleep(timeout)
                 return .deadline
             }
-            let first = await group.next()
-            group.cancelAll()
-            return first ?? .deadline
-        }
-        switch outcome {
-        case .reply(let reply): return reply
-        // Whatever a cancelled request fails with, it is because of that.
-        case _ where Task.isCancelled: throw .noReply(.cancelled)
-        case .failure(let signal): throw signal
-        case .deadline: throw .noReply(.timeout)
+            group.addTask {
+                for await _ in cancellations { break }
+                return .cancelled
+            }
+            if let exchange {
+                group.addTask {
+                    for await _ in exchange.body.sending { break }
+                    await Self.sleep(exchange.limit)
+                    return .exchangeDeadline
+                }
+            }
+            defer { group.cancelAll() }
+            while let event = await group.next() {
+                switch event {
+                case .reply(let reply):
+                    body?.wipe()
+                    return .success(reply)
+                case .failure(let signal): return .failure(signal)
+                case .halfTime: if body?.isSent != true { lookUp.begin() }
+                case .deadline:
+                    guard body?.giveUp() ?? true else { continue }
+                    let stage: AuthoritySignal.Failure.Stage? =
+                        lookUp.isUnderWay ? .nameLookUp : body == nil ? nil : .connection
+                    return .failure(peer.failure(.timeout, stage))
+                case .cancelled:
+                    guard body?.giveUp() ?? true else { continue }
+                    return .failure(peer.failure(.cancelled, body == nil ? nil : .connection))
+                case .exchangeDeadline: return .failure(peer.failure(.timeout, .sent))
+                }
+            }
+            return .failure(peer.failure(.cancelled, nil))
         }
     }
 
-    private func exchange(_ request: HTTPRequest, clock: any WallClock) async -> Outcome {
+    private static func sleep(_ duration: Duration) async {
+        // It throws only if the group is cancelled, and then nobody looks at what comes after. A day is the longest sleep,
+        // since clocks do not reach as far as durations.
+        try? await Task.sleep(for: min(duration, .seconds(86_400)))
+    }
+
+    private func exchange(
+        _ request: HTTPRequest, _ body: ExchangeBody?, _ peer: Peer, clock: any WallClock
+    ) async -> Event {
         var phase = TransportFailure.Phase.beforeHead
+        let start = ContinuousClock.now
         do {
             let client = try client(for: request.url)
-            let response = try await client.execute(clientRequest(request), deadline: .distantFuture)
+            let response = try await client.execute(clientRequest(request, body), deadline: .distantFuture)
             phase = .inBody
             return .reply(try await reply(response, limit: request.bodyLimit, receivedAt: clock.now))
         } catch {
-            let signal = TransportFailure.signal(for: error, from: request.url.host, phase)
-            return .failure(isByProxy(request.url) ? signal.byProxy : signal)
+            let signal = TransportFailure.signal(for: error, from: peer, phase, after: start.duration(to: .now))
+            let isUnsent = phase == .beforeHead && body.map { !$0.isSent } ?? false
+            return .failure(isUnsent ? signal.beforeSending : signal)
         }
+    }
+
+    /// Whom a request is sent to at first: the service, or the proxy on the way.
+    private func peer(of url: ServiceURL) -> Peer {
+        if case .proxy(let proxy) = environment.route(to: url) {
+            let host = proxy.host.contains(":") ? "[\(proxy.host)]" : proxy.host
+            return Peer(host: host, port: proxy.port, isProxy: true)
+        }
+        return Peer(url)
     }
 
     private func client(for url: ServiceURL) throws(AuthoritySignal) -> HTTPClient {
@@ -203,11 +281,7 @@ struct HTTPTransport: Sendable {
         }
     }
 
-    private func isByProxy(_ url: ServiceURL) -> Bool {
-        if case .proxy = environment.route(to: url) { true } else { false }
-    }
-
-    private func clientRequest(_ request: HTTPRequest) -> HTTPClientRequest {
+    private func clientRequest(_ request: HTTPRequest, _ exchange: ExchangeBody?) -> HTTPClientRequest {
         var result = HTTPClientRequest(url: request.url.description)
         result.method = HTTPMethod(rawValue: request.methodName)
         for header in request.headers { result.headers.add(name: header.name, value: header.value) }
@@ -216,15 +290,16 @@ struct HTTPTransport: Sendable {
             result.headers.add(name: name, value: value)
         }
         if let body = request.body { result.body = .bytes(body) }
-        if let bearer = request.bearer {
+        for (scheme, credentials) in [("Bearer ", request.bearer), ("Basic ", request.basic)] {
+            guard let credentials else { continue }
             // One string, not one of the token and one of the field.
-            var field = WipedBytes("Bearer ".utf8)
-            bearer.withUnsafeBytes { field.append(contentsOf: $0) }
+            var field = WipedBytes(scheme.utf8)
+            credentials.withUnsafeBytes { field.append(contentsOf: $0) }
             result.headers.add(name: "Authorization", value: String(decoding: field, as: UTF8.self))
         }
         if let form = request.form {
             result.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
-            result.body = .bytes(form.bytes)
+            result.body = exchange.map { .stream($0, length: .known($0.length)) } ?? .bytes(form.bytes)
         }
         return result
     }
@@ -244,6 +319,8 @@ struct HTTPTransport: Sendable {
                 break
             }
             reply.body.append(contentsOf: part.readableBytesView)
+            // It may hold tokens, and its memory would be given back as it is.
+            part.withUnsafeReadableBytes { Wiping.zero($0) }
         }
         return reply
     }
@@ -253,11 +330,13 @@ struct HTTPTransport: Sendable {
 }
 
 extension AuthoritySignal {
-    /// What it means where a proxy is connected to in place of the service.
-    fileprivate var byProxy: AuthoritySignal {
+    /// The signal for a request of which nothing was sent.
+    var beforeSending: AuthoritySignal {
         switch self {
-        case .noReply(.unknownHost), .noReply(.refused), .noReply(.unreachable): .noReply(.proxy)
-        default: self
+        case .noReply(var failure):
+            if failure.stage == .sent { failure.stage = .connection }
+            return .noReply(failure)
+        default: return wasCertainlyNotCarriedOut ? self : .notSent(self)
         }
     }
 }

@@ -13,6 +13,45 @@ import Musl
 import Darwin
 #endif
 
+/// Whom a request is sent to at first: the service, or the proxy on the way to it.
+struct Peer: Sendable, Hashable, CustomStringConvertible {
+    /// An IPv6 address is in brackets.
+    var host: String
+    var port: Int
+    var isProxy = false
+
+    init(host: String, port: Int, isProxy: Bool = false) {
+        self.host = host
+        self.port = port
+        self.isProxy = isProxy
+    }
+
+    init(_ url: ServiceURL) {
+        self.init(host: url.host, port: url.port ?? (url.scheme == "https" ? 443 : 80))
+    }
+
+    /// Host and port.
+    var description: String { "\(host):\(port)" }
+
+    /// No reply, and why.
+    ///
+    /// - Parameters:
+    ///   - kind: What happened.
+    ///   - stage: How far the request had come, if that is known.
+    func failure(
+        _ kind: AuthoritySignal.Failure.Kind, _ stage: AuthoritySignal.Failure.Stage? = nil
+    ) -> AuthoritySignal {
+        switch kind {
+        // What happened on the way to the proxy says nothing about the service.
+        case .unknownHost, .nameServer, .refused, .unreachable:
+            .noReply(.init(isProxy ? .proxy : kind, host: host, port: port, stage: stage))
+        case .cancelled: .noReply(.init(kind, stage: stage))
+        case .proxy, .reset, .timeout, .truncated, .garbled:
+            .noReply(.init(kind, host: host, port: port, stage: stage))
+        }
+    }
+}
+
 /// What an error of the HTTP client, or of what is below it, amounts to: by its type and errno, never by its text.
 ///
 /// No error becomes a definite signal.
@@ -24,58 +63,81 @@ enum TransportFailure {
     }
 
     /// The signal for an error. Of the error's text nothing is taken over, since it may quote the request.
-    static func signal(for error: any Error, from host: String, _ phase: Phase) -> AuthoritySignal {
+    ///
+    /// - Parameters:
+    ///   - error: The error.
+    ///   - peer: Whom the request was sent to.
+    ///   - phase: How far the exchange had come.
+    ///   - time: How long it took to fail.
+    static func signal(
+        for error: any Error, from peer: Peer, _ phase: Phase, after time: Duration = .zero
+    ) -> AuthoritySignal {
         switch error {
         case let signal as AuthoritySignal: signal
-        case is CancellationError: .noReply(.cancelled)
-        case let error as HTTPClientError: signal(for: error, phase)
-        case let error as NIOConnectionError: .noReply(failure(error))
-        case is SocketAddressError.UnknownHost, is SocketAddressError: .noReply(.unknownHost)
-        case let error as IOError: .noReply(phase == .inBody ? .truncated : failure(errno: error.errnoCode))
-        case let error as ChannelError: .noReply(failure(error, phase))
+        case is CancellationError: peer.failure(.cancelled)
+        case let error as HTTPClientError: signal(for: error, from: peer, phase)
+        case let error as NIOConnectionError: signal(for: error, from: peer, after: time)
+        case let error as SocketAddressError.UnknownHost: lookUpFailure(error, from: peer, after: time)
+        case is SocketAddressError: peer.failure(.unknownHost)
+        case let error as IOError: peer.failure(phase == .inBody ? .truncated : kind(errno: error.errnoCode))
+        case let error as ChannelError: peer.failure(kind(error, phase))
         case let error as HTTPParserError:
             // The end came within the head, or within a body that said how long it is.
-            .noReply(error == .invalidEOFState ? .truncated : .garbled)
-        case let error as NIOSSLError: signal(for: error, from: host, phase)
-        case let error as BoringSSLError: signal(for: error, from: host, phase)
+            peer.failure(error == .invalidEOFState ? .truncated : .garbled)
+        case let error as NIOSSLError: signal(for: error, from: peer, phase)
+        case let error as BoringSSLError: signal(for: error, from: peer, phase)
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
-            .untrustedTLS("the certificate of \(host) is for another name")
-        case is NIOSSLExtraError: .untrustedTLS("no trusted connection to \(host)")
-        default: .unclear("the request to \(host) failed: \(type(of: error))")
+            .untrustedTLS("the certificate of \(peer) is for another name")
+        case is NIOSSLExtraError: .untrustedTLS("no trusted connection to \(peer)")
+        default: .unclear("the request to \(peer) failed: \(type(of: error))")
         }
     }
 
-    private static func signal(for error: HTTPClientError, _ phase: Phase) -> AuthoritySignal {
+    private static func signal(for error: HTTPClientError, from peer: Peer, _ phase: Phase) -> AuthoritySignal {
         switch error {
-        case .cancelled: .noReply(.cancelled)
-        case .connectTimeout, .readTimeout, .writeTimeout, .deadlineExceeded, .tlsHandshakeTimeout,
-            .httpProxyHandshakeTimeout, .socksHandshakeTimeout, .getConnectionFromPoolTimeout:
-            .noReply(.timeout)
-        case .remoteConnectionClosed, .uncleanShutdown: .noReply(phase == .inBody ? .truncated : .reset)
+        case .cancelled: peer.failure(.cancelled)
+        case .connectTimeout, .tlsHandshakeTimeout, .httpProxyHandshakeTimeout, .socksHandshakeTimeout,
+            .getConnectionFromPoolTimeout:
+            peer.failure(.timeout, .connection)
+        case .readTimeout, .writeTimeout, .deadlineExceeded: peer.failure(.timeout)
+        case .remoteConnectionClosed, .uncleanShutdown: peer.failure(phase == .inBody ? .truncated : .reset)
         case .proxyAuthenticationRequired: .proxyAuthenticationRequired
-        case .invalidProxyResponse: .noReply(.proxy)
+        case .invalidProxyResponse: peer.failure(.proxy)
         // The short description holds no values of the request.
-        default: .unclear("the request failed: \(error.shortDescription)")
+        default: .unclear("the request to \(peer) failed: \(error.shortDescription)")
         }
     }
 
     // MARK: Sockets
 
     /// Several addresses may have been tried; what the most telling one said counts.
-    private static func failure(_ error: NIOConnectionError) -> AuthoritySignal.Failure {
+    private static func signal(
+        for error: NIOConnectionError, from peer: Peer, after time: Duration
+    ) -> AuthoritySignal {
         let failures = error.connectionErrors.map { attempt in
             switch attempt.error {
-            case let error as IOError: failure(errno: error.errnoCode)
-            case let error as ChannelError: failure(error, .beforeHead)
-            default: AuthoritySignal.Failure.unreachable
+            case let error as IOError: kind(errno: error.errnoCode)
+            case let error as ChannelError: kind(error, .beforeHead)
+            default: AuthoritySignal.Failure.Kind.unreachable
             }
         }
-        let telling: [AuthoritySignal.Failure] = [.refused, .reset, .timeout, .unreachable]
-        if let failure = telling.first(where: failures.contains) { return failure }
-        return error.dnsAError != nil || error.dnsAAAAError != nil ? .unknownHost : .unreachable
+        let telling: [AuthoritySignal.Failure.Kind] = [.refused, .reset, .timeout, .unreachable]
+        if let kind = telling.first(where: failures.contains) { return peer.failure(kind, .connection) }
+        let lookUps = [error.dnsAError, error.dnsAAAAError].compactMap { $0 as? SocketAddressError.UnknownHost }
+        if let lookUp = lookUps.first { return lookUpFailure(lookUp, from: peer, after: time) }
+        return peer.failure(error.dnsAError != nil || error.dnsAAAAError != nil ? .unknownHost : .unreachable)
     }
 
-    private static func failure(_ error: ChannelError, _ phase: Phase) -> AuthoritySignal.Failure {
+    /// `EAI_AGAIN` is no word about the name: the name servers could not be asked, or said nothing in their time.
+    private static func lookUpFailure(
+        _ error: SocketAddressError.UnknownHost, from peer: Peer, after time: Duration
+    ) -> AuthoritySignal {
+        guard error.errorCode == Int(EAI_AGAIN) else { return peer.failure(.unknownHost) }
+        // resolv.conf(5): an attempt takes at least a second.
+        return time < .milliseconds(900) ? peer.failure(.nameServer) : peer.failure(.timeout, .nameLookUp)
+    }
+
+    private static func kind(_ error: ChannelError, _ phase: Phase) -> AuthoritySignal.Failure.Kind {
         switch error {
         case .connectTimeout: .timeout
         case .eof, .ioOnClosedChannel, .alreadyClosed, .inputClosed, .outputClosed:
@@ -84,7 +146,7 @@ enum TransportFailure {
         }
     }
 
-    static func failure(errno code: CInt) -> AuthoritySignal.Failure {
+    static func kind(errno code: CInt) -> AuthoritySignal.Failure.Kind {
         switch code {
         case ECONNREFUSED: .refused
         case ECONNRESET, EPIPE, ECONNABORTED, ENOTCONN, ESHUTDOWN: .reset
@@ -96,24 +158,24 @@ enum TransportFailure {
 
     // MARK: TLS
 
-    private static func signal(for error: NIOSSLError, from host: String, _ phase: Phase) -> AuthoritySignal {
+    private static func signal(for error: NIOSSLError, from peer: Peer, _ phase: Phase) -> AuthoritySignal {
         switch error {
-        case .handshakeFailed(let error): signal(for: error, from: host, phase)
+        case .handshakeFailed(let error): signal(for: error, from: peer, phase)
         // The connection was cut without a good-bye, which TLS alone can tell from an end.
-        case .uncleanShutdown: .noReply(phase == .inBody ? .truncated : .reset)
+        case .uncleanShutdown: peer.failure(phase == .inBody ? .truncated : .reset)
         case .failedToLoadCertificate, .noSuchFilesystemObject:
             .untrustedTLS("this machine has no root certificates to trust; install ca-certificates")
-        default: .untrustedTLS("the certificate of \(host) could not be verified")
+        default: .untrustedTLS("the certificate of \(peer) could not be verified")
         }
     }
 
-    private static func signal(for error: BoringSSLError, from host: String, _ phase: Phase) -> AuthoritySignal {
+    private static func signal(for error: BoringSSLError, from peer: Peer, _ phase: Phase) -> AuthoritySignal {
         switch error {
-        case .syscallError, .zeroReturn: return .noReply(phase == .inBody ? .truncated : .reset)
+        case .syscallError, .zeroReturn: return peer.failure(phase == .inBody ? .truncated : .reset)
         case .sslError(let stack), .unknownError(let stack):
-            if stack.contains(.eofDuringHandshake) { return .noReply(.reset) }
-            return .untrustedTLS("TLS with \(host) failed\(reason(stack).map { " (\($0))" } ?? "")")
-        default: return .untrustedTLS("TLS with \(host) failed")
+            if stack.contains(.eofDuringHandshake) { return peer.failure(.reset) }
+            return .untrustedTLS("TLS with \(peer) failed\(reason(stack).map { " (\($0))" } ?? "")")
+        default: return .untrustedTLS("TLS with \(peer) failed")
         }
     }
 

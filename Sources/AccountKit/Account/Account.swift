@@ -115,8 +115,14 @@ public struct Account: Sendable, Equatable, Identifiable {
         return account
     }
 
-    /// What to call the user: the user name, or the id where there is none.
-    public var displayName: String { username ?? id }
+    /// What to call the user: the user name; where there is none the full name, the e-mail address or the casual name, in
+    /// this order; and the id only where nothing else is known.
+    public var displayName: String {
+        for name in [username, profile.name, profile.email, profile.nickname] {
+            if let name, name.contains(where: { !$0.isWhitespace }) { return name }
+        }
+        return id
+    }
 
     /// Whether both are the same user of the same service.
     public func isSameUser(as other: Account) -> Bool {

@@ -90,7 +90,7 @@ final class AccountArchive: Sendable {
 
     /// Asks for a passphrase before the lock is taken, where others would wait; once, if nobody knows it.
     func askBeforeLock() async {
-        guard ring.sources.contains(where: { $0.kind == .passphrase }), !isAskedInVain.withLock({ $0 }),
+        guard ring.sources.contains(where: \.asksPerson), !isAskedInVain.withLock({ $0 }),
             // Who takes the lock says why there is none.
             let envelope = try? await envelope(), knownKeys(for: envelope) == nil
         else { return }
@@ -217,16 +217,13 @@ final class AccountArchive: Sendable {
     // MARK: Beside the archive
 
     /// Seals what goes with the account for another context: with the account's keys, so that nobody is asked for one. For
-    /// whoever has loaded the account in this transaction.
-    func seal(_ account: Account, context: SealingContext) throws -> [UInt8] {
-        guard let keys = lastOpened.withLock(\.keys) else {
-            throw AccountError(.notSignedIn, "there is no archive whose keys it could be sealed with")
+    /// whoever has loaded the account in this transaction. Where there is no account, with new keys of the same sources.
+    func seal(_ account: Account, context: SealingContext, at date: Date) async throws -> [UInt8] {
+        if let keys = lastOpened.withLock(\.keys) { return try seal(account, keys: keys, context: context) }
+        guard !ring.sources.contains(where: { $0.kind == .passphrase }) else {
+            throw AccountError(.noKey, "there is no archive whose keys it could be sealed with, and nobody to ask for one")
         }
-        // Nobody is asked for a passphrase to tell a service of a sign-out, so behind one it would stay for good.
-        guard keys.slots.contains(where: { $0.kind != .passphrase }) else {
-            throw AccountError(.noKey, "what only a passphrase opens cannot be told to a service later")
-        }
-        return try seal(account, keys: keys, context: context)
+        return try seal(account, keys: try await ring.makeKeys(at: date, context: self.context), context: context)
     }
 
     func seal(_ account: Account, keys: ArchiveKeys, context: SealingContext) throws -> [UInt8] {
@@ -235,44 +232,74 @@ final class AccountArchive: Sendable {
             sealed: Envelope.seal(plaintext, generation: 1, keys: keys, context: context))
     }
 
-    /// Opens what was sealed so, if that can be done without asking a person.
+    /// Opens what was sealed so.
     ///
-    /// - Parameter before: Keys of the account from before they were changed.
-    func openAside(_ bytes: [UInt8], context: SealingContext, before: ArchiveKeys? = nil) async throws -> Account {
+    /// - Parameters:
+    ///   - bytes: What was sealed.
+    ///   - context: For what.
+    ///   - before: Keys of the account from before they were changed.
+    ///   - asksPerson: Whether a person may be asked for a passphrase.
+    func openAside(
+        _ bytes: [UInt8], context: SealingContext, before: ArchiveKeys? = nil, asksPerson: Bool = false
+    ) async throws -> Account {
         let envelope = try Envelope(parsing: try ArchivePropertyList.decode(bytes))
         // Other slots than the account's, such as those from before a key was added, have the same data key behind them.
         var keys = [lastOpened.withLock(\.keys), before].compactMap(\.self).first {
             $0.storeID == envelope.storeID && $0.dataKeyID == envelope.dataKeyID
         }
-        if keys == nil { keys = try await ring.unlock(envelope, context: self.context, asksPerson: false) }
+        if keys == nil { keys = try await ring.unlock(envelope, context: self.context, asksPerson: asksPerson) }
         let (plaintext, count) = try envelope.open(with: keys!, context: context)
         return try AccountPlaintext.decode(plaintext, count: count)
     }
 
-    // MARK: The refresh intent
+    // MARK: The record of refreshes
 
-    /// Records that the refresh token is about to be spent, so that a crash before the reply is stored can be told.
+    /// Records that the refresh token is about to be spent, so that a crash before the response is stored can be told.
     ///
-    /// - Returns: When the last one was recorded, if that was not forgotten since; then it stays.
-    func recordIntent(at date: Date, in transaction: any ArchiveTransaction) async throws -> Date? {
+    /// - Parameters:
+    ///   - date: Now.
+    ///   - deadline: Until when the response is waited for.
+    ///   - transaction: The caller's.
+    /// - Returns: When one was sent before whose response was never stored; then that stays the date of the record.
+    func recordIntent(at date: Date, until deadline: Date, in transaction: any ArchiveTransaction) async throws -> Date? {
         unsaved.withLock { $0?.isBeingSpent = true }
-        let previous = try await transaction.read(.refreshIntent)
-        if let unfinished = previous.flatMap({ RefreshIntent.decode($0.bytes) }) { return unfinished.date }
-        let bytes = try RefreshIntent(date: date).encode()
-        _ = try await transaction.replace(.refreshIntent, with: bytes, ifRevision: previous?.revision)
-        return nil
+        let previous = try await transaction.read(.refreshRecord)
+        var record = previous.flatMap { RefreshRecord.decode($0.bytes) } ?? RefreshRecord()
+        let unfinished = record.date
+        record.date = unfinished ?? date
+        record.deadline = deadline
+        _ = try await transaction.replace(
+            .refreshRecord, with: try record.encode(), ifRevision: previous?.revision)
+        return unfinished
     }
 
-    /// Forgets it: the reply is stored, or there was none to store.
-    func forgetIntent(in transaction: any ArchiveTransaction) async throws {
-        guard let revision = try await transaction.read(.refreshIntent)?.revision else { return }
-        _ = try await transaction.remove(.refreshIntent, ifRevision: revision)
+    /// Records that a refresh failed, and when the next one is due.
+    ///
+    /// - Parameters:
+    ///   - reason: Why.
+    ///   - mayBeSpent: Whether the refresh token may have been spent for it, or for one before.
+    ///   - date: Now.
+    ///   - transaction: The caller's.
+    func recordFailure(
+        _ reason: UnverifiedReason, mayBeSpent: Bool, at date: Date, in transaction: any ArchiveTransaction
+    ) async throws {
+        let previous = try await transaction.read(.refreshRecord)
+        var record = previous.flatMap { RefreshRecord.decode($0.bytes) } ?? RefreshRecord()
+        if !mayBeSpent { record.date = nil }
+        record.fail(reason, at: date, jitter: .random(in: 0.5...1))
+        _ = try await transaction.replace(
+            .refreshRecord, with: try record.encode(), ifRevision: previous?.revision)
     }
 
-    /// When a refresh was begun whose reply was never stored; `nil` if there is none.
-    func unfinishedRefresh() async throws -> Date? {
-        guard let stored = try await storage.read(.refreshIntent) else { return nil }
-        return RefreshIntent.decode(stored.bytes)?.date
+    /// Forgets the record: the response is stored, or there was none to store.
+    func forgetRefreshes(in transaction: any ArchiveTransaction) async throws {
+        guard let revision = try await transaction.read(.refreshRecord)?.revision else { return }
+        _ = try await transaction.remove(.refreshRecord, ifRevision: revision)
+    }
+
+    /// The record, if there is one.
+    func refreshRecord() async throws -> RefreshRecord? {
+        try await storage.read(.refreshRecord).flatMap { RefreshRecord.decode($0.bytes) }
     }
 
     // MARK: Writing, for whoever holds the lock
@@ -327,7 +354,7 @@ final class AccountArchive: Sendable {
         let newest = Write(account: account, generation: generation, revision: receipt.revision)
         lastOpened.withLock { $0.change(keys, newest) }
         if let unsaved = unsaved.withLock({ $0.take() }), !unsaved.isBeingSpent {
-            try? await forgetIntent(in: transaction)
+            try? await forgetRefreshes(in: transaction)
         }
         return (account, receipt)
     }
@@ -347,15 +374,27 @@ final class AccountArchive: Sendable {
     func clear(
         _ signOut: SignOut, ifRevision revision: ArchiveRevision, in transaction: any ArchiveTransaction
     ) async throws -> ArchiveReceipt.Durability {
+        await record(signOut, in: transaction)
+        let durability = try await transaction.remove(.account, ifRevision: revision)
+        forgetAccount()
+        return durability
+    }
+
+    /// Records why the session ended, if that can be done.
+    func record(_ signOut: SignOut, in transaction: any ArchiveTransaction) async {
         do {
             let previous = try await transaction.read(.signOut)?.revision
             _ = try await transaction.replace(.signOut, with: try SignOutRecord.encode(signOut), ifRevision: previous)
         } catch {
             logger?.warning("the reason of a sign-out could not be recorded", metadata: ["error": "\(error)"])
         }
-        let durability = try await transaction.remove(.account, ifRevision: revision)
+    }
+
+    /// Forgets what is in memory of an account that is not stored any more.
+    func forgetAccount() {
+        // The keys may still be needed for what is to be told to the service.
         let keys = lastOpened.withLock { last in
-            defer { last.change(nil) }
+            last.change(last.keys)
             return last.keys
         }
         for slot in keys?.slots ?? [] where slot.kind == .passphrase {
@@ -363,13 +402,12 @@ final class AccountArchive: Sendable {
             try? UnlockedKeys.forget(slot.keyID)
         }
         unsaved.withLock { $0 = nil }
-        return durability
     }
 
     /// Forgets why the last session ended and whether its refresh token was being spent, now that there is a new one. A
     /// record too many is harmless.
     func forgetLastSession(in transaction: any ArchiveTransaction) async {
-        for entry in [ArchiveEntry.signOut, .refreshIntent] {
+        for entry in [ArchiveEntry.signOut, .refreshRecord] {
             guard let stored = try? await transaction.read(entry) else { continue }
             _ = try? await transaction.remove(entry, ifRevision: stored.revision)
         }

@@ -44,13 +44,18 @@ struct ArchiveDirectory: Sendable {
         return folders.reversed()
     }
 
+    /// Whether the folder is there, and the file that is made in it first.
+    func exists(with marker: String) throws(AccountError) -> Bool {
+        try mapping(path) { () throws(SystemCallError) in try SystemCall.status(path(marker)) != nil }
+    }
+
     /// Makes the folder, and those above it that are not there, for the owner only, and waits until the disk has them.
     ///
     /// - Parameter marker: The file that is made in the folder next. As long as it is not there, whoever made the folders
     ///   may have died before the disk had them; so that is waited for again.
     func make(before marker: String) throws(AccountError) {
+        if try exists(with: marker) { return }
         try mapping(path) { () throws(SystemCallError) in
-            guard try SystemCall.status(path(marker)) == nil else { return }
             var folders: [String] = []
             var folder = path
             while !folder.isEmpty {
@@ -159,16 +164,37 @@ struct ArchiveDirectory: Sendable {
 
     /// Makes the new file of an entry ready. Those that a crash left behind are removed first.
     ///
-    /// - Parameter keptPath: A file of this kind that is still needed.
+    /// - Parameters:
+    ///   - entry: What it is to be.
+    ///   - byteCount: How much room it must have.
+    ///   - keptPath: A file of this kind that is still needed.
+    ///   - isLeased: Whether it is for whoever holds the lease of a refresh. It has a name that others leave alone then; one of
+    ///     that name is of a holder that died.
     func makeTemporary(
-        for entry: ArchiveEntry, reserving byteCount: Int?, keeping keptPath: String? = nil
+        for entry: ArchiveEntry, reserving byteCount: Int?, keeping keptPath: String? = nil, isLeased: Bool = false
     ) throws(AccountError) -> TemporaryFile {
         try mapping(path) { () throws(SystemCallError) in
-            for name in try SystemCall.names(in: path) where TemporaryFile.isName(name) && self.path(name) != keptPath {
+            for name in try SystemCall.names(in: path)
+            where TemporaryFile.isName(name) && self.path(name) != keptPath
+                || TemporaryFile.isLeasedName(name) && !isLeased && isLeaseFree()
+            {
                 // What cannot be removed is in nobody's way.
                 _ = try? SystemCall.remove(self.path(name))
             }
-            return try TemporaryFile.make(for: entry, in: self, reserving: byteCount)
+            if isLeased { try SystemCall.remove(self.path(TemporaryFile.leasedName(of: entry))) }
+            return try TemporaryFile.make(for: entry, in: self, reserving: byteCount, isLeased: isLeased)
+        }
+    }
+
+    /// Whether nobody is refreshing. Who wonders about it holds the lock of the folder, without which nobody begins to.
+    func isLeaseFree() -> Bool {
+        let path = path(FileArchiveStorage.leaseName)
+        do throws(SystemCallError) {
+            guard try SystemCall.status(path) != nil else { return true }
+            return try FileDescriptor.openLock(path).tryLock()
+        } catch {
+            // What cannot be looked at is left alone.
+            return false
         }
     }
 
@@ -199,11 +225,15 @@ struct TemporaryFile: ~Copyable {
     var path: String { file.path }
 
     /// Makes `.Account.plist.<16 hexadecimal digits>.tmp`, for the owner only, whatever the umask.
+    ///
+    /// - Parameter isLeased: Whether it is for whoever holds the lease of a refresh: `.Account.plist.refresh.tmp`.
     static func make(
-        for entry: ArchiveEntry, in directory: ArchiveDirectory, reserving byteCount: Int?
+        for entry: ArchiveEntry, in directory: ArchiveDirectory, reserving byteCount: Int?, isLeased: Bool
     ) throws(SystemCallError) -> TemporaryFile {
-        let random = Sodium.randomBytes(count: 8).hexadecimal
-        let path = directory.path(".\(entry.rawValue).\(random).tmp")
+        let name =
+            isLeased
+            ? leasedName(of: entry) : ".\(entry.rawValue).\(Sodium.randomBytes(count: 8).hexadecimal).tmp"
+        let path = directory.path(name)
         let file = try FileDescriptor.create(path)
         do throws(SystemCallError) {
             try file.setPermissions(0o600)
@@ -222,6 +252,14 @@ struct TemporaryFile: ~Copyable {
         self.directory = directory
         self.file = file
         self.reservedByteCount = reservedByteCount
+    }
+
+    /// The name of the file that the holder of a lease has ready.
+    static func leasedName(of entry: ArchiveEntry) -> String { ".\(entry.rawValue).refresh.tmp" }
+
+    /// Whether a file of this name is what the holder of a lease has ready, or had when it died.
+    static func isLeasedName(_ name: String) -> Bool {
+        name.hasPrefix(".") && name.hasSuffix(".plist.refresh.tmp")
     }
 
     /// Whether a file of this name is one that a crash left behind, as seen by whoever holds the lock.

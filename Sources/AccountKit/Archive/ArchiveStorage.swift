@@ -23,10 +23,36 @@ public protocol ArchiveStorage: Sendable {
     /// - Throws: ``AccountError/Code-swift.struct/busy`` after that time; others if there can be no access.
     func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction
 
+    /// Waits for the lease of a refresh: one holder at a time, across tasks, processes and machines, as far as it can be had.
+    ///
+    /// A refresh holds it from before it reads the tokens until their successors are stored, requests to the service
+    /// included, so for seconds. Transactions do not wait for it: who signs in or out, changes the profile or reads is not held up by
+    /// a service that is slow. The lease ends with the process that holds it.
+    ///
+    /// - Parameter timeout: How long to wait.
+    /// - Returns: The lease, which must be ended with ``ArchiveLease/end()``.
+    /// - Throws: ``AccountError/Code-swift.struct/busy`` after that time, `CancellationError` if the task is cancelled
+    ///   meanwhile, others if there can be no lease.
+    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease
+
     /// Tells when an entry may have changed, whoever changed it, until nobody listens any more.
     ///
-    /// Several changes may be told as one, and one that did not change anything may be told too: who listens reads.
-    func changes(of entry: ArchiveEntry) -> AsyncStream<Void>
+    /// Several changes may be told as one, and one that did not change anything may be told too: who listens reads. The stream
+    /// fails, with an ``AccountError`` that says why, when changes cannot be told or cannot be told any more; it does not
+    /// just end.
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error>
+}
+
+/// The right to refresh the tokens of a session.
+public protocol ArchiveLease: Sendable {
+    /// Waits for exclusive access to all entries, as ``ArchiveStorage/beginTransaction(patience:)``.
+    ///
+    /// What is reserved in such a transaction stays reserved until the lease ends. Where a lease can be lost unnoticed, a
+    /// change fails with ``AccountError/Code-swift.struct/conflict`` once it is another's.
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction
+
+    /// Gives up the lease and what was reserved under it. Never fails.
+    func end() async
 }
 
 /// Exclusive access to a storage.
@@ -34,7 +60,8 @@ public protocol ArchiveTransaction: Sendable {
     /// Reads an entry as it is now.
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry?
 
-    /// Makes sure that an entry of up to `byteCount` bytes can be written later in this transaction, and changes nothing.
+    /// Makes sure that an entry of up to `byteCount` bytes can be written later in this transaction, or in another one of
+    /// the same lease, and changes nothing.
     ///
     /// Done before something is spent that could not be had again if the write failed, such as a refresh token.
     func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws
@@ -84,8 +111,8 @@ public struct ArchiveEntry: Hashable, Sendable, RawRepresentable {
     /// Why and when the last session ended; nothing personal.
     public static let signOut = ArchiveEntry(rawValue: "SignOut.plist")
 
-    /// That a refresh token is being spent; nothing personal.
-    public static let refreshIntent = ArchiveEntry(rawValue: "Refresh.plist")
+    /// That a refresh token is being spent, and how refreshes failed; nothing personal.
+    public static let refreshRecord = ArchiveEntry(rawValue: "Refresh.plist")
 }
 
 /// What a storage has for an entry.

@@ -39,21 +39,3 @@ enum SignOutRecord {
     }
 }
 
-/// The record that a refresh token is being spent: a small property list with the date, in the clear.
-struct RefreshIntent: Codable {
-    var date: Date
-
-    func encode() throws(AccountError) -> [UInt8] {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .xml
-        do {
-            return [UInt8](try encoder.encode(self))
-        } catch {
-            throw AccountError(.inaccessible, "the refresh cannot be recorded", cause: error)
-        }
-    }
-
-    static func decode(_ bytes: [UInt8]) -> RefreshIntent? {
-        try? PropertyListDecoder().decode(RefreshIntent.self, from: Data(bytes))
-    }
-}

@@ -13,6 +13,9 @@ public struct FileArchiveStorage: ArchiveStorage {
     /// The name of the lock file.
     package static let lockName = "Account.lock"
 
+    /// The name of the file whose lock is the lease of a refresh.
+    package static let leaseName = "Refresh.lock"
+
     private let directory: ArchiveDirectory
 
     /// The storage of a session in a container.
@@ -26,7 +29,9 @@ public struct FileArchiveStorage: ArchiveStorage {
     }
 
     /// Whether a file of this name is a new entry that a crash left unfinished.
-    package static func isLeftover(_ name: String) -> Bool { TemporaryFile.isName(name) }
+    package func isLeftover(_ name: String) -> Bool {
+        TemporaryFile.isName(name) || TemporaryFile.isLeasedName(name) && directory.isLeaseFree()
+    }
 
     /// Reads an entry, without a lock and without writing anything.
     public func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
@@ -35,41 +40,103 @@ public struct FileArchiveStorage: ArchiveStorage {
     }
 
     /// Takes the lock of the folder, and makes the folder first if it is not there.
+    public func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
+        FileArchiveTransaction(
+            directory: directory, lock: try await lock(Self.lockName, timeout: patience), reservation: Reservation(),
+            isLeased: false)
+    }
+
+    /// Takes the lock of `Refresh.lock`, which the kernel drops when a process dies.
+    public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+        FileArchiveLease(storage: self, lock: try await lock(Self.leaseName, timeout: timeout))
+    }
+
+    /// Waits for the lock on a file of the folder.
     ///
     /// The kernel has no queue for such locks, so they are asked for again and again, first after 1 ms, at last every
     /// 25 ms.
-    public func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
+    fileprivate func lock(_ name: String, timeout: Duration) async throws -> FileDescriptor {
         try directory.checkTrust()
-        try directory.make(before: Self.lockName)
-        let lockPath = directory.path(Self.lockName)
+        try await makeDirectory()
+        let lockPath = directory.path(name)
         let lock = try mapping(lockPath) { () throws(SystemCallError) in
             let lock = try FileDescriptor.openLock(lockPath)
             // A umask may have taken away what the next one needs to open it.
             if try lock.status().permissions != 0o600 { try lock.setPermissions(0o600) }
             return lock
         }
-        let deadline = ContinuousClock.now.advanced(by: patience)
+        let deadline = ContinuousClock.now.advanced(by: timeout)
         var pause = Duration.milliseconds(1)
         while try !mapping(lockPath, { () throws(SystemCallError) in try lock.tryLock() }) {
             guard ContinuousClock.now < deadline else {
                 throw AccountError(
                     .busy,
-                    "another process has been using \(directory.path) for more than \(patience.text): try again, or look "
+                    "another process has been using \(directory.path) for more than \(timeout.text): try again, or look "
                         + "for a process that hangs (`fuser \(lockPath)` names it)")
             }
             try await Task.sleep(for: pause)
             pause = min(pause * 2, .milliseconds(25))
         }
-        return FileArchiveTransaction(directory: directory, lock: lock)
+        return lock
+    }
+
+    fileprivate func beginTransaction(
+        timeout: Duration, reservation: Reservation
+    ) async throws -> FileArchiveTransaction {
+        FileArchiveTransaction(
+            directory: directory, lock: try await lock(Self.lockName, timeout: timeout), reservation: reservation,
+            isLeased: true)
+    }
+
+    private func makeDirectory() async throws(AccountError) {
+        if try directory.exists(with: Self.lockName) { return }
+        try await BlockingWork.run { () throws(AccountError) in try directory.make(before: Self.lockName) }
     }
 
     /// Tells when the file of an entry was put in place or removed.
     ///
     /// A folder that is not there yet is made, since one that does not exist cannot be watched.
-    public func changes(of entry: ArchiveEntry) -> AsyncStream<Void> {
+    public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         // If it cannot be made, the watch looks for the file now and then.
         try? directory.make(before: Self.lockName)
         return DirectoryWatch.changes(of: entry.rawValue, in: directory.path)
+    }
+}
+
+/// A file that was made ready to be written, if there is one.
+private final class Reservation: Sendable {
+    private let file = Mutex<TemporaryFile?>(nil)
+
+    /// The file, which is from now on the caller's.
+    func take() -> TemporaryFile? { file.withLock { $0.take() } }
+
+    func put(_ reserved: consuming TemporaryFile) {
+        var reserved: TemporaryFile? = reserved
+        file.withLock { $0 = reserved.take() }
+    }
+
+    /// A file that cannot be removed now is removed by the next writer.
+    func discard() { try? take()?.discard() }
+}
+
+/// The right to refresh: the open lock file, and a file that was made ready for the new tokens.
+private final class FileArchiveLease: ArchiveLease {
+    private let storage: FileArchiveStorage
+    private let reservation = Reservation()
+    private let lock: Mutex<FileDescriptor?>
+
+    init(storage: FileArchiveStorage, lock: consuming FileDescriptor) {
+        self.storage = storage
+        self.lock = Mutex(lock)
+    }
+
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+        try await storage.beginTransaction(timeout: timeout, reservation: reservation)
+    }
+
+    func end() async {
+        reservation.discard()
+        lock.withLock { $0 = nil }
     }
 }
 
@@ -77,7 +144,6 @@ public struct FileArchiveStorage: ArchiveStorage {
 private final class FileArchiveTransaction: ArchiveTransaction {
     private struct State: ~Copyable {
         var lock: FileDescriptor?
-        var reserved: TemporaryFile?
 
         /// What was set aside and is still in its place, so that a death here does not look like a sign-out: as good as
         /// gone for whoever has this transaction.
@@ -89,10 +155,16 @@ private final class FileArchiveTransaction: ArchiveTransaction {
 
     private let directory: ArchiveDirectory
     private let state: Mutex<State>
+    private let reservation: Reservation
 
-    init(directory: ArchiveDirectory, lock: consuming FileDescriptor) {
+    /// Whether the reservation is a lease's, and outlives the transaction.
+    private let isLeased: Bool
+
+    init(directory: ArchiveDirectory, lock: consuming FileDescriptor, reservation: Reservation, isLeased: Bool) {
         self.directory = directory
-        state = Mutex(State(lock: lock, reserved: nil))
+        self.reservation = reservation
+        self.isLeased = isLeased
+        state = Mutex(State(lock: lock))
     }
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
@@ -123,9 +195,10 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     }
 
     func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
-        try state.withLock { state in
-            try state.reserved.take()?.discard()
-            state.reserved = try directory.makeTemporary(for: entry, reserving: byteCount)
+        let (directory, reservation, isLeased) = (directory, reservation, isLeased)
+        try await BlockingWork.run { () throws(AccountError) in
+            reservation.discard()
+            reservation.put(try directory.makeTemporary(for: entry, reserving: byteCount, isLeased: isLeased))
         }
     }
 
@@ -133,27 +206,29 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
     ) async throws -> ArchiveReceipt {
         try await check(entry, is: revision)
-        return try state.withLock { state in
-            guard let reserved = state.reserved.take() else {
+        return try await BlockingWork.run { [directory, reservation] () throws(AccountError) in
+            guard let reserved = reservation.take() else {
                 return try directory.makeTemporary(for: entry, reserving: nil).commit(bytes)
             }
             if reserved.entry == entry { return try reserved.commit(bytes) }
             // What was reserved for another entry stays reserved, whatever becomes of this one.
             let keptPath = reserved.path
-            state.reserved = consume reserved
+            reservation.put(reserved)
             return try directory.makeTemporary(for: entry, reserving: nil, keeping: keptPath).commit(bytes)
         }
     }
 
     func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
         try await check(entry, is: revision)
-        let path = directory.path(entry.rawValue)
-        try mapping(path) { () throws(SystemCallError) in _ = try SystemCall.remove(path) }
-        return directory.synchronize()
+        return try await BlockingWork.run { [directory] in
+            let path = directory.path(entry.rawValue)
+            try mapping(path) { () throws(SystemCallError) in _ = try SystemCall.remove(path) }
+            return directory.synchronize()
+        }
     }
 
     func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
-        let place = try directory.setAside(entry, label: label)
+        let place = try await BlockingWork.run { [directory] in try directory.setAside(entry, label: label) }
         let identity = try identity(of: entry)
         state.withLock { $0.aside[entry] = identity }
         return place
@@ -165,20 +240,19 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         if isInPlace {
             try mapping(place) { () throws(SystemCallError) in _ = try SystemCall.remove(place) }
         } else {
-            try directory.putBack(entry, from: place)
+            try await BlockingWork.run { [directory] in try directory.putBack(entry, from: place) }
         }
     }
 
     func end() async {
         for entry in state.withLock({ $0.aside.keys }) where (try? isAside(entry)) == true {
             // Nothing took its place. What stays there is no worse than before.
-            _ = try? SystemCall.remove(directory.path(entry.rawValue))
-            _ = directory.synchronize()
+            await BlockingWork.run { [directory] in
+                _ = try? SystemCall.remove(directory.path(entry.rawValue))
+                _ = directory.synchronize()
+            }
         }
-        state.withLock { state in
-            // A file that cannot be removed now is removed by the next writer.
-            try? state.reserved.take()?.discard()
-            state.lock = nil
-        }
+        if !isLeased { reservation.discard() }
+        state.withLock { $0.lock = nil }
     }
 }

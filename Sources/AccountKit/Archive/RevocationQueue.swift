@@ -6,20 +6,56 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Sign-outs that a service has not been told of yet: the tokens, sealed, until it has.
+/// Tokens that a service is still to revoke, sealed, until it has: of sign-outs, of sign-ins that were replaced, and of exchanges
+/// whose outcome nobody wanted any more.
 ///
 /// Each is an archive of its own beside the account's, with the account's keys, so that no key is asked for to sign out; and
-/// sealed for a context that is no session's, so that nobody can sign a user in again by renaming one. There are at most eight, and none is older than 30 days: by then most tokens have
-/// expired, and the oldest ones make room first.
+/// sealed for a context that is no session's, so that nobody can sign a user in again by renaming one. There are at most
+/// eight, and none is older than 30 days: by then most tokens have expired, and the oldest ones make room first.
 struct RevocationQueue: Sendable {
-    /// A sign-out that is to be told.
+    /// Tokens that are to be revoked.
     struct Pending: Sendable {
         let entry: ArchiveEntry
-        let revision: ArchiveRevision
+        var revision: ArchiveRevision
 
-        /// Whose it is, without name and profile; `verifiedAt` is when the user signed out.
-        let account: Account
+        /// Whose they are, without name and profile; `verifiedAt` is when they were put into the queue.
+        var account: Account
+
+        /// How often the service was asked, and did not do it.
+        var attemptCount: Int {
+            get { if case .integer(let count)? = account.profile["attempts"] { Int(clamping: count) } else { 0 } }
+            set { account.profile["attempts"] = .integer(Int64(newValue)) }
+        }
+
+        /// How often it refused for good.
+        var refusalCount: Int {
+            get { if case .integer(let count)? = account.profile["refusals"] { Int(clamping: count) } else { 0 } }
+            set { account.profile["refusals"] = .integer(Int64(newValue)) }
+        }
+
+        /// When it is to be asked again; `nil` if at any time.
+        var nextTry: Date? {
+            get { if case .date(let date)? = account.profile["nextTry"] { date } else { nil } }
+            set { account.profile["nextTry"] = newValue.map { .date($0) } }
+        }
+
+        /// Takes note that the service did not do it: it is left alone for a minute, then twice as long each time, at most
+        /// for a day.
+        mutating func fail(isRefusal: Bool, at date: Date) {
+            attemptCount = min(attemptCount + 1, 1000)
+            if isRefusal { refusalCount += 1 }
+            nextTry = date.addingTimeInterval(min(60 * TimeInterval(1 << min(attemptCount - 1, 11)), 86_400))
+        }
+
+        /// Whether it is worth another request now. More than a day ahead, the clock was set back.
+        func isDue(at date: Date) -> Bool {
+            guard let nextTry else { return true }
+            return !(0...86_400 ~= nextTry.timeIntervalSince(date)) || nextTry <= date
+        }
     }
+
+    /// After how many refusals the service is not asked again.
+    static let maximumRefusalCount = 3
 
     static let maximumCount = 8
     static let maximumAge: TimeInterval = 30 * 24 * 3600
@@ -36,8 +72,9 @@ struct RevocationQueue: Sendable {
         context = SealingContext(appIdentifier: appIdentifier, sessionName: session.rawValue + "/revocations")
     }
 
-    /// Puts a sign-out into the queue, for whoever holds the lock.
-    func add(_ account: Account, at date: Date, in transaction: any ArchiveTransaction) async throws {
+    /// Puts tokens into the queue, for whoever holds the lock.
+    @discardableResult
+    func add(_ account: Account, at date: Date, in transaction: any ArchiveTransaction) async throws -> Pending {
         var place: (entry: ArchiveEntry, revision: ArchiveRevision?, date: Date)?
         for entry in Self.entries {
             let found: StoredEntry?
@@ -58,11 +95,18 @@ struct RevocationQueue: Sendable {
         guard let place else { throw AccountError(.inaccessible, "the queue of sign-outs cannot be written") }
         let remains = Account(
             id: account.id, issuer: account.issuer, credentials: account.credentials, verifiedAt: date)
-        let bytes = try archive.seal(remains, context: context)
-        _ = try await transaction.replace(place.entry, with: bytes, ifRevision: place.revision)
+        let bytes = try await archive.seal(remains, context: context, at: date)
+        let receipt = try await transaction.replace(place.entry, with: bytes, ifRevision: place.revision)
+        return Pending(entry: place.entry, revision: receipt.revision, account: remains)
     }
 
-    /// Takes a sign-out that did not happen out of the queue again, for whoever holds the lock.
+    /// Writes down what became of an attempt, for whoever holds the lock.
+    func update(_ pending: Pending, at date: Date, in transaction: any ArchiveTransaction) async throws {
+        let bytes = try await archive.seal(pending.account, context: context, at: date)
+        _ = try await transaction.replace(pending.entry, with: bytes, ifRevision: pending.revision)
+    }
+
+    /// Takes tokens that stay in use out of the queue again, for whoever holds the lock.
     ///
     /// What cannot be read, or does not open with the keys of this account, will not be told to a service by it, and is left
     /// where it is.
@@ -75,35 +119,29 @@ struct RevocationQueue: Sendable {
     }
 
     /// What is in the queue and opens, without a lock: a sign-out that is just under way may be among it.
-    func pending() async throws -> [Pending] {
-        try await pending { try await storage.read($0) }
+    ///
+    /// - Parameter asksPerson: Whether a person may be asked for a passphrase. Never under the lock, where others would wait.
+    func pending(asksPerson: Bool = false) async throws -> [Pending] {
+        try await pending(asksPerson: asksPerson) { try await storage.read($0) }
     }
 
     /// What is in the queue and opens, for whoever holds the lock.
     func pending(in transaction: any ArchiveTransaction) async throws -> [Pending] {
-        try await pending { try await transaction.read($0) }
+        try await pending(asksPerson: false) { try await transaction.read($0) }
     }
 
-    private func pending(_ read: (ArchiveEntry) async throws -> StoredEntry?) async throws -> [Pending] {
+    private func pending(
+        asksPerson: Bool, _ read: (ArchiveEntry) async throws -> StoredEntry?
+    ) async throws -> [Pending] {
         var pending: [Pending] = []
         for entry in Self.entries {
-            guard let stored = try? await read(entry), let account = try? await open(stored.bytes) else {
-                continue
-            }
+            // One that does not open now waits for whoever has its key.
+            guard let stored = try? await read(entry),
+                let account = try? await open(stored.bytes, asksPerson: asksPerson)
+            else { continue }
             pending.append(Pending(entry: entry, revision: stored.revision, account: account))
         }
         return pending
-    }
-
-    /// Takes those out of the queue that the service has been told of.
-    func remove(_ delivered: [Pending], patience: Duration) async throws {
-        guard !delivered.isEmpty else { return }
-        let transaction = try await storage.beginTransaction(patience: patience)
-        for pending in delivered {
-            // Another process may have been faster.
-            _ = try? await transaction.remove(pending.entry, ifRevision: pending.revision)
-        }
-        await transaction.end()
     }
 
     /// Seals what is in the queue with other keys of the account, and leaves what does not open.
@@ -133,7 +171,7 @@ struct RevocationQueue: Sendable {
         }
     }
 
-    private func open(_ bytes: [UInt8]) async throws -> Account {
-        try await archive.openAside(bytes, context: context)
+    private func open(_ bytes: [UInt8], asksPerson: Bool = false) async throws -> Account {
+        try await archive.openAside(bytes, context: context, asksPerson: asksPerson)
     }
 }

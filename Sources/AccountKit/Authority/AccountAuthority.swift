@@ -19,13 +19,27 @@ public protocol AccountAuthority: Sendable {
     /// - Throws: An ``AuthoritySignal``.
     func refresh(_ account: Account) async throws -> Credentials
 
-    /// Tells the service that the user has signed out, so that it forgets the tokens.
+    /// Tells the service that this sign-in is over, so that it revokes the refresh token and the access token.
     ///
-    /// - Throws: An ``AuthoritySignal``.
-    func revoke(_ account: Account) async throws
+    /// - Returns: ``RevocationOutcome/done``, also for tokens that the service does not know any more, or
+    ///   ``RevocationOutcome/notSupported`` if it is certain that the service cannot be told.
+    /// - Throws: An ``AuthoritySignal``, also if it could not be found out whether the service can be told.
+    func revoke(_ account: Account) async throws -> RevocationOutcome
+
+    /// Whether revoking the tokens of one sign-in leaves other sign-ins of the same user and client alone.
+    ///
+    /// Then a sign-in that replaces another of the same user revokes what it replaces.
+    var revokesSingleGrants: Bool { get }
 
     /// Whether an account is of this service, so that what has to do with this service may see its tokens.
     func isAuthority(of account: Account) -> Bool
+
+    /// How long an exchange of tokens may take from the first byte of its request on; 60 s unless the authority says
+    /// otherwise. Nothing cuts it off before that, since what was sent is spent.
+    var exchangeTimeout: Duration { get }
+
+    /// The issuer that the accounts of this service have; `nil` for an app that knows one service only.
+    var accountIssuer: String? { get }
 
     /// What of the machine's settings there is on the way to the service, such as a proxy. Nothing is sent to find out.
     var networkSettings: [NetworkSetting] { get }
@@ -38,10 +52,16 @@ extension AccountAuthority {
     }
 
     /// For a service that cannot be told of a sign-out: the tokens are forgotten here, and live on there till they expire.
-    public func revoke(_ account: Account) async throws {}
+    public func revoke(_ account: Account) async throws -> RevocationOutcome { .notSupported }
 
-    /// For an app with one service: all of its accounts are that service's.
-    public func isAuthority(of account: Account) -> Bool { true }
+    /// For a service that does not say: revoking one sign-in may end others.
+    public var revokesSingleGrants: Bool { false }
+
+    /// A minute.
+    public var exchangeTimeout: Duration { .seconds(60) }
+
+    /// For an app that knows one service only.
+    public var accountIssuer: String? { nil }
 
     /// For a service that does not say.
     public var networkSettings: [NetworkSetting] { [] }

@@ -6,12 +6,18 @@ public protocol DeviceAuthority: AccountAuthority {
     /// - Throws: An ``AuthoritySignal``.
     func beginDeviceSignIn() async throws -> DeviceAuthorization
 
-    /// Asks once whether the user has entered the code.
+    /// Asks once whether the user has entered the code. Once tokens came, the code is spent.
     ///
-    /// - Returns: The account, once the user has agreed.
+    /// - Returns: The tokens, once the user has agreed.
     /// - Throws: An ``AuthoritySignal``: `oauthError(.authorizationPending)` for "not yet", and the others of RFC 8628,
     ///   section 3.5.
-    func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws -> Account
+    func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws -> Credentials
+
+    /// Asks whose tokens these are that a poll brought. It may be asked again.
+    ///
+    /// - Returns: The account, with these tokens.
+    /// - Throws: An ``AuthoritySignal``.
+    func account(with credentials: Credentials) async throws -> Account
 }
 
 /// What the service gave out for a sign-in on another device (RFC 8628, section 3.2).

@@ -2,8 +2,11 @@
 ///
 /// What it means is decided in one place, ``Ruling``.
 public enum AuthoritySignal: Error, Hashable, Sendable {
-    /// No whole reply came: the request may or may not have been carried out.
+    /// No whole reply came. Whether the request may have been carried out, the ``Failure`` says.
     case noReply(Failure)
+
+    /// The request was not sent, since something that it needs failed before, such as the discovery document.
+    indirect case notSent(AuthoritySignal)
 
     /// No trusted connection could be made: TLS or the certificate failed.
     case untrustedTLS(String)
@@ -16,6 +19,9 @@ public enum AuthoritySignal: Error, Hashable, Sendable {
 
     /// 401 without a Bearer challenge: none at all, Basic, or another scheme.
     case unauthorized
+
+    /// 400 from the token endpoint without an error of OAuth's form: nothing was issued, and it is not said why.
+    case badRequest
 
     /// 403, and the `error` of its Bearer challenge if it has one.
     case forbidden(error: String?)
@@ -43,20 +49,6 @@ public enum AuthoritySignal: Error, Hashable, Sendable {
 
     /// An app's own authority is certain: the service refused this sign-in, for instance for a wrong password.
     case signInRefused(String)
-
-    /// Why no whole reply came.
-    public enum Failure: String, Hashable, Sendable, CaseIterable {
-        case unknownHost
-        case refused
-        case unreachable
-        case reset
-        case timeout
-        case cancelled
-        case truncated
-        case garbled
-        /// The proxy on the way could not be reached, or did not open the way.
-        case proxy
-    }
 
     /// What stands for any error that an authority threw.
     ///

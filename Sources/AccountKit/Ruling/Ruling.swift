@@ -66,7 +66,11 @@ public enum Ruling: Hashable, Sendable {
         }
         switch signal {
         case .noReply(.cancelled): self = .keep(.init(.cancelled))
-        case .noReply(let failure): self = .keep(.init(.offline, detail: failure.text))
+        case .noReply(let failure): self = .keep(.init(.offline, detail: "\(failure)"))
+        // Of what was not sent, no answer is a definite one.
+        case .notSent(let signal):
+            let ruling = Ruling(on: signal, to: .verify, .init(holdsRefreshToken: false, justRefreshed: true))
+            if case .keep = ruling { self = ruling } else { self = .keep(.init(.unclearReply)) }
         case .untrustedTLS(let detail): self = .keep(.init(.untrustedTLS, detail: detail))
         case .oauthError(let code, let description):
             self = Self.onOAuthError(code, description, request, circumstances)
@@ -74,8 +78,11 @@ public enum Ruling: Hashable, Sendable {
         case .bearerChallenge(error: "insufficient_scope"), .forbidden(error: "insufficient_scope"):
             self = .keep(.init(.insufficientScope, detail: "the token's scopes do not allow it"))
         case .bearerChallenge(let error):
-            self = .keep(.init(.unclearReply, detail: "401 with \(error.map { "error \"\($0)\"" } ?? "no error code")"))
-        case .unauthorized: self = .keep(.init(.unclearReply, detail: "401 without a Bearer challenge"))
+            let detail = "401 with \(error.map { "error \"\($0)\"" } ?? "no error code")"
+            self = Self.onOtherUnauthorized(detail, request, circumstances)
+        case .unauthorized:
+            self = Self.onOtherUnauthorized("401 without a Bearer challenge", request, circumstances)
+        case .badRequest: self = .keep(.init(.unclearReply, detail: "400 without an OAuth error"))
         case .forbidden: self = .keep(.init(.unclearReply, detail: "403"))
         case .proxyAuthenticationRequired:
             self = .keep(.init(.proxyAuthenticationRequired, detail: "a proxy asks for credentials (407)"))
@@ -110,6 +117,15 @@ public enum Ruling: Hashable, Sendable {
         }
     }
 
+    /// A 401 that does not say that the token is not valid. Many services mean it all the same, and the token endpoint
+    /// knows.
+    private static func onOtherUnauthorized(
+        _ detail: String, _ request: Request, _ circumstances: Circumstances
+    ) -> Ruling {
+        request == .verify && circumstances.holdsRefreshToken && !circumstances.justRefreshed
+            ? .refreshOnce : .keep(.init(.unclearReply, detail: detail))
+    }
+
     private static func onOAuthError(
         _ code: OAuthErrorCode, _ description: String?, _ request: Request, _ circumstances: Circumstances
     ) -> Ruling {
@@ -131,27 +147,13 @@ public enum Ruling: Hashable, Sendable {
     /// The user is signed out here already; the question is only whether the service must be told again.
     private static func onRevocation(_ signal: AuthoritySignal) -> Ruling {
         switch signal {
-        // RFC 7009, section 2.2: an unknown token is as good as revoked. The others will not change by asking again.
-        case .oauthError(.invalidGrant, _), .bearerChallenge, .rejected, .oauthError("unsupported_token_type", _):
-            .attemptFailed("the service did not take the revocation")
+        case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): .revokeLater
+        case .oauthError(let code, let description):
+            .attemptFailed(description.map { "\(code.rawValue): \($0)" } ?? code.rawValue)
+        case .badRequest: .attemptFailed("400")
+        case .bearerChallenge, .unauthorized: .attemptFailed("401")
+        case .rejected(let detail): .attemptFailed(detail)
         default: .revokeLater
-        }
-    }
-}
-
-extension AuthoritySignal.Failure {
-    /// The failure in words that complete "the service could not be reached: ".
-    var text: String {
-        switch self {
-        case .unknownHost: "its host name is not known"
-        case .refused: "the connection was refused"
-        case .unreachable: "there is no route to it"
-        case .reset: "the connection was cut"
-        case .timeout: "no answer in time"
-        case .cancelled: "cancelled"
-        case .truncated: "the answer was cut off"
-        case .garbled: "the answer was not HTTP"
-        case .proxy: "the proxy did not open the way to it"
         }
     }
 }

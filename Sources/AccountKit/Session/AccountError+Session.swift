@@ -11,6 +11,25 @@ extension AccountError {
         self.init(.notSignedIn, message)
     }
 
+    /// The service issued tokens, and did not say whose they are.
+    init(unidentified signal: AuthoritySignal, _ outcome: RevocationOutcome) {
+        let reason =
+            switch Ruling(on: signal, to: .verify, .init(holdsRefreshToken: false)) {
+            case .keep(let reason): "\(reason)"
+            case .clear(let detail): detail
+            default: "no clear answer"
+            }
+        let end =
+            switch outcome {
+            case .done: "they have been revoked"
+            case .queued: "they will be revoked"
+            case .refused, .notSupported: "they could not be revoked, and are good until they expire"
+            }
+        self.init(
+            .serviceUnavailable,
+            "the service issued tokens, and then did not say whose they are (\(reason)): \(end). Nobody was signed in; try again")
+    }
+
     /// What an answer to a sign-in means to whoever wanted to sign in. Nothing that was stored has changed.
     init(signIn signal: AuthoritySignal) {
         switch Ruling(on: signal, to: .signIn, .init(holdsRefreshToken: false)) {

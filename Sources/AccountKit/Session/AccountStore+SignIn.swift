@@ -1,4 +1,11 @@
+import Logging
+
 /// Signing in, in each of the ways that an authority may have.
+///
+/// A sign-in that replaces another puts the tokens of that one into the queue of revocations; see
+/// ``deliverRevocations(with:ignoringPauses:asksPerson:)``. A code or password that has been sent is spent: from then on nothing cuts the
+/// exchange off. If the caller is cancelled meanwhile nothing is stored, and what the exchange brings is revoked; see
+/// ``finishExchanges()``.
 extension AccountStore {
     /// Signs in: makes sure that the account can be stored, gets it from `obtain`, and puts it in place of the old one.
     ///
@@ -14,15 +21,7 @@ extension AccountStore {
         obtaining obtain: () async throws -> Account
     ) async throws(AccountError) -> Account {
         try await driver.prepareSave()
-        let account: Account
-        do {
-            account = try await obtain()
-        } catch let error as AccountError {
-            throw error
-        } catch {
-            throw AccountError(signIn: AuthoritySignal(error))
-        }
-        return try await driver.run(SignInProcedure(account)).get()
+        return try await signInErrors { try await storeSignIn(try await obtain()) }
     }
 
     /// Signs in with a user name and a password. See ``signIn(obtaining:)``.
@@ -30,14 +29,50 @@ extension AccountStore {
     public func signIn(
         username: String, password: Secret, with authority: any PasswordAuthority
     ) async throws(AccountError) -> Account {
-        try await signIn { try await authority.signIn(username: username, password: password) }
+        try await signIn(with: authority) { (username, password) }
+    }
+
+    /// Signs in with a user name and a password, which are asked for once it is clear that the account can be stored. See
+    /// ``signIn(obtaining:)``.
+    ///
+    /// - Parameters:
+    ///   - authority: The service.
+    ///   - ask: Asks the user.
+    @discardableResult
+    public func signIn(
+        with authority: any PasswordAuthority,
+        asking ask: () async throws -> (username: String, password: Secret)
+    ) async throws(AccountError) -> Account {
+        try await driver.prepareSave()
+        return try await signInErrors {
+            let (username, password) = try await ask()
+            return try await exchanging(with: authority) { exchange in
+                let account = try await shielded {
+                    try await authority.signIn(username: username, password: password)
+                }
+                return try await self.storeOrRevoke(account, with: authority, exchange)
+            }
+        }
     }
 
     /// Signs in with a token that the user got elsewhere, which the service is asked about first. See
     /// ``signIn(obtaining:)``.
     @discardableResult
     public func signIn(token: Secret, with authority: any TokenAuthority) async throws(AccountError) -> Account {
-        try await signIn { try await authority.signIn(token: token) }
+        try await signIn(with: authority) { token }
+    }
+
+    /// The same, with a token that is asked for once it is clear that the account can be stored.
+    @discardableResult
+    public func signIn(
+        with authority: any TokenAuthority, asking ask: () async throws -> Secret
+    ) async throws(AccountError) -> Account {
+        try await driver.prepareSave()
+        return try await signInErrors {
+            // Nothing is issued, so nothing is lost if this is broken off.
+            let account = try await authority.signIn(token: try await ask())
+            return try await storeSignIn(account, revokesSingleGrants: authority.revokesSingleGrants)
+        }
     }
 
     /// Signs in on another device: shows a code, and asks until the user has entered it there. See
@@ -54,17 +89,18 @@ extension AccountStore {
         with authority: any DeviceAuthority, clock: any Clock<Duration> = ContinuousClock(),
         showing show: (DeviceAuthorization) async throws -> Void
     ) async throws(AccountError) -> Account {
-        try await signIn {
+        try await driver.prepareSave()
+        return try await signInErrors {
             let authorization = try await authority.beginDeviceSignIn()
             try await show(authorization)
-            return try await Self.poll(authority, authorization, clock)
+            return try await poll(authority, authorization, clock)
         }
     }
 
-    private static func poll<C: Clock<Duration>>(
+    private func poll<C: Clock<Duration>>(
         _ authority: any DeviceAuthority, _ authorization: DeviceAuthorization, _ clock: C
     ) async throws -> Account {
-        let start = clock.now
+        let end = clock.now.advanced(by: authorization.lifetime)
         var polling = DevicePolling(authorization)
         var step = polling.start()
         while true {
@@ -72,10 +108,23 @@ extension AccountStore {
             case .poll(let pause):
                 try await clock.sleep(for: pause)
                 do {
-                    return try await authority.pollDeviceSignIn(authorization)
-                } catch {
-                    try Task.checkCancellation()
-                    step = polling.next(after: AuthoritySignal(error), elapsed: start.duration(to: clock.now))
+                    return try await exchanging(with: authority) { exchange in
+                        let credentials: Credentials
+                        do {
+                            credentials = try await shielded { try await authority.pollDeviceSignIn(authorization) }
+                        } catch {
+                            throw NotIssued(signal: AuthoritySignal(error))
+                        }
+                        // The code is spent: from now on it is asked whose the tokens are, and nothing else.
+                        return try await self.identifyAndStore(
+                            credentials, with: authority, exchange, clock, until: end
+                        ) {
+                            try await authority.account(with: credentials)
+                        }
+                    }
+                } catch let error as NotIssued {
+                    step = polling.next(
+                        after: error.signal, elapsed: authorization.lifetime - clock.now.duration(to: end))
                 }
             case .fail(let signal): throw signal
             case .expired: throw AuthoritySignal.oauthError(.expiredToken)
@@ -83,19 +132,207 @@ extension AccountStore {
         }
     }
 
+    /// A poll that brought no tokens.
+    private struct NotIssued: Error {
+        var signal: AuthoritySignal
+    }
+
     /// Signs in with a browser. See ``signIn(obtaining:)``.
     ///
     /// - Parameters:
     ///   - authority: The service.
+    ///   - clock: Waits between two questions whose the tokens are.
     ///   - open: Opens the page, or shows its address, and says how long it is waited for.
     @discardableResult
     public func signIn(
-        with authority: any BrowserAuthority, opening open: (any BrowserSignIn) async throws -> Void
+        with authority: any BrowserAuthority, clock: any Clock<Duration> = ContinuousClock(),
+        opening open: (any BrowserSignIn) async throws -> Void
     ) async throws(AccountError) -> Account {
-        try await signIn {
+        try await driver.prepareSave()
+        return try await signInErrors {
             let signIn = try await authority.beginBrowserSignIn()
-            try await open(signIn)
-            return try await signIn.account()
+            do {
+                try await open(signIn)
+                try await signIn.waitForResponse()
+                return try await redeem(signIn, authority, clock)
+            } catch {
+                // Also if nobody came, so that the port is closed. After the exchange this is the second time, and does nothing.
+                await signIn.finish(with: .failure(error))
+                throw error
+            }
+        }
+    }
+
+    private func redeem<C: Clock<Duration>>(
+        _ signIn: any BrowserSignIn, _ authority: any BrowserAuthority, _ clock: C
+    ) async throws -> Account {
+        try await exchanging(with: authority) { exchange in
+            do {
+                let credentials = try await shielded { try await signIn.credentials() }
+                let end = clock.now.advanced(by: .seconds(60))
+                let account = try await self.identifyAndStore(
+                    credentials, with: authority, exchange, clock, until: end
+                ) {
+                    try await signIn.account(with: credentials)
+                }
+                await signIn.finish(with: .success(account))
+                return account
+            } catch {
+                await signIn.finish(with: .failure(error))
+                throw error
+            }
+        }
+    }
+
+    // MARK: What has been issued
+
+    /// Runs what must not be cut off: from the sending of a code or a password to the storing, or revoking, of what it brings.
+    private func exchanging<Value: Sendable>(
+        with authority: any AccountAuthority, _ body: @escaping @Sendable (any Storing) async throws -> Value
+    ) async throws -> Value {
+        try Task.checkCancellation()
+        return try await driver.exchanges.run(limit: authority.exchangeTimeout, body)
+    }
+
+    /// Asks whose tokens are, again and again until `end`, and stores the account; or has the tokens revoked.
+    private func identifyAndStore<C: Clock<Duration>>(
+        _ credentials: Credentials, with authority: any AccountAuthority, _ exchange: any Storing, _ clock: C,
+        until end: C.Instant, identify: @escaping @Sendable () async throws -> Account
+    ) async throws -> Account {
+        var pause = Duration.seconds(1)
+        while true {
+            do {
+                try checkInterruption()
+                return try await storeOrRevoke(try await identify(), with: authority, exchange)
+            } catch let error as Unstored {
+                throw error.cause
+            } catch {
+                let signal = AuthoritySignal(error)
+                guard signal.isWorthAskingAgain, clock.now.advanced(by: pause) < end, !driver.exchanges.isInterrupted,
+                    !Task.isCancelled
+                else {
+                    let outcome = await revokeUnstored(
+                        Account(id: "", issuer: authority.accountIssuer, credentials: credentials), with: authority)
+                    if error is CancellationError || driver.exchanges.isInterrupted { throw CancellationError() }
+                    throw AccountError(unidentified: signal, outcome)
+                }
+                // Who is cancelled meanwhile finds out at the next turn.
+                try? await clock.sleep(for: pause)
+                pause = min(pause * 2, .seconds(15))
+            }
+        }
+    }
+
+    /// An account that was identified and not stored, and whose tokens were revoked for that.
+    private struct Unstored: Error {
+        var cause: any Error
+    }
+
+    private func storeOrRevoke(
+        _ account: Account, with authority: any AccountAuthority, _ exchange: any Storing
+    ) async throws -> Account {
+        do {
+            try checkInterruption()
+            try exchange.beginStoring()
+            return try await storeSignIn(account, revokesSingleGrants: authority.revokesSingleGrants)
+        } catch {
+            exchange.giveUpStoring()
+            _ = await revokeUnstored(account, with: authority)
+            throw Unstored(cause: error)
+        }
+    }
+
+    /// A sign-in that the person interrupts stores nothing.
+    private func checkInterruption() throws {
+        try Task.checkCancellation()
+        if driver.exchanges.isInterrupted { throw CancellationError() }
+    }
+
+    /// Has tokens revoked that nobody will hold: at once, or later if that cannot be done now.
+    private func revokeUnstored(_ account: Account, with authority: any AccountAuthority) async -> RevocationOutcome {
+        await shielded { [driver] in
+            let pending = try? await driver.withTransaction { transaction in
+                // It has the keys that the entry is sealed with.
+                _ = await driver.load(transaction)
+                return try await driver.revocations.add(account, at: driver.clock.now, in: transaction)
+            }
+            return await driver.revoke(account, pending, at: authority).outcome
+        }
+    }
+
+    /// Puts a new sign-in in place of whatever is there.
+    ///
+    /// - Parameters:
+    ///   - account: Who signed in.
+    ///   - revokesSingleGrants: Whether revoking tokens of a user leaves the user's other sign-ins alone.
+    func storeSignIn(
+        _ account: Account, revokesSingleGrants: Bool = false
+    ) async throws(AccountError) -> Account {
+        try await driver.withTransaction { transaction in
+            switch await driver.load(transaction) {
+            case .absent: return try await driver.save(account, nil, isSignIn: true, transaction)
+            case .present(let old, let revision):
+                let isReplaced = !account.isEnded(byRevoking: old, revokesSingleGrants: revokesSingleGrants)
+                if isReplaced { await queueReplaced(old, transaction) }
+                do {
+                    return try await driver.save(account, revision, isSignIn: true, transaction)
+                } catch {
+                    // Who is still signed in must not be signed out by the service later. What cannot be withdrawn now is
+                    // looked at again before it is told.
+                    if isReplaced { try? await driver.revocations.withdraw(old, in: transaction) }
+                    throw error
+                }
+            // What cannot be reached cannot be moved either; what does not open is kept for whoever has its key.
+            case .unreadable(let error):
+                guard error.isAboutContent else { throw error }
+                let place = try await driver.archive.setAside(at: clock.now, in: transaction)
+                driver.logger?.notice("an archive that could not be read was moved", metadata: ["to": "\(place)"])
+                do {
+                    let saved = try await driver.save(account, nil, isSignIn: true, transaction)
+                    driver.shared.movedArchive = place
+                    return saved
+                } catch {
+                    // Otherwise an archive that cannot be read would have become none at all.
+                    try? await driver.archive.putBack(from: place, in: transaction)
+                    throw error
+                }
+            }
+        }
+    }
+
+    /// A queue that cannot be written keeps nobody from signing in.
+    private func queueReplaced(_ old: Account, _ transaction: any ArchiveTransaction) async {
+        do {
+            try await driver.revocations.add(old, at: clock.now, in: transaction)
+        } catch {
+            driver.logger?.warning(
+                "the tokens of the sign-in before could not be put into the queue of revocations",
+                metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func signInErrors(
+        _ body: () async throws -> Account
+    ) async throws(AccountError) -> Account {
+        do {
+            return try await body()
+        } catch let error as AccountError {
+            throw error
+        } catch let error as Unstored {
+            throw error.cause as? AccountError ?? AccountError(signIn: AuthoritySignal(error.cause))
+        } catch {
+            throw AccountError(signIn: AuthoritySignal(error))
+        }
+    }
+}
+
+extension AuthoritySignal {
+    /// Whether the same question may get an answer later.
+    fileprivate var isWorthAskingAgain: Bool {
+        switch Ruling(on: self, to: .verify, .init(holdsRefreshToken: false)) {
+        case .keep(let reason):
+            [.offline, .serverError, .rateLimited, .captivePortal, .unclearReply].contains(reason.code)
+        default: false
         }
     }
 }

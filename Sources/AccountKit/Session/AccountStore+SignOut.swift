@@ -8,8 +8,9 @@ public import Foundation
 extension AccountStore {
     /// Signs out: removes the account here at once, and tells the service then.
     ///
-    /// If the service cannot be told, the tokens are kept, sealed, for ``deliverRevocations(with:)``. A disk that is full
-    /// keeps nobody signed in.
+    /// If the service cannot be told, the tokens are kept, sealed, for
+    /// ``deliverRevocations(with:ignoringPauses:asksPerson:)``. A disk that is full keeps nobody signed in, nor does an archive that does not
+    /// open: it is moved aside, and the service cannot be told, since nobody can read the tokens.
     ///
     /// - Parameter authority: The service; `nil` does not tell it.
     /// - Returns: Who was signed out, and whether the service knows.
@@ -17,113 +18,116 @@ extension AccountStore {
     @discardableResult
     public func signOut(with authority: (any AccountAuthority)? = nil) async throws(AccountError) -> SignOutReport {
         let signOut = SignOut(.signedOutByUser, date: clock.now)
-        let procedure = SignOutProcedure(signOut, isToBeTold: authority != nil)
-        let ended = try await driver.run(procedure).get()
-        guard let ended, let authority else { return SignOutReport(account: ended?.account, revocation: .notNeeded) }
-        let account = ended.account
-        if let signal = await undeliveredSignal(of: account, to: authority) {
-            return SignOutReport(
-                account: account, revocation: ended.isQueued ? .undelivered(signal) : .lost(signal))
+        switch try await driver.run(SignOutStateMachine(signOut, isToBeTold: authority != nil)).get() {
+        case .nobody: return SignOutReport(account: nil, revocation: .notNeeded)
+        case .quarantined(let place):
+            return SignOutReport(account: nil, revocation: .notNeeded, quarantinedArchive: place)
+        case .account(let account, let pending):
+            guard let authority else { return SignOutReport(account: account, revocation: .notNeeded) }
+            // Whoever is cancelled has signed out all the same; so the service is told.
+            let report = await shielded { [driver] in await driver.revoke(account, pending, at: authority) }
+            return SignOutReport(account: account, revocation: .init(report, isQueued: pending != nil))
         }
-        let queued = (try? await driver.revocations.pending()) ?? []
-        try? await driver.revocations.remove(
-            queued.filter { $0.account.isSameGrant(as: account) }, patience: driver.lockPatience)
-        return SignOutReport(account: account, revocation: .done)
     }
 
-    /// Tells the services of sign-outs that they could not be told of before.
+    /// Asks the services to revoke what they could not be asked to revoke before: the tokens of sign-outs, and of sign-ins
+    /// that were replaced.
     ///
-    /// Worth doing whenever a service has just been reached. Costs nothing if there are none.
+    /// Worth doing whenever a service has just been reached. Costs nothing if there are none. A service that did not do it is
+    /// left alone for a minute, then for longer and longer; one that refuses for good is asked three times.
     ///
-    /// - Parameter authority: The service of an account; `nil` leaves that one for later.
-    /// - Returns: Those that a service was asked to take and did not.
+    /// - Parameters:
+    ///   - authority: The service of an account; `nil` leaves that one for later.
+    ///   - ignoringPauses: Whether to ask also those that are to be left alone for a while.
+    ///   - asksPerson: Whether a person may be asked for the passphrase that what was kept is sealed with.
+    /// - Returns: What became of each that a service was asked to take.
     @discardableResult
     public func deliverRevocations(
-        with authority: (Account) -> (any AccountAuthority)?
-    ) async -> [(revocation: PendingRevocation, signal: AuthoritySignal)] {
-        guard let pending = try? await driver.revocations.pending(), !pending.isEmpty,
-            let due = try? await dueRevocations()
+        with authority: (Account) -> (any AccountAuthority)?, ignoringPauses: Bool = false, asksPerson: Bool = false
+    ) async -> [RevocationReport] {
+        guard let pending = try? await driver.revocations.pending(asksPerson: asksPerson), !pending.isEmpty,
+            let due = try? await dueRevocations(pending, ignoringPauses: ignoringPauses)
         else { return [] }
-        var done: [RevocationQueue.Pending] = []
-        var undelivered: [(PendingRevocation, AuthoritySignal)] = []
+        var reports: [RevocationReport] = []
         for revocation in due {
             guard let authority = authority(revocation.account) else { continue }
-            if let signal = await undeliveredSignal(of: revocation.account, to: authority) {
-                undelivered.append((PendingRevocation(revocation), signal))
-            } else {
-                done.append(revocation)
-            }
+            let report = await driver.revoke(revocation.account, revocation, at: authority)
+            reports.append(report)
+            // It answers to none of them.
+            if case .noReply(.cancelled)? = report.signal { break }
         }
-        // One that stays although it was delivered is delivered again, which a service takes as done (RFC 7009, 2.2).
-        try? await driver.revocations.remove(done, patience: min(driver.lockPatience, .seconds(1)))
-        return undelivered
+        return reports
     }
 
-    /// The sign-outs that are over and not too old, after the others have been taken out of the queue.
+    /// Those that are not too old and of which it is time, after the others have been taken out of the queue.
     ///
     /// A process that died while it signed out has left who is still signed in in the queue. Only under the lock is that
     /// not to be confused with a sign-out that is under way.
-    private func dueRevocations() async throws -> [RevocationQueue.Pending] {
-        let transaction = try await driver.archive.storage.beginTransaction(
-            patience: min(driver.lockPatience, .seconds(1)))
-        var due: [RevocationQueue.Pending] = []
-        do {
+    private func dueRevocations(
+        _ pending: [RevocationQueue.Pending], ignoringPauses: Bool
+    ) async throws(AccountError) -> [RevocationQueue.Pending] {
+        try await driver.withTransaction(timeout: min(driver.lockPatience, .seconds(1))) { transaction in
+            var due: [RevocationQueue.Pending] = []
             let current: Account?
             switch await driver.archive.load(in: transaction) {
             case .present(let account, _): current = account
             case .absent: current = nil
             case .unreadable(let error): throw error
             }
-            for revocation in try await driver.revocations.pending(in: transaction) {
+            for revocation in pending {
+                // Another process was faster.
+                guard try await transaction.read(revocation.entry)?.revision == revocation.revision else { continue }
                 let isSignedIn = current.map { $0.sharesTokens(with: revocation.account) } ?? false
                 let age = clock.now.timeIntervalSince(PendingRevocation(revocation).date)
                 if isSignedIn || age > RevocationQueue.maximumAge {
                     // One that stays is looked at again the next time.
                     _ = try? await transaction.remove(revocation.entry, ifRevision: revocation.revision)
-                } else {
+                } else if ignoringPauses || revocation.isDue(at: clock.now) {
                     due.append(revocation)
                 }
             }
-        } catch {
-            await transaction.end()
-            throw error
-        }
-        await transaction.end()
-        return due
-    }
-
-    /// Tells a service of a sign-out: `nil` if it has taken it, or never will.
-    private func undeliveredSignal(
-        of account: Account, to authority: any AccountAuthority
-    ) async -> AuthoritySignal? {
-        do {
-            try await authority.revoke(account)
-            return nil
-        } catch {
-            let signal = AuthoritySignal(error)
-            let holdsRefreshToken = account.credentials.refreshToken != nil
-            let ruling = Ruling(on: signal, to: .revoke, .init(holdsRefreshToken: holdsRefreshToken))
-            return ruling == .revokeLater ? signal : nil
+            return due
         }
     }
 
-    /// The sign-outs that a service has not been told of yet.
+    /// The tokens that a service is still to revoke.
     public func pendingRevocations() async throws -> [PendingRevocation] {
         try await driver.revocations.pending().map(PendingRevocation.init)
     }
 }
 
-/// A sign-out that a service has not been told of yet.
+/// Tokens that a service is still to revoke.
 public struct PendingRevocation: Sendable, Hashable {
     /// The service.
     public let issuer: String?
 
-    /// When the user signed out.
+    /// When the user signed out, or signed in anew.
     public let date: Date
 
     init(_ pending: RevocationQueue.Pending) {
         issuer = pending.account.issuer
         date = pending.account.verifiedAt ?? .distantPast
+    }
+}
+
+/// What became of a request to revoke tokens.
+public struct RevocationReport: Sendable, Hashable {
+    /// The service.
+    public let issuer: String?
+
+    /// What became of it.
+    public let outcome: RevocationOutcome
+
+    /// What the service answered, or why it did not; `nil` if it did what was asked.
+    public let signal: AuthoritySignal?
+
+    /// Whether the service has refused so often that it is not asked again.
+    public internal(set) var isGivenUp = false
+
+    init(_ outcome: RevocationOutcome, of account: Account, _ signal: AuthoritySignal? = nil) {
+        issuer = account.issuer
+        self.outcome = outcome
+        self.signal = signal
     }
 }
 
@@ -133,18 +137,42 @@ public struct SignOutReport: Sendable {
     public enum Revocation: Sendable, Hashable {
         /// There was nobody to sign out, or the service was not to be told.
         case notNeeded
-        /// The service has forgotten the tokens, or never knew them.
+        /// The service has revoked the tokens, or never knew them.
         case done
-        /// The service could not be told yet, and will be: see ``AccountStore/deliverRevocations(with:)``.
-        case undelivered(AuthoritySignal)
+        /// The service could not be told yet, and will be: see
+        /// ``AccountStore/deliverRevocations(with:ignoringPauses:asksPerson:)``.
+        case queued(AuthoritySignal)
+        /// The service said that it does not do this.
+        case refused(AuthoritySignal)
+        /// The service has no way to revoke tokens: they are good until they expire.
+        case notSupported
         /// The service could not be told, and nothing could be written down to tell it later, for instance since the disk
-        /// is full: the tokens live on there till they expire.
+        /// is full: the tokens are good until they expire.
         case lost(AuthoritySignal)
+
+        init(_ report: RevocationReport, isQueued: Bool) {
+            let signal = report.signal ?? .unclear("no reason was given")
+            switch report.outcome {
+            case .done: self = .done
+            case .notSupported: self = .notSupported
+            case .refused: self = .refused(signal)
+            case .queued: self = isQueued ? .queued(signal) : .lost(signal)
+            }
+        }
     }
 
-    /// Who was signed out; `nil` if nobody was signed in.
+    /// Who was signed out; `nil` if nobody was signed in, or nobody knows who it was.
     public let account: Account?
 
     /// Whether the service was told.
     public let revocation: Revocation
+
+    /// Where an archive that did not open was moved; `nil` if it did open, or there was none.
+    public let quarantinedArchive: String?
+
+    init(account: Account?, revocation: Revocation, quarantinedArchive: String? = nil) {
+        self.account = account
+        self.revocation = revocation
+        self.quarantinedArchive = quarantinedArchive
+    }
 }

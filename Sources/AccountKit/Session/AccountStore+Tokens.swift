@@ -1,5 +1,3 @@
-import Synchronization
-
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -13,21 +11,32 @@ extension AccountStore {
     /// - Parameters:
     ///   - minimumValidity: For how many seconds the token should still be good; with `nil` 60 s, or half of its whole
     ///     lifetime if that is less. A token of unknown expiry always is.
+    ///   - timeout: How long to wait for a refresh; `nil` as long as it takes. One that has been sent goes on afterwards, and
+    ///     its tokens are stored; see ``finishExchanges()``.
     ///   - authority: The service.
     /// - Returns: The token. If it could not be refreshed and has not expired yet, the one that there is. After a failure
-    ///   the service is left alone for a while, which grows from 2 s to 5 min.
-    /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if nobody is signed in (any more),
+    ///   the service is left alone for a while by all processes, which grows from 2 s to 5 min; to 5 s only while it cannot be reached.
+    /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if nobody is signed in (any more), or if the token has
+    ///   expired and there is no refresh token (the account is kept, since the clock may be wrong),
     ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the token has expired and could not be refreshed now, or
     ///   ``AccountError/Code-swift.struct/misconfigured`` if who is signed in is of another service.
     public func accessToken(
-        minimumValidity: TimeInterval? = nil, with authority: any AccountAuthority
+        minimumValidity: TimeInterval? = nil, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Secret {
-        try await usableAccount(minimumValidity: minimumValidity, with: authority).credentials.accessToken
+        let account = try await usableAccount(minimumValidity: minimumValidity, timeout: timeout, with: authority)
+        let credentials = account.credentials
+        if credentials.refreshToken == nil, let end = credentials.expiresAt, end <= clock.now {
+            throw AccountError(
+                .notSignedIn,
+                "the sign-in at \(account.issuer ?? "the service") ended on \(end.formatted(.iso8601)), and there is no "
+                    + "refresh token: sign in again")
+        }
+        return credentials.accessToken
     }
 
     /// The account, with such an access token.
     package func usableAccount(
-        minimumValidity: TimeInterval?, with authority: any AccountAuthority
+        minimumValidity: TimeInterval?, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Account {
         let account = try await loadedAccount(of: authority)
         let (credentials, now) = (account.credentials, clock.now)
@@ -36,7 +45,7 @@ extension AccountStore {
             credentials.refreshToken != nil
         else { return account }
         let isUsable = !credentials.expires(within: 0, of: now)
-        return try await renewed(account, with: authority, isUsable: isUsable)
+        return try await renewed(account, with: authority, timeout, isUsable: isUsable)
     }
 
     /// The account with another access token than one that a service has just refused as not valid any more (RFC 6750,
@@ -47,16 +56,16 @@ extension AccountStore {
     ///   - authority: The service that issued it.
     /// - Returns: What is stored, if that has another token by now; else a new one. `nil` if a new one would be no better:
     ///   there is no refresh token, or the refused one was issued less than a minute ago.
-    /// - Throws: As ``accessToken(minimumValidity:with:)``, and ``AccountError/Code-swift.struct/conflict`` if another user
+    /// - Throws: As ``accessToken(minimumValidity:timeout:with:)``, and ``AccountError/Code-swift.struct/conflict`` if another user
     ///   has signed in meanwhile.
     package func account(
-        insteadOf refused: Account, with authority: any AccountAuthority
+        insteadOf refused: Account, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Account? {
         var account = try await loadedAccount(of: authority)
         if account.credentials.accessToken == refused.credentials.accessToken {
             let age = clock.now.timeIntervalSince(account.credentials.issuedAt)
             guard account.credentials.refreshToken != nil, !(0..<60).contains(age) else { return nil }
-            account = try await renewed(account, with: authority, isUsable: false)
+            account = try await renewed(account, with: authority, timeout, isUsable: false)
         }
         guard account.isSameUser(as: refused) else {
             throw AccountError(.conflict, "another user has signed in meanwhile: what was asked for was not repeated")
@@ -71,16 +80,17 @@ extension AccountStore {
     ///   - authority: The service.
     ///   - isUsable: Whether the old one will do if there is no other.
     private func renewed(
-        _ account: Account, with authority: any AccountAuthority, isUsable: Bool
+        _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
     ) async throws(AccountError) -> Account {
-        if let wait = backoff.withLock({ $0.wait(for: account.credentials, at: clock.now) }) {
+        // A record that cannot be read holds nobody up.
+        if let wait = (try? await driver.archive.refreshRecord())?.wait(at: clock.now) {
             if isUsable { return account }
             throw AccountError(
                 .serviceUnavailable,
                 "the token is not good any more and could not be refreshed a moment ago; the next try is in "
                     + "\(Int(wait) + 1) s, and you are still signed in")
         }
-        let renewed = try await refreshedAccount(account, with: authority, isUsable: isUsable)
+        let renewed = try await refreshedAccount(account, with: authority, timeout, isUsable: isUsable)
         // Another process may have signed in at another service.
         try check(renewed, isOf: authority)
         return renewed
@@ -102,16 +112,21 @@ extension AccountStore {
 
     /// Refreshes the tokens now, whether they look expired or not.
     ///
-    /// - Throws: As ``accessToken(minimumValidity:with:)``, and ``AccountError/Code-swift.struct/misconfigured`` if there
-    ///   is no refresh token.
+    /// - Parameters:
+    ///   - authority: The service.
+    ///   - timeout: How long to wait; `nil` as long as it takes. See ``accessToken(minimumValidity:timeout:with:)``.
+    /// - Throws: As ``accessToken(minimumValidity:timeout:with:)``, and
+    ///   ``AccountError/Code-swift.struct/misconfigured`` if there is no refresh token.
     @discardableResult
-    public func refresh(with authority: any AccountAuthority) async throws(AccountError) -> Account {
-        let account = try await loadedAccount()
+    public func refresh(
+        with authority: any AccountAuthority, timeout: Duration? = nil
+    ) async throws(AccountError) -> Account {
+        let account = try await loadedAccount(of: authority)
         guard account.credentials.refreshToken != nil else {
             throw AccountError(
                 .misconfigured, "the service gave no refresh token, so there is nothing to refresh with: sign in again")
         }
-        return try await refreshedAccount(account, with: authority, isUsable: false)
+        return try await refreshedAccount(account, with: authority, timeout, isUsable: false)
     }
 
     func loadedAccount() async throws(AccountError) -> Account {
@@ -123,16 +138,9 @@ extension AccountStore {
     }
 
     private func refreshedAccount(
-        _ account: Account, with authority: any AccountAuthority, isUsable: Bool
+        _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
     ) async throws(AccountError) -> Account {
-        let outcome = await driver.refresh(account, authority)
-        switch outcome {
-        case .kept(_, let reason) where reason.code == .cancelled: break
-        case .kept(_, let reason):
-            let jitter = Double.random(in: 0.5...1)
-            backoff.withLock { $0.fail(for: account.credentials, reason, at: clock.now, jitter: jitter) }
-        default: backoff.withLock { $0.succeed() }
-        }
+        let outcome = await driver.refresh(account, authority, until: timeout.map { .now + $0 })
         switch outcome {
         case .renewed(let account), .adopted(let account), .unsaved(let account, _): return account
         case .signedOut(let signOut): throw AccountError(notSignedIn: signOut)

@@ -24,9 +24,6 @@ public final class AccountStore: Sendable {
     let driver: SessionDriver
     var clock: any WallClock { driver.clock }
 
-    /// Keeps those who ask for a token again and again from asking the service as often.
-    let backoff = Mutex(RefreshBackoff())
-
     private static let sharedStore = Mutex<AccountStore?>(nil)
 
     /// The store that the app made shared with ``share()``; `nil` until then.
@@ -75,8 +72,7 @@ public final class AccountStore: Sendable {
             archive: archive, appIdentifier: appIdentifier, session: session)
         driver = SessionDriver(
             archive: archive, revocations: revocations, shared: SharedAccount(), refreshes: SharedRefreshes(),
-            clock: clock,
-            lockPatience: lockPatience, logger: logger)
+            exchanges: Exchanges(), clock: clock, lockPatience: lockPatience, logger: logger)
     }
 
     /// Makes this the store that ``shared`` returns, for apps that want one for all of their code.
@@ -93,20 +89,43 @@ public final class AccountStore: Sendable {
     /// none.
     public var movedArchive: String? { driver.shared.movedArchive }
 
-    /// The changes of the account from now on, in their order, to each who asks.
+    /// The changes of the account from now on, in their order, to each who asks; without tokens.
+    ///
+    /// Who takes them slowly does not hold anything up: the newest 64 wait, and ``AccountEvent/missed(_:)`` stands where
+    /// older ones had to go.
     public func events() -> some AsyncSequence<AccountEvent, Never> & Sendable {
         driver.shared.events()
     }
 
-    /// Takes over what other processes do to the session, until the task is cancelled.
+    /// All events, each with the account that there was then, for tests that tell one token from another.
+    package func accountEvents() -> AsyncStream<(event: AccountEvent, account: Account?)> {
+        driver.shared.accountEvents()
+    }
+
+    /// Takes over what other processes do to the session. It returns only when the task is cancelled.
     ///
     /// The shared account and the events follow within a moment: on Linux the kernel tells of a change, and nothing is
-    /// polled. A tool that runs on and on has a task for this.
-    public func followChanges() async {
+    /// polled. A tool that runs on and on has a task for this. An archive that cannot be read for a while is no reason to end:
+    /// the next change is looked at again.
+    ///
+    /// - Throws: An ``AccountError`` when changes cannot be followed any more, since the storage does not tell of them. The
+    ///   shared account stays what it is; call it again, or ``load()`` now and then.
+    public func followChanges() async throws(AccountError) {
         let changes = driver.archive.storage.changes(of: .account)
         // What happened before the watch began.
         _ = await load()
-        for await _ in changes { _ = await load() }
+        do {
+            for try await _ in changes { _ = await load() }
+        } catch let error as AccountError {
+            throw error
+        } catch is CancellationError where Task.isCancelled {
+            return
+        } catch {
+            throw AccountError(.inaccessible, "the storage does not tell of changes any more", cause: error)
+        }
+        guard Task.isCancelled else {
+            throw AccountError(.inaccessible, "the storage does not tell of changes any more: follow them again")
+        }
     }
 
     // MARK: Looking
@@ -115,7 +134,11 @@ public final class AccountStore: Sendable {
     ///
     /// - Returns: `.unverified` with the reason `notChecked`, `.signedOut` or `.unreadable`.
     public func load() async -> SessionState {
-        await driver.run(LoadProcedure())
+        switch await driver.load() {
+        case .present(let account, _): .unverified(account, .init(.notChecked))
+        case .absent(let signOut): .signedOut(signOut)
+        case .unreadable(let error): .unreadable(error)
+        }
     }
 
     /// The start-up check: reads the archive, and asks the service whether the session still holds.
@@ -126,25 +149,28 @@ public final class AccountStore: Sendable {
     /// - Parameters:
     ///   - authority: The service.
     ///   - policy: When to ask.
-    /// - Returns: How things stand. Being offline, a service in trouble and an unclear answer are `.unverified`, and keep
-    ///   the account.
+    ///   - timeout: How long to wait for all of it; `nil` as long as it takes. A refresh that has been sent goes on
+    ///     afterwards, and its tokens are stored; see ``finishExchanges()``.
+    /// - Returns: How things stand. Being offline, a service in trouble, an unclear answer and a time that is over are
+    ///   `.unverified`, and keep the account.
     public func checkSession(
-        with authority: any AccountAuthority, policy: CheckPolicy = .always
+        with authority: any AccountAuthority, policy: CheckPolicy = .always, timeout: Duration? = .seconds(10)
     ) async -> SessionState {
-        await driver.run(CheckProcedure(now: clock.now, maximumAge: policy.maximumAge), authority: authority)
+        let machine = CheckStateMachine(now: clock.now, maximumAge: policy.maximumAge) { authority.isAuthority(of: $0) }
+        return await driver.run(machine, .init(authority: authority, deadline: timeout.map { .now + $0 }))
     }
 
-    /// When a refresh was begun whose reply was never stored, because the process died or the reply was lost.
+    /// When a refresh was begun whose response was never stored, because the process died or the response was lost.
     ///
     /// The stored refresh token may then be spent, and the next refresh may have to end the session.
     ///
     /// - Returns: `nil` if there is none, which is the usual case.
     public func unfinishedRefresh() async throws -> Date? {
-        guard let date = try await driver.archive.unfinishedRefresh() else { return nil }
-        // Whoever holds the lock may be at it.
-        guard let transaction = try? await driver.archive.storage.beginTransaction(patience: .zero) else { return nil }
-        await transaction.end()
-        return try await driver.archive.unfinishedRefresh() == nil ? nil : date
+        guard let date = try await driver.archive.refreshRecord()?.date else { return nil }
+        // Whoever holds the lease is at it.
+        guard let lease = try? await driver.archive.storage.acquireRefreshLease(timeout: .zero) else { return nil }
+        await lease.end()
+        return try await driver.archive.refreshRecord()?.date == nil ? nil : date
     }
 
     // MARK: Changing
@@ -158,7 +184,16 @@ public final class AccountStore: Sendable {
     public func update(
         _ change: @escaping @Sendable (inout Account) throws(AccountError) -> Void
     ) async throws(AccountError) -> Account {
-        try await driver.run(UpdateProcedure(change)).get()
+        try await driver.withTransaction { transaction in
+            switch await driver.load(transaction) {
+            case .present(var account, let revision):
+                try change(&account)
+                return try await driver.save(account, revision, transaction)
+            case .absent:
+                throw AccountError(.notSignedIn, "nobody is signed in, so there is nothing to change: sign in first")
+            case .unreadable(let error): throw error
+            }
+        }
     }
 
     /// Changes the user's profile at the service, and here once the service has taken it.
@@ -195,20 +230,6 @@ public final class AccountStore: Sendable {
             }
             stored.profile.merge(identity.profile)
             stored.username = identity.username ?? stored.username
-        }
-    }
-}
-
-/// Reads the archive.
-private struct LoadProcedure: SessionProcedure {
-    func start() -> SessionStep<SessionState> { .load }
-
-    func resume(after event: SessionEvent) -> SessionStep<SessionState> {
-        switch event {
-        case .content(.present(let account, _)): .finish(.unverified(account, .init(.notChecked)))
-        case .content(.absent(let signOut)): .finish(.signedOut(signOut))
-        case .content(.unreadable(let error)): .finish(.unreadable(error))
-        default: unexpected(event, in: "loading")
         }
     }
 }

@@ -6,100 +6,145 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Carries out the steps of procedures: on the archive, at the service, and in the shared account.
+/// Performs the actions of state machines: on the archive, at the service, and in the shared account.
 struct SessionDriver: Sendable {
     let archive: AccountArchive
     let revocations: RevocationQueue
     let shared: SharedAccount
     let refreshes: SharedRefreshes
+    let exchanges: Exchanges
     let clock: any WallClock
     let lockPatience: Duration
     let logger: Logger?
 
-    /// Runs a procedure to its end. Whatever happens, the transaction that it began is ended.
-    ///
-    /// - Parameter authority: Asked by the procedures that ask a service; `nil` for the others.
-    func run<Procedure: SessionProcedure>(
-        _ procedure: Procedure, authority: (any AccountAuthority)? = nil
-    ) async -> Procedure.Outcome {
-        var procedure = procedure
-        var transaction: (any ArchiveTransaction)?
-        var step = procedure.start()
-        if case .lock = step { await archive.askBeforeLock() }
-        while true {
-            if case .finish(let outcome) = step {
-                await transaction?.end()
-                return outcome
-            }
-            let event = await carryOut(step, authority, Procedure.self, &transaction)
-            step = procedure.resume(after: event)
+    /// What a state machine works with.
+    struct Means {
+        /// Asked by those that ask a service.
+        var authority: (any AccountAuthority)?
+
+        /// The lease of a refresh, whose transactions it uses.
+        var lease: (any ArchiveLease)?
+
+        /// Until when a request that can be broken off is waited for.
+        var deadline: ContinuousClock.Instant?
+
+        /// Is told when a refresh is about to be sent.
+        var progress: SharedRefreshes.Progress?
+
+        fileprivate var transaction: (any ArchiveTransaction)?
+        fileprivate var isExchanging = false
+
+        init(
+            authority: (any AccountAuthority)? = nil, lease: (any ArchiveLease)? = nil,
+            deadline: ContinuousClock.Instant? = nil, progress: SharedRefreshes.Progress? = nil
+        ) {
+            self.authority = authority
+            self.lease = lease
+            self.deadline = deadline
+            self.progress = progress
         }
     }
 
-    private func carryOut<Procedure: SessionProcedure>(
-        _ step: SessionStep<Procedure.Outcome>, _ authority: (any AccountAuthority)?, _: Procedure.Type,
-        _ transaction: inout (any ArchiveTransaction)?
+    /// Runs a state machine to its end. Whatever happens, the transaction that it began is ended.
+    func run<Machine: SessionStateMachine>(_ machine: Machine, _ means: Means = Means()) async -> Machine.Outcome {
+        var machine = machine
+        var means = means
+        var action = machine.start()
+        while true {
+            if case .finish(let outcome) = action {
+                await means.transaction?.end()
+                if means.isExchanging { exchanges.end() }
+                return outcome
+            }
+            let event = await perform(action, &means)
+            action = machine.resume(after: event)
+        }
+    }
+
+    private func perform<Outcome: Sendable>(
+        _ action: SessionAction<Outcome>, _ means: inout Means
     ) async -> SessionEvent {
         do {
-            switch step {
-            case .load: return .content(await load(transaction))
-            case .lock: transaction = try await archive.storage.beginTransaction(patience: lockPatience)
-            case .lockSoon:
-                transaction = try await archive.storage.beginTransaction(patience: min(lockPatience, .seconds(1)))
-            case .prepareSave: try await archive.prepareSave(in: transaction.held)
-            case .setAside:
-                let place = try await archive.setAside(at: clock.now, in: transaction.held)
-                logger?.notice("an archive that could not be read was moved", metadata: ["to": "\(place)"])
-                shared.movedArchive = place
-                return .setAside(place: place)
-            case .putBack(let place):
-                try await archive.putBack(from: place, in: transaction.held)
-                shared.movedArchive = nil
+            switch action {
+            case .load: return .content(await load(means.transaction))
+            case .beginTransaction: means.transaction = try await begin(lockPatience, means.lease)
+            case .beginTransactionSoon:
+                means.transaction = try await begin(min(lockPatience, .seconds(1)), means.lease)
+            case .endTransaction: await means.transaction.take()?.end()
+            case .prepareSave: try await archive.prepareSave(in: means.held)
             case .recordIntent:
+                let limit = means.needed.exchangeTimeout
+                exchanges.begin(limit: limit)
+                means.isExchanging = true
+                // In this order: whoever leaves after it finds an exchange to wait for, and whoever left before it gave it up.
+                if let progress = means.progress, !progress.begin() { throw CancellationError() }
+                let now = clock.now
                 return .intentRecorded(
-                    unfinished: try await archive.recordIntent(at: clock.now, in: transaction.held))
-            case .forgetIntent: try await archive.forgetIntent(in: transaction.held)
-            case .verify(let account):
-                do {
-                    return .verified(try await authority.needed.verify(account))
-                } catch {
-                    return .refused(AuthoritySignal(error))
-                }
+                    unfinished: try await archive.recordIntent(
+                        at: now, until: now.addingTimeInterval(limit.seconds), in: means.held))
+            case .recordFailure(let reason, let mayBeSpent):
+                try await archive.recordFailure(reason, mayBeSpent: mayBeSpent, at: clock.now, in: means.held)
+            case .forgetRefreshes: try await archive.forgetRefreshes(in: means.held)
+            case .verify(let account): return await verify(account, means.needed, until: means.deadline)
             case .requestTokens(let account):
                 do {
-                    return .renewed(try await authority.needed.refresh(account))
+                    return .renewed(try await means.needed.refresh(account))
                 } catch {
                     return .refused(AuthoritySignal(error))
                 }
-            case .refresh(let account): return .refreshEnded(await refresh(account, authority.needed))
+            case .refresh(let account):
+                return .refreshEnded(await refresh(account, means.needed, until: means.deadline))
             case .save(let account, let revision):
-                return .saved(
-                    try await save(
-                        account, revision, isSignIn: Procedure.self == SignInProcedure.self, transaction.held))
+                return .saved(try await save(account, revision, means.held))
             case .queueRevocation(let account):
-                try await revocations.add(account, at: clock.now, in: transaction.held)
-            case .withdrawRevocation(let account): try await revocations.withdraw(account, in: transaction.held)
+                return .queued(try await revocations.add(account, at: clock.now, in: means.held))
+            case .withdrawRevocation(let account): try await revocations.withdraw(account, in: means.held)
+            case .revoke(let account, let pending):
+                _ = await revoke(account, pending, at: means.needed)
             case .keepUnsaved(let account, let spent, let revision):
                 archive.keepUnsaved(account, inPlaceOf: spent, ifRevision: revision)
                 shared.publish(account, isSignIn: false)
+            case .quarantine(let signOut): return .quarantined(place: try await quarantine(signOut, means.held))
             case .clear(let signOut, let revision):
-                let durability = try await archive.clear(signOut, ifRevision: revision, in: transaction.held)
+                let durability = try await archive.clear(signOut, ifRevision: revision, in: means.held)
                 shared.publish(signOut)
                 report(durability)
-            case .finish: preconditionFailure("there is nothing to carry out")
+            case .finish: preconditionFailure("there is nothing to perform")
             }
             return .done
         } catch let error as AccountError {
             logger?.debug("a step of the session failed", metadata: ["error": "\(error)"])
             return .failed(error)
         } catch is CancellationError {
-            return .failed(AccountError(.cancelled, "cancelled while waiting for the archive: nothing was changed"))
+            return .failed(.cancelledWhileWaiting)
         } catch {
             return .failed(AccountError(.inaccessible, "the storage failed", cause: error))
         }
     }
 
-    private func load(_ transaction: (any ArchiveTransaction)?) async -> AccountArchive.Content {
+    private func begin(_ timeout: Duration, _ lease: (any ArchiveLease)?) async throws -> any ArchiveTransaction {
+        if let lease { return try await lease.beginTransaction(timeout: timeout) }
+        // A person is not asked under the lock, where others would wait.
+        await archive.askBeforeLock()
+        return try await archive.storage.beginTransaction(patience: timeout)
+    }
+
+    private func verify(
+        _ account: Account, _ authority: any AccountAuthority, until deadline: ContinuousClock.Instant?
+    ) async -> SessionEvent {
+        do {
+            guard let identity = try await withDeadline(deadline, { try await authority.verify(account) }) else {
+                return .refused(.noReply(.timeout))
+            }
+            return .verified(identity)
+        } catch {
+            return .refused(AuthoritySignal(error))
+        }
+    }
+
+    // MARK: The archive
+
+    func load(_ transaction: (any ArchiveTransaction)? = nil) async -> AccountArchive.Content {
         while true {
             let changeCount = shared.changeCount
             let content =
@@ -109,8 +154,35 @@ struct SessionDriver: Sendable {
         }
     }
 
-    private func save(
-        _ account: Account, _ revision: ArchiveRevision?, isSignIn: Bool, _ transaction: any ArchiveTransaction
+    /// Does something under the lock. Whatever happens, the lock is given up.
+    ///
+    /// - Throws: An ``AccountError``, whatever `body` throws.
+    func withTransaction<Value>(
+        timeout: Duration? = nil, _ body: (any ArchiveTransaction) async throws -> Value
+    ) async throws(AccountError) -> Value {
+        do {
+            let transaction = try await begin(timeout ?? lockPatience, nil)
+            do {
+                let value = try await body(transaction)
+                await transaction.end()
+                return value
+            } catch {
+                await transaction.end()
+                throw error
+            }
+        } catch let error as AccountError {
+            logger?.debug("a change of the archive failed", metadata: ["error": "\(error)"])
+            throw error
+        } catch is CancellationError {
+            throw .cancelledWhileWaiting
+        } catch {
+            throw AccountError(.inaccessible, "the storage failed", cause: error)
+        }
+    }
+
+    /// Saves an account and publishes it.
+    func save(
+        _ account: Account, _ revision: ArchiveRevision?, isSignIn: Bool = false, _ transaction: any ArchiveTransaction
     ) async throws -> Account {
         let (saved, receipt) = try await archive.save(
             account, ifRevision: revision, at: clock.now, in: transaction)
@@ -118,6 +190,16 @@ struct SessionDriver: Sendable {
         shared.publish(saved, isSignIn: isSignIn)
         report(receipt.durability)
         return saved
+    }
+
+    /// Moves an archive that cannot be read out of the way, because the user signs out.
+    private func quarantine(_ signOut: SignOut, _ transaction: any ArchiveTransaction) async throws -> String {
+        await archive.record(signOut, in: transaction)
+        let place = try await archive.setAside(at: clock.now, in: transaction)
+        archive.forgetAccount()
+        logger?.notice("an archive that could not be read was moved", metadata: ["to": "\(place)"])
+        shared.publish(signOut)
+        return place
     }
 
     private func report(_ durability: ArchiveReceipt.Durability) {
@@ -128,59 +210,189 @@ struct SessionDriver: Sendable {
 
     /// Makes sure that an account could be saved, before anything is spent on getting one.
     func prepareSave() async throws(AccountError) {
-        do {
-            // A person is not asked under the lock, where others would wait.
-            switch await archive.load() {
-            case .present: break
-            case .unreadable(let error) where !error.isAboutContent: throw error
-            case .unreadable(let error) where try await archive.hasOtherKindsOfKeys(): throw error
-            case .absent, .unreadable: try await archive.ring.prepare()
-            }
-            let transaction = try await archive.storage.beginTransaction(patience: lockPatience)
+        // A person is not asked under the lock, where others would wait.
+        switch await archive.load() {
+        case .present: break
+        case .unreadable(let error) where !error.isAboutContent: throw error
+        case .unreadable(let error):
             do {
-                // What cannot be reached now cannot be replaced later either.
-                if case .unreadable(let error) = await archive.load(in: transaction), !error.isAboutContent {
-                    throw error
-                }
-                try await archive.prepareSave(in: transaction)
+                guard try await !archive.hasOtherKindsOfKeys() else { throw error }
             } catch {
-                await transaction.end()
+                throw error as? AccountError ?? AccountError(.inaccessible, "the storage failed", cause: error)
+            }
+            try await archive.ring.prepare()
+        case .absent: try await archive.ring.prepare()
+        }
+        try await withTransaction { transaction in
+            // What cannot be reached now cannot be replaced later either.
+            if case .unreadable(let error) = await archive.load(in: transaction), !error.isAboutContent {
                 throw error
             }
-            await transaction.end()
-        } catch let error as AccountError {
-            throw error
-        } catch is CancellationError {
-            throw AccountError(.cancelled, "cancelled while waiting for the archive: nothing was changed")
-        } catch {
-            throw AccountError(.inaccessible, "the storage failed", cause: error)
+            try await archive.prepareSave(in: transaction)
         }
     }
 
+    // MARK: The service
+
+    /// How long a refresh waits for that of another process: for two of its exchanges.
+    private static let leaseTimeout = Duration.seconds(150)
+
     /// Refreshes an account, or joins those who are at it.
-    func refresh(_ account: Account, _ authority: any AccountAuthority) async -> RefreshOutcome {
-        await refreshes.outcome(of: account) {
-            let outcome = await run(RefreshProcedure(of: account, now: clock.now), authority: authority)
+    ///
+    /// - Parameter deadline: Until when to wait for it. It goes on afterwards.
+    func refresh(
+        _ account: Account, _ authority: any AccountAuthority, until deadline: ContinuousClock.Instant? = nil
+    ) async -> RefreshOutcome {
+        await refreshes.outcome(of: account, until: deadline) { progress in
+            await archive.askBeforeLock()
+            let lease: any ArchiveLease
+            do {
+                lease = try await archive.storage.acquireRefreshLease(timeout: Self.leaseTimeout)
+            } catch is CancellationError {
+                return .kept(account, .init(.cancelled))
+            } catch {
+                let code: UnverifiedReason.Code =
+                    (error as? AccountError)?.code == .busy ? .busy : .cannotSave
+                return .kept(account, .init(code, detail: "\(error)"))
+            }
+            // It is cancelled only if everybody has left before it was about to be sent.
+            let machine = RefreshStateMachine(
+                of: account, now: clock.now, revokesSingleGrants: authority.revokesSingleGrants)
+            let outcome = await run(machine, Means(authority: authority, lease: lease, progress: progress))
+            await lease.end()
             if case .unsaved(_, let error) = outcome {
                 logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
             }
             return outcome
         }
     }
-}
 
-extension (any ArchiveTransaction)? {
-    /// The transaction that the procedure began before.
-    fileprivate var held: any ArchiveTransaction {
-        guard let self else { preconditionFailure("a procedure changes the archive only under its lock") }
-        return self
+    /// Asks the service to revoke tokens, and takes the entry out of the queue once it has, or writes down that it has not.
+    ///
+    /// Tokens whose end would end the stored sign-in as well stay, and their entry is dropped.
+    ///
+    /// - Returns: What came of it, and why if it was not done.
+    func revoke(
+        _ account: Account, _ pending: RevocationQueue.Pending?, at authority: any AccountAuthority
+    ) async -> RevocationReport {
+        var report: RevocationReport
+        do {
+            guard try await mayBeRevoked(account, pending, authority) else {
+                return RevocationReport(.notSupported, of: account)
+            }
+            guard authority.isAuthority(of: account) else {
+                throw AuthoritySignal.misconfigured("the tokens are of another service")
+            }
+            report = RevocationReport(try await authority.revoke(account), of: account)
+        } catch let error as AccountError {
+            // As long as nobody can tell whether that would end the stored sign-in, it is not sent.
+            report = RevocationReport(.queued, of: account, .unclear("\(error)"))
+        } catch {
+            let signal = AuthoritySignal(error)
+            let ruling = Ruling(
+                on: signal, to: .revoke, .init(holdsRefreshToken: account.credentials.refreshToken != nil))
+            report = RevocationReport(ruling == .revokeLater ? .queued : .refused, of: account, signal)
+        }
+        guard var pending else { return report }
+        if report.outcome == .refused, pending.refusalCount + 1 >= RevocationQueue.maximumRefusalCount {
+            report.isGivenUp = true
+        }
+        let outcome = report.outcome
+        do {
+            try await withTransaction(timeout: min(lockPatience, .seconds(1))) { transaction in
+                switch outcome {
+                case .done, .notSupported:
+                    _ = try await transaction.remove(pending.entry, ifRevision: pending.revision)
+                case .queued, .refused:
+                    pending.fail(isRefusal: outcome == .refused, at: clock.now)
+                    if pending.refusalCount >= RevocationQueue.maximumRefusalCount {
+                        _ = try await transaction.remove(pending.entry, ifRevision: pending.revision)
+                    } else {
+                        try await revocations.update(pending, at: clock.now, in: transaction)
+                    }
+                }
+            }
+        } catch {
+            // Another process was faster; or it stays and is delivered again, which a service takes as done (RFC 7009,
+            // section 2.2).
+            logger?.debug("the queue of revocations could not be changed", metadata: ["error": "\(error)"])
+        }
+        return report
     }
 }
 
-extension (any AccountAuthority)? {
-    /// The authority of a procedure that asks one.
+extension SessionDriver {
+    private func mayBeRevoked(
+        _ account: Account, _ pending: RevocationQueue.Pending?, _ authority: any AccountAuthority
+    ) async throws -> Bool {
+        try await withTransaction(timeout: min(lockPatience, .seconds(1))) { transaction in
+            switch await archive.load(in: transaction) {
+            case .present(let stored, _)
+            where stored.isEnded(byRevoking: account, revokesSingleGrants: authority.revokesSingleGrants): break
+            case .present, .absent: return true
+            case .unreadable(let error): throw error
+            }
+            if let pending { _ = try? await transaction.remove(pending.entry, ifRevision: pending.revision) }
+            return false
+        }
+    }
+}
+
+extension Account {
+    /// Whether a service that revokes the tokens of another account ends this one's session too.
+    ///
+    /// - Parameters:
+    ///   - other: Whose tokens; its id is empty if the service has not said who it is.
+    ///   - revokesSingleGrants: Whether the service leaves the user's other sign-ins alone.
+    func isEnded(byRevoking other: Account, revokesSingleGrants: Bool) -> Bool {
+        guard issuer == other.issuer, other.id.isEmpty || id == other.id else { return false }
+        if let token = credentials.refreshToken, token == other.credentials.refreshToken { return true }
+        if credentials.accessToken == other.credentials.accessToken { return true }
+        return credentials.clientID == other.credentials.clientID && !revokesSingleGrants
+    }
+}
+
+extension SessionDriver.Means {
+    /// The transaction that the machine began before.
+    fileprivate var held: any ArchiveTransaction {
+        guard let transaction else { preconditionFailure("a state machine changes the archive only under its lock") }
+        return transaction
+    }
+
+    /// The authority of a machine that asks one.
     fileprivate var needed: any AccountAuthority {
-        guard let self else { preconditionFailure("a procedure that asks a service is given one") }
-        return self
+        guard let authority else { preconditionFailure("a state machine that asks a service is given one") }
+        return authority
+    }
+}
+
+extension AccountError {
+    static var cancelledWhileWaiting: AccountError {
+        AccountError(.cancelled, "cancelled while waiting for the archive: nothing was changed")
+    }
+}
+
+/// Runs something that can be broken off, and does so at a deadline.
+///
+/// - Returns: `nil` if it was broken off.
+func withDeadline<Value: Sendable>(
+    _ deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () async throws -> Value
+) async throws -> Value? {
+    guard let deadline else { return try await body() }
+    return try await withThrowingTaskGroup(of: Value?.self) { group in
+        group.addTask { try await body() }
+        group.addTask {
+            try await Task.sleep(until: deadline, clock: .continuous)
+            return nil
+        }
+        defer { group.cancelAll() }
+        return try await group.next() ?? nil
+    }
+}
+
+extension Duration {
+    /// In seconds.
+    var seconds: TimeInterval {
+        TimeInterval(components.seconds) + TimeInterval(components.attoseconds) * 1e-18
     }
 }

@@ -68,8 +68,8 @@ struct BrowserSignInTests {
         } _: { server in
             let signIn = try await authority(at: server.address, scopes: scopes)
                 .beginBrowserSignIn(deliveryTime: deliveryTime)
-            let visit = try Visit(signIn.address)
-            let task = Task { try await signIn.account() }
+            let visit = try Visit(signIn.url)
+            let task = Task { try await signIn.run() }
             let replies: [RawClient.Reply]
             do {
                 replies = try await browse(visit, server)
@@ -289,8 +289,8 @@ struct BrowserSignInTests {
     @Test("Cancelling ends the wait and closes the port")
     func cancelled() async throws {
         let signIn = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn()
-        let visit = try Visit(signIn.address)
-        let task = Task { try await signIn.account() }
+        let visit = try Visit(signIn.url)
+        let task = Task { try await signIn.run() }
         #expect(try await visit.callBack("code=a", state: "wrong").status == 400)
         task.cancel()
         #expect(await task.result.signal == .noReply(.cancelled))
@@ -301,35 +301,190 @@ struct BrowserSignInTests {
     func nobodyCame() async throws {
         let signIn = try await authority(at: "http://127.0.0.1:1")
             .beginBrowserSignIn(deliveryTime: .zero, lifetime: .milliseconds(50))
-        let visit = try Visit(signIn.address)
+        let visit = try Visit(signIn.url)
         await #expect(throws: AuthoritySignal.signInRefused("nobody signed in with the browser within 50 ms")) {
-            try await signIn.account()
+            try await signIn.run()
         }
         #expect(await !RawClient.isOpen(visit.port))
     }
 
-    @Test("Cancelling during the exchange ends it, and closes the port")
+    @Test("Cancelling during the exchange does not end it: a code is spent once")
     func cancelledExchange() async throws {
         let asked = AsyncStream<Void>.makeStream()
-        try await LoopbackServer.run { _, _ in
+        try await LoopbackServer.run { request, _ in
+            guard request.target == "/token" else { return .json(#"{"sub":"1"}"#) }
             asked.continuation.yield()
             return .stall
         } _: { server in
-            let signIn = try await authority(at: server.address).beginBrowserSignIn(deliveryTime: .seconds(600))
-            let visit = try Visit(signIn.address)
-            let task = Task { try await signIn.account() }
+            let signIn = try await authority(at: server.address).beginBrowserSignIn(deliveryTime: .zero)
+            let visit = try Visit(signIn.url)
+            let task = Task {
+                try await signIn.waitForResponse()
+                return try await signIn.credentials()
+            }
             #expect(try await visit.callBack("code=\(Self.code)").status == 303)
             for await _ in asked.stream { break }
             task.cancel()
-            #expect(await task.result.signal == .noReply(.cancelled))
+            server.answer(.json(#"{"access_token":"\#(Self.tokens[0])"}"#))
+            #expect(try await task.value.accessToken == Secret(Self.tokens[0]))
+            await signIn.finish(with: .failure(CancellationError()))
             #expect(await !RawClient.isOpen(visit.port))
+        }
+    }
+
+    // MARK: Step by step
+
+    @Test("A code is exchanged once, and whose the tokens are may be asked again")
+    func steps() async throws {
+        let asked = Counter()
+        try await LoopbackServer.run { request, _ in
+            if request.target == "/token" { return .json(#"{"access_token":"\#(Self.tokens[0])"}"#) }
+            return asked.next() <= 2 ? .reply(503) : .json(#"{"sub":"1"}"#)
+        } _: { server in
+            let signIn = try await authority(at: server.address).beginBrowserSignIn(deliveryTime: .zero)
+            #expect(kind(await asyncSignal { try await signIn.credentials() }) == .unclear("…"), "no code yet")
+            let visit = try Visit(signIn.url)
+            let wait = Task { try await signIn.waitForResponse() }
+            _ = try await visit.callBack("code=\(Self.code)")
+            try await wait.value
+            #expect(server.requests.isEmpty)
+            // The page waits for the end.
+            let page = Task { try await visit.result() }
+            let credentials = try await signIn.credentials()
+            #expect(kind(await asyncSignal { try await signIn.credentials() }) == .unclear("…"), "it is spent")
+            #expect(
+                await asyncSignal { try await signIn.account(with: credentials) }
+                    == .unavailable(status: 503, retryAfter: nil))
+            let account = try await signIn.account(with: credentials)
+            await signIn.finish(with: .success(account))
+            #expect(try await page.value.body.contains("You are signed in"))
+            #expect(server.targets.filter { $0 == "/token" }.count == 1)
+        }
+    }
+
+    @Test("What is no word of the service is shown as it is: an archive that cannot be saved")
+    func ownFailure() async throws {
+        let signIn = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn(deliveryTime: .seconds(600))
+        let visit = try Visit(signIn.url)
+        let wait = Task { try await signIn.waitForResponse() }
+        _ = try await visit.callBack("code=\(Self.code)")
+        try await wait.value
+        let page = Task { try await visit.result() }
+        await signIn.finish(with: .failure(AccountError(.inaccessible, "the disk is full")))
+        #expect(try await page.value.body.contains("Nobody was signed in: the disk is full."))
+    }
+
+    // MARK: A registered redirect URI
+
+    /// A port that nobody listens on at the moment.
+    private func freePort() async throws -> Int {
+        try await LoopbackServer.run { $0.port }
+    }
+
+    private func authority(redirectURI: String) throws -> OAuthAuthority {
+        try OAuthAuthority(
+            issuer: "http://127.0.0.1:1", clientID: "tool", scopes: [],
+            options: OAuthRequestOptions(redirectURI: redirectURI),
+            endpoints: OAuthEndpoints(token: "http://127.0.0.1:1/token", authorization: "http://127.0.0.1:1/authorize"),
+            clock: FixedClock())
+    }
+
+    @Test(
+        "The very port and path that are registered are listened on, and again at once",
+        arguments: ["/a/b", "/done", ""])
+    func registered(_ path: String) async throws {
+        let port = try await freePort()
+        for _ in 0..<2 {
+            let redirectURI = "http://127.0.0.1:\(port)\(path)"
+            let signIn = try await authority(redirectURI: redirectURI).beginBrowserSignIn(deliveryTime: .seconds(600))
+            let visit = try Visit(signIn.url)
+            #expect(visit.query["redirect_uri"] == redirectURI)
+            #expect(try await RawClient.get("/callback?code=a&state=\(visit.state)", port: port).status == 404)
+            let wait = Task { try await signIn.waitForResponse() }
+            let target = path.isEmpty ? "/" : path
+            let redirect = try await RawClient.get("\(target)?code=\(Self.code)&state=\(visit.state)", port: port)
+            #expect(redirect.status == 303)
+            try await wait.value
+            let page = Task { try await RawClient.get(redirect.value(of: "Location") ?? "", port: port) }
+            await signIn.finish(with: .failure(AuthoritySignal.signInRefused("enough")))
+            #expect(try await page.value.body.contains("enough"))
+        }
+    }
+
+    @Test("A registered port that another program is on is named, and what to do")
+    func taken() async throws {
+        try await LoopbackServer.run { server in
+            let authority = try authority(redirectURI: "http://127.0.0.1:\(server.port)/callback")
+            let error = await #expect(throws: AccountError.self) { try await authority.beginBrowserSignIn() }
+            #expect(error?.code == .inaccessible)
+            #expect(error?.message.contains("another program uses port \(server.port) of 127.0.0.1") == true)
+            #expect(error?.message.contains("register another redirect URI") == true)
+        }
+    }
+
+    // MARK: Pasted
+
+    @Test("The address that a browser elsewhere ended on does as well as its visit")
+    func pasted() async throws {
+        try await LoopbackServer.run { request, _ in
+            .json(request.target == "/token" ? #"{"access_token":"\#(Self.tokens[0])"}"# : #"{"sub":"1"}"#)
+        } _: { server in
+            let signIn = try await authority(at: server.address, scopes: []).beginBrowserSignIn(
+                deliveryTime: .seconds(600))
+            let visit = try Visit(signIn.url)
+            let redirectURI = try #require(visit.query["redirect_uri"])
+            let task = Task { try await signIn.run() }
+            try signIn.receive(" \(redirectURI)?code=\(Self.code)&state=\(visit.state)#_=_\n")
+            #expect(try await task.value.id == "1")
+            #expect(server.requests.first?.body.contains("code=\(Self.code)") == true)
+            #expect(await !RawClient.isOpen(visit.port))
+        }
+    }
+
+    @Test("A pasted address of anywhere else, or of another sign-in, is refused, and the wait goes on")
+    func wronglyPasted() async throws {
+        let signIn = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn(deliveryTime: .zero)
+        let visit = try Visit(signIn.url)
+        let redirectURI = try #require(visit.query["redirect_uri"])
+        let answer = "code=\(Self.code)&state=\(visit.state)"
+        let others = [
+            "", "no address", answer, signIn.url, "https://127.0.0.1:\(visit.port)/callback?\(answer)",
+            "http://localhost:\(visit.port)/callback?\(answer)",
+            "http://127.0.0.1:\(visit.port + 1)/callback?\(answer)",
+            "http://127.0.0.1:\(visit.port)/other?\(answer)", redirectURI,
+            "\(redirectURI)?code=a&code=b&state=\(visit.state)",
+            "\(redirectURI)?code=\(Self.code)", "\(redirectURI)?code=\(Self.code)&state=wrong",
+        ]
+        for text in others {
+            let error = #expect(throws: AccountError.self, "\(text)") { try signIn.receive(text) }
+            #expect(error?.code == .invalidArgument)
+            #expect(error.map { "\($0)" + String(reflecting: $0) }?.contains(Self.code) == false)
+        }
+        let wait = Task { try await signIn.waitForResponse() }
+        try signIn.receive("\(redirectURI)?\(answer)")
+        try await wait.value
+        #expect(throws: AccountError.self) { try signIn.receive("\(redirectURI)?\(answer)") }
+        await signIn.finish(with: .failure(CancellationError()))
+    }
+
+    @Test("A pasted refusal is one, and one that names another service is not believed")
+    func pastedRefusal() async throws {
+        for (query, expected) in [
+            ("error=access_denied", AuthoritySignal.oauthError(.accessDenied)),
+            ("code=\(Self.code)&iss=https://evil.example", .unclear("…")),
+        ] {
+            let signIn = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn(deliveryTime: .zero)
+            let visit = try Visit(signIn.url)
+            try signIn.receive("\(visit.query["redirect_uri"] ?? "")?\(query)&state=\(visit.state)")
+            #expect(kind(await asyncSignal { try await signIn.waitForResponse() }) == expected)
+            await signIn.finish(with: .failure(CancellationError()))
         }
     }
 
     @Test("A sign-in that nobody waits for stops listening when it is dropped")
     func dropped() async throws {
         var signIn: (any BrowserSignIn)? = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn()
-        let port = try Visit(try #require(signIn).address).port
+        let port = try Visit(try #require(signIn).url).port
         #expect(await RawClient.isOpen(port))
         signIn = nil
         var isOpen = true
@@ -340,10 +495,10 @@ struct BrowserSignInTests {
     @Test("It can be waited for once")
     func twice() async throws {
         let signIn = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn()
-        let task = Task { try await signIn.account() }
+        let task = Task { try await signIn.run() }
         task.cancel()
         _ = await task.result
-        #expect(kind(await asyncSignal { try await signIn.account() }) == .unclear("…"))
+        #expect(kind(await asyncSignal { try await signIn.run() }) == .unclear("…"))
     }
 
     // MARK: What the service has
@@ -370,8 +525,8 @@ struct BrowserSignInTests {
             }
         } _: { server in
             let signIn = try await OAuthAuthority.test(server.address).beginBrowserSignIn(deliveryTime: .seconds(600))
-            let visit = try Visit(signIn.address)
-            let task = Task { try await signIn.account() }
+            let visit = try Visit(signIn.url)
+            let task = Task { try await signIn.run() }
             _ = try await visit.callBack("code=\(Self.code)" + (isNamed ? "&iss=\(server.address)" : ""))
             let page = try await visit.result()
             #expect(page.body.contains(isNamed ? "Signed in as" : "without word of which service"))
@@ -387,4 +542,19 @@ extension Result {
     }
 
     fileprivate var signal: AuthoritySignal? { failure as? AuthoritySignal }
+}
+
+extension BrowserSignIn {
+    /// Goes through all steps, as a store does.
+    func run() async throws -> Account {
+        let result: Result<Account, any Error>
+        do {
+            try await waitForResponse()
+            result = .success(try await account(with: credentials()))
+        } catch {
+            result = .failure(error)
+        }
+        await finish(with: result)
+        return try result.get()
+    }
 }

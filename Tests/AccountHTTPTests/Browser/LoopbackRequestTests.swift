@@ -23,6 +23,6 @@ struct LoopbackRequestTests {
             ("GET", "*", ["127.0.0.1:4711"], .malformed), ("GET", "", ["127.0.0.1:4711"], .malformed),
         ] as [(String, String, [String], LoopbackRequest.Route)])
     func route(_ method: String, _ target: String, _ hosts: [String], _ expected: LoopbackRequest.Route) {
-        #expect(LoopbackRequest(method: method, target: target, hosts: hosts, port: 4711).route == expected)
+        #expect(LoopbackRequest(method: method, target: target, hosts: hosts, port: 4711).route() == expected)
     }
 }

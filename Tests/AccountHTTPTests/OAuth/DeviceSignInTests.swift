@@ -38,7 +38,7 @@ struct DeviceSignInTests {
         }
     }
 
-    @Test("A poll sends the code, and an agreement is an account")
+    @Test("A poll sends the code and gets tokens; whose they are is asked apart")
     func poll() async throws {
         try await LoopbackServer.run { request, _ in
             request.target == "/token"
@@ -47,10 +47,13 @@ struct DeviceSignInTests {
         } _: { server in
             let authority = try OAuthAuthority.test(
                 server.address, endpoints: Self.endpoints(at: server.address))
-            let account = try await authority.pollDeviceSignIn(
+            let credentials = try await authority.pollDeviceSignIn(
                 DeviceAuthorization(
                     deviceCode: Secret("a b&c"), userCode: "X", verificationURL: "https://example.com",
                     lifetime: .seconds(60)))
+            #expect(server.targets == ["/token"])
+            let account = try await authority.account(with: credentials)
+            #expect(server.targets == ["/token", "/userinfo"])
             #expect(account.username == "jane")
             #expect(account.credentials.refreshToken == Secret("refresh"))
             #expect(

@@ -136,20 +136,21 @@ struct OAuthAuthorityTests {
         }
     }
 
-    @Test("Revoking takes the refresh token back, or else the access token")
+    @Test("Revoking takes the refresh token back and then the access token, or the one that there is")
     func revoke() async throws {
         try await LoopbackServer.run { _, _ in
             .reply(200)
         } _: { server in
             let authority = try OAuthAuthority.direct(server)
-            try await authority.revoke(account(at: server.address, refreshToken: "r"))
-            try await authority.revoke(account(at: server.address))
+            #expect(try await authority.revoke(account(at: server.address, refreshToken: "r")) == .done)
+            #expect(try await authority.revoke(account(at: server.address)) == .done)
             #expect(
                 server.requests.map(\.body) == [
                     "token=r&token_type_hint=refresh_token&client_id=tool",
                     "token=\(canary.replacing("~", with: "%7E"))&token_type_hint=access_token&client_id=tool",
+                    "token=\(canary.replacing("~", with: "%7E"))&token_type_hint=access_token&client_id=tool",
                 ])
-            #expect(server.targets == ["/revoke", "/revoke"])
+            #expect(server.targets == ["/revoke", "/revoke", "/revoke"])
         }
     }
 
@@ -158,7 +159,7 @@ struct OAuthAuthorityTests {
         try await LoopbackServer.run { server in
             let authority = try OAuthAuthority.test(
                 server.address, endpoints: OAuthEndpoints(token: server.address + "/token"))
-            try await authority.revoke(account(at: server.address))
+            #expect(try await authority.revoke(account(at: server.address)) == .notSupported)
             #expect(server.requests.isEmpty)
         }
     }
@@ -179,8 +180,7 @@ struct OAuthAuthorityTests {
             let kept = account(at: authority.issuer)
             _ = try await authority.verify(kept)
             #expect(server.targets == ["/realm/.well-known/openid-configuration", "/realm/userinfo"])
-            try await authority.revoke(kept)
-            try await authority.revoke(kept)
+            for _ in 0..<2 { #expect(try await authority.revoke(kept) == .done) }
             #expect(
                 server.targets.dropFirst(2) == ["/.well-known/oauth-authorization-server/realm", "/revoke", "/revoke"])
         }
@@ -189,7 +189,8 @@ struct OAuthAuthorityTests {
     @Test(
         "Another document that is not there, or cannot be believed, counts as one without revocation",
         arguments: [
-            .reply(404), .reply(503), .reset, .json("[]"), .reply(302, ["Location": "/revoke"]),
+            .reply(404), .json("[]"), .reply(302, ["Location": "/revoke"]), .reply(403),
+            .reply(200, ["Content-Type": "text/html"], "<html>the app</html>"),
             .json(#"{"issuer":"https://evil.example","revocation_endpoint":"https://evil.example/revoke"}"#),
             .json(#"{"revocation_endpoint":"https://evil.example/revoke"}"#),
         ] as [LoopbackServer.Action])
@@ -198,9 +199,71 @@ struct OAuthAuthorityTests {
             request.target.contains("openid-configuration")
                 ? .json(discoveryDocument(address, without: "revocation_endpoint")) : action
         } _: { server in
-            try await OAuthAuthority.test(server.address).revoke(account(at: server.address))
+            let outcome = try await OAuthAuthority.test(server.address).revoke(account(at: server.address))
+            #expect(outcome == .notSupported)
             #expect(
                 server.targets == ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"])
+        }
+    }
+
+    @Test(
+        "A document that fails for the moment is no word about revocation: the first one, and the other",
+        arguments: [.reply(503), .reset, .reply(429), .reply(511)] as [LoopbackServer.Action], [true, false])
+    func discoveryInTrouble(_ action: LoopbackServer.Action, _ isFirst: Bool) async throws {
+        try await LoopbackServer.run { request, address in
+            request.target.contains("openid-configuration") != isFirst
+                ? .json(discoveryDocument(address, without: "revocation_endpoint")) : action
+        } _: { server in
+            let authority = try OAuthAuthority.test(server.address)
+            let signal = await asyncSignal { try await authority.revoke(account(at: server.address)) }
+            let ruling = signal.map { Ruling(on: $0, to: .revoke, .init(holdsRefreshToken: false)) }
+            #expect(ruling == .revokeLater)
+        }
+    }
+
+    struct Refusal: Sendable {
+        /// What the service says of the refresh token and of the access token.
+        var replies: [LoopbackServer.Action]
+        var signal: AuthoritySignal?
+        var requests = 2
+
+        private static func error(_ code: String) -> LoopbackServer.Action {
+            .json(#"{"error":"\#(code)"}"#, status: 400)
+        }
+
+        static let all: [Refusal] = [
+            Refusal(replies: [.reply(200), .reply(200)]),
+            // A service that takes refresh tokens only has done all that it can.
+            Refusal(replies: [.reply(200), error("unsupported_token_type")]),
+            Refusal(replies: [.reply(200), error("invalid_token")]),
+            Refusal(replies: [error("invalid_grant"), .reply(200)]),
+            // One that does not take the refresh token is told the access token all the same.
+            Refusal(
+                replies: [error("unsupported_token_type"), .reply(200)],
+                signal: .oauthError("unsupported_token_type")),
+            Refusal(
+                replies: [error("unsupported_token_type"), error("unsupported_token_type")],
+                signal: .oauthError("unsupported_token_type")),
+            Refusal(replies: [error("invalid_client"), error("invalid_client")], signal: .oauthError(.invalidClient)),
+            Refusal(replies: [.json("{}", status: 400), .reply(200)], signal: .badRequest),
+            Refusal(replies: [.reply(503)], signal: .unavailable(status: 503, retryAfter: nil), requests: 1),
+            Refusal(replies: [.reply(200), .reply(503)], signal: .unavailable(status: 503, retryAfter: nil)),
+            Refusal(replies: [error("server_error")], signal: .oauthError(.serverError), requests: 1),
+        ]
+    }
+
+    @Test("What a service says to a revocation is told, once it has been told of both tokens", arguments: Refusal.all)
+    func refusedRevocation(_ refusal: Refusal) async throws {
+        let asked = Counter()
+        try await LoopbackServer.run { _, _ in
+            refusal.replies[min(asked.next(), refusal.replies.count) - 1]
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            let signal = await asyncSignal {
+                try await authority.revoke(account(at: server.address, refreshToken: "r"))
+            }
+            #expect(signal == refusal.signal)
+            #expect(server.requests.count == refusal.requests)
         }
     }
 
@@ -210,7 +273,8 @@ struct OAuthAuthorityTests {
             request.target.contains("openid-configuration")
                 ? .reply(404) : .json(discoveryDocument(address, without: "revocation_endpoint"))
         } _: { server in
-            try await OAuthAuthority.test(server.address).revoke(account(at: server.address))
+            let outcome = try await OAuthAuthority.test(server.address).revoke(account(at: server.address))
+            #expect(outcome == .notSupported)
             #expect(server.targets.count == 2)
         }
     }
@@ -337,11 +401,15 @@ struct OAuthAuthorityTests {
         try await LoopbackServer.run { request, address in
             request.target == "/token" ? Self.tokenReply(address, subject: nil) : trouble.action
         } _: { server in
-            let authority = try OAuthAuthority.direct(server)
-            let thrown = await asyncSignal {
+            let error = await identificationError { authority in
                 try await authority.signIn(username: "j", password: Secret("p"))
+            } at: {
+                try OAuthAuthority.direct(server)
             }
-            #expect(kind(thrown) == trouble.signal)
+            #expect(kind(error?.cause as? AuthoritySignal) == trouble.signal)
+            // What was issued is taken back.
+            #expect(server.targets.last == "/revoke")
+            #expect(error?.message.contains("did not say who signed in") == true)
         }
     }
 
@@ -358,11 +426,27 @@ struct OAuthAuthorityTests {
         try await LoopbackServer.run { request, address in
             request.target == "/token" ? Self.tokenReply(address) : action
         } _: { server in
-            let authority = try OAuthAuthority.direct(server)
-            let thrown = await asyncSignal {
+            let error = await identificationError { authority in
                 try await authority.signIn(username: "j", password: Secret("p"))
+            } at: {
+                try OAuthAuthority.direct(server)
             }
-            #expect(thrown == expected)
+            #expect(error?.cause as? AuthoritySignal == expected)
+            #expect(server.targets.last == "/revoke")
+            #expect(server.requests.last?.body.hasPrefix("token=a&token_type_hint=access_token") == true)
+        }
+    }
+
+    /// The error of a sign-in that the service accepted without saying whose it is.
+    private func identificationError(
+        _ signIn: (OAuthAuthority) async throws -> Account, at authority: () throws -> OAuthAuthority
+    ) async -> AccountError? {
+        do {
+            _ = try await signIn(authority())
+            return nil
+        } catch {
+            if !(error is AccountError) { Issue.record(error) }
+            return error as? AccountError
         }
     }
 
@@ -425,7 +509,12 @@ struct OAuthAuthorityTests {
             signals.append(await asyncSignal { try await authority.revoke(kept) })
             signals.append(
                 await asyncSignal {
-                    try await authority.signIn(username: "jane", password: Secret(canary))
+                    do {
+                        return try await authority.signIn(username: "jane", password: Secret(canary))
+                    } catch let error as AccountError {
+                        #expect(!String(reflecting: error).contains(canary))
+                        throw error.cause ?? error
+                    }
                 })
             signals.append(
                 await asyncSignal { try await authority.signIn(token: Secret(canary)) })

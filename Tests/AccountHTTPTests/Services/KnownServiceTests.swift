@@ -35,6 +35,27 @@ struct KnownServiceTests {
         #expect(KnownService.named("nobody") == nil)
     }
 
+    @Test("The addresses that entries have are well-formed, at home and elsewhere")
+    func addresses() throws {
+        let (home, elsewhere) = (try Issuer("https://github.com"), try Issuer("https://git.example"))
+        for service in KnownService.all {
+            for endpoints in [service.endpoints, service.endpointsElsewhere].compactMap(\.self) {
+                for text in [endpoints.token, endpoints.userInfo, endpoints.deviceAuthorization].compactMap(\.self) {
+                    #expect(text.hasPrefix("/") || (try? ServiceURL(text)) != nil, "\(text)")
+                }
+            }
+        }
+        #expect(KnownService.github.url(.userInfo, at: home)?.description == "https://api.github.com/user")
+        #expect(KnownService.github.url(.userInfo, at: elsewhere)?.description == "https://git.example/api/v3/user")
+    }
+
+    @Test("Only where an entry says that revoking one sign-in leaves others alone does an authority say so")
+    func singleGrants() throws {
+        #expect(try OAuthAuthority(issuer: "https://gitlab.com", clientID: "tool").revokesSingleGrants)
+        #expect(try !OAuthAuthority(issuer: "https://accounts.google.com", clientID: "tool").revokesSingleGrants)
+        #expect(try !OAuthAuthority(issuer: "https://login.example", clientID: "tool").revokesSingleGrants)
+    }
+
     @Test(
         "The host says which service it is",
         arguments: [
@@ -157,14 +178,50 @@ struct KnownServiceTests {
         }
     }
 
-    @Test("GitHub's 401 has no challenge, so it ends nothing")
+    @Test("GitHub's documented reply to a dead token counts as one that says so")
     func gitHubRefusal() async throws {
+        let dead = LoopbackServer.Action.reply(
+            401, ["Content-Type": "application/json; charset=utf-8"],
+            #"{"message":"Bad credentials","documentation_url":"https://docs.github.com/rest","status":"401"}"#)
         try await LoopbackServer.run { _, _ in
-            .json(#"{"message":"Bad credentials","status":"401"}"#, status: 401)
+            dead
         } _: { server in
-            let authority = try authority(.github, server.address)
-            let thrown = await asyncSignal { try await authority.verify(account(at: server.address, id: "1")) }
-            #expect(thrown == .unauthorized)
+            let gitHub = try authority(.github, server.address)
+            let thrown = await asyncSignal { try await gitHub.verify(account(at: server.address, id: "1")) }
+            #expect(thrown == .bearerChallenge(error: "invalid_token"))
+            #expect(
+                Ruling(on: try #require(thrown), to: .verify, .init(holdsRefreshToken: false))
+                    == .clear("invalid_token"))
+            // Of anyone else it is no word about the token.
+            let other = try OAuthAuthority.direct(server)
+            #expect(await asyncSignal { try await other.verify(account(at: server.address, id: "1")) } == .unauthorized)
+        }
+    }
+
+    @Test(
+        "What only looks like GitHub's reply to a dead token ends nothing",
+        arguments: [
+            .json(#"{"message":"Requires authentication"}"#, status: 401),
+            .json(#"{"message":"Bad credentials"}"#, status: 403),
+            .json(#"{"message":"bad credentials"}"#, status: 401), .json(#"["Bad credentials"]"#, status: 401),
+            .json(#"{"message":"Bad credentials","message":"x"}"#, status: 401),
+            .json(#"{"message":{"x":"Bad credentials"}}"#, status: 401),
+            .reply(401, ["Content-Type": "text/html"], #"{"message":"Bad credentials"}"#),
+            .reply(401, [:], "Bad credentials"),
+            .reply(302, ["Content-Type": "application/json"], #"{"message":"Bad credentials"}"#),
+            .json(#"{"message":"Bad credentials"}"#, status: 500), .json(#"{"message":"Bad credentials"}"#),
+        ] as [LoopbackServer.Action])
+    func gitHubNoRefusal(_ action: LoopbackServer.Action) async throws {
+        try await LoopbackServer.run { _, _ in
+            action
+        } _: { server in
+            let gitHub = try authority(.github, server.address)
+            let thrown = await asyncSignal { try await gitHub.verify(account(at: server.address, id: "1")) }
+            let ruling = Ruling(on: try #require(thrown), to: .verify, .init(holdsRefreshToken: false))
+            guard case .keep = ruling else {
+                Issue.record("\(ruling)")
+                return
+            }
         }
     }
 
@@ -175,17 +232,18 @@ struct KnownServiceTests {
                 ? .json(#"{"login":"octo","id":1}"#)
                 : .json(#"{"access_token":"gho_x","scope":"read:user,user:email","token_type":"bearer"}"#)
         } _: { server in
-            let account = try await authority(.github, server.address).pollDeviceSignIn(Self.device)
-            #expect(account.credentials.scopes == ["read:user", "user:email"])
-            #expect(account.credentials.expiresAt == nil)
-            #expect(account.credentials.refreshToken == nil)
+            let credentials = try await authority(.github, server.address).pollDeviceSignIn(Self.device)
+            #expect(credentials.scopes == ["read:user", "user:email"])
+            #expect(credentials.expiresAt == nil)
+            #expect(credentials.refreshToken == nil)
         }
     }
 
     @Test("Signing out of GitHub asks nobody: a program without a secret cannot take a token back")
     func gitHubRevocation() async throws {
         try await LoopbackServer.run { server in
-            try await authority(.github, server.address).revoke(account(at: server.address))
+            let outcome = try await authority(.github, server.address).revoke(account(at: server.address))
+            #expect(outcome == .notSupported)
             #expect(server.requests.isEmpty)
         }
     }
@@ -282,9 +340,9 @@ struct KnownServiceTests {
                 {"issuer":"\(address)","token_endpoint":"\(address)/token","authorization_endpoint":"\(address)/auth"}
                 """)
         } _: { server in
-            let address = try await authority(.google, server.address).beginBrowserSignIn().address
+            let address = try await authority(.google, server.address).beginBrowserSignIn().url
             #expect(address.contains("&access_type=offline&prompt=consent"))
-            let other = try await OAuthAuthority.test(server.address).beginBrowserSignIn().address
+            let other = try await OAuthAuthority.test(server.address).beginBrowserSignIn().url
             #expect(!other.contains("access_type"))
         }
     }
@@ -301,7 +359,7 @@ struct KnownServiceTests {
                 """)
         } _: { server in
             let authority = try authority(.microsoft, server.address + "/common/v2.0")
-            let address = try await authority.beginBrowserSignIn().address
+            let address = try await authority.beginBrowserSignIn().url
             #expect(address.contains("&redirect_uri=http%3A%2F%2Flocalhost%3A"))
             #expect(address.contains("offline_access"))
         }

@@ -57,6 +57,7 @@ private func signal(from error: any Error) -> AuthoritySignal? {
 /// A signal without the text that is for people, which tests of its kind do not care about.
 func kind(_ signal: AuthoritySignal?) -> AuthoritySignal? {
     switch signal {
+    case .noReply(let failure): .noReply(.init(failure.kind))
     case .untrustedTLS: .untrustedTLS("…")
     case .oauthError(let code, _): .oauthError(code)
     case .intercepted: .intercepted("…")

@@ -71,6 +71,13 @@ final class LoopbackServer: Sendable {
         let connections = Mutex<[any Channel]>([])
     }
 
+    /// Does now what it did not do when a request came: on the connections that have one waiting.
+    func answer(_ action: Action) {
+        for connection in recorded.connections.withLock({ $0 }) where connection.isActive {
+            connection.eventLoop.execute { Handler.perform(action, connection) }
+        }
+    }
+
     /// Cuts all connections, without a word.
     func resetConnections() {
         for connection in recorded.connections.withLock({ $0 }) { Self.reset(connection) }
@@ -86,11 +93,12 @@ final class LoopbackServer: Sendable {
     ///
     /// - Parameters:
     ///   - tls: Its certificate; `nil` for plain HTTP.
+    ///   - connections: Gets an element for each connection.
     ///   - greeting: What it does with a connection before it has read a byte.
     ///   - answer: What it does with a request. It gets the server's own address.
     ///   - body: Gets the server.
     static func run<Result>(
-        tls: NIOSSLContext? = nil, greeting: Action? = nil,
+        tls: NIOSSLContext? = nil, greeting: Action? = nil, connections: AsyncStream<Void>.Continuation? = nil,
         answer: @escaping @Sendable (Request, _ address: String) -> Action = { _, _ in .stall },
         _ body: (LoopbackServer) async throws -> Result
     ) async throws -> Result {
@@ -100,6 +108,7 @@ final class LoopbackServer: Sendable {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
                 recorder.connections.withLock { $0.append(channel) }
+                connections?.yield()
                 return channel.eventLoop.makeCompletedFuture {
                     if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
                     let address = "http://127.0.0.1:\(channel.localAddress?.port ?? 0)"
@@ -136,12 +145,12 @@ final class LoopbackServer: Sendable {
         }
 
         func channelActive(context: ChannelHandlerContext) {
-            if let greeting { perform(greeting, context) }
+            if let greeting { Self.perform(greeting, context.channel) }
         }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             received += String(buffer: unwrapInboundIn(data))
-            while let request = takeRequest() { perform(answer(request), context) }
+            while let request = takeRequest() { Self.perform(answer(request), context.channel) }
         }
 
         func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -165,16 +174,15 @@ final class LoopbackServer: Sendable {
             return Request(method: start[0], target: start[1], headers: headers, body: String(rest.prefix(length)))
         }
 
-        private func perform(_ action: Action, _ context: ChannelHandlerContext) {
+        static func perform(_ action: Action, _ channel: any Channel) {
             switch action {
             case .send(let text):
-                context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
+                channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
             case .sendAndClose(let text):
-                context.write(wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
-                context.flush()
-                context.close(promise: nil)
+                channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
+                channel.close(promise: nil)
             case .reset:
-                LoopbackServer.reset(context.channel)
+                LoopbackServer.reset(channel)
             case .stall: break
             }
         }

@@ -17,6 +17,8 @@ import Darwin
 
 @Suite("Errors of the HTTP client")
 struct TransportFailureTests {
+    private static let peer = Peer(host: "h", port: 443)
+
     @Test(
         "An errno has a meaning, whatever its text",
         arguments: [
@@ -26,8 +28,8 @@ struct TransportFailureTests {
         ])
     func errno(_ code: CInt, _ expected: AuthoritySignal.Failure) {
         let error = IOError(errnoCode: code, reason: "connect")
-        #expect(TransportFailure.signal(for: error, from: "h", .beforeHead) == .noReply(expected))
-        #expect(TransportFailure.signal(for: error, from: "h", .inBody) == .noReply(.truncated))
+        #expect(kind(TransportFailure.signal(for: error, from: Self.peer, .beforeHead)) == .noReply(expected))
+        #expect(kind(TransportFailure.signal(for: error, from: Self.peer, .inBody)) == .noReply(.truncated))
     }
 
     @Test(
@@ -42,7 +44,7 @@ struct TransportFailureTests {
             (.invalidHeaderFieldValues([canary]), .unclear("…")), (.unsupportedScheme(canary), .unclear("…")),
         ])
     func client(_ error: HTTPClientError, _ expected: AuthoritySignal) {
-        let signal = TransportFailure.signal(for: error, from: "h", .beforeHead)
+        let signal = TransportFailure.signal(for: error, from: Self.peer, .beforeHead)
         #expect(kind(signal) == expected)
         #expect(!String(reflecting: signal).contains(canary))
     }
@@ -54,7 +56,8 @@ struct TransportFailureTests {
             HTTPParserError.invalidEOFState, IOError(errnoCode: ECONNRESET, reason: "read"),
         ]
         for error in errors {
-            #expect(TransportFailure.signal(for: error, from: "h", .inBody) == .noReply(.truncated), "\(error)")
+            #expect(
+                kind(TransportFailure.signal(for: error, from: Self.peer, .inBody)) == .noReply(.truncated), "\(error)")
         }
     }
 
@@ -63,20 +66,22 @@ struct TransportFailureTests {
         let error = #expect(throws: SocketAddressError.UnknownHost.self) {
             try SocketAddress.makeAddressResolvingHost("nobody.invalid", port: 1)
         }
-        #expect(error.map { TransportFailure.signal(for: $0, from: "h", .beforeHead) } == .noReply(.unknownHost))
+        #expect(
+            error.map { TransportFailure.signal(for: $0, from: Self.peer, .beforeHead) }
+                == .noReply(.init(.unknownHost, host: "h", port: 443)))
     }
 
     @Test("What is not HTTP is garbled")
     func garbled() {
         for error in [HTTPParserError.invalidVersion, .invalidConstant, .headerOverflow, .unknown] {
-            #expect(TransportFailure.signal(for: error, from: "h", .beforeHead) == .noReply(.garbled))
+            #expect(kind(TransportFailure.signal(for: error, from: Self.peer, .beforeHead)) == .noReply(.garbled))
         }
     }
 
     @Test("TLS that fails is not trusted, TLS that was cut is no reply")
     func tls() {
         func signal(_ error: any Error) -> AuthoritySignal? {
-            kind(TransportFailure.signal(for: error, from: "h", .beforeHead))
+            kind(TransportFailure.signal(for: error, from: Self.peer, .beforeHead))
         }
         #expect(signal(NIOSSLError.handshakeFailed(.sslError([]))) == .untrustedTLS("…"))
         #expect(signal(NIOSSLError.unableToValidateCertificate) == .untrustedTLS("…"))
@@ -92,8 +97,9 @@ struct TransportFailureTests {
     func unknown() {
         struct Surprise: Error { var token = canary }
         #expect(
-            TransportFailure.signal(for: Surprise(), from: "id.example", .beforeHead)
-                == .unclear("the request to id.example failed: Surprise"))
-        #expect(TransportFailure.signal(for: CancellationError(), from: "h", .inBody) == .noReply(.cancelled))
+            TransportFailure.signal(for: Surprise(), from: Peer(host: "id.example", port: 443), .beforeHead)
+                == .unclear("the request to id.example:443 failed: Surprise"))
+        #expect(
+            kind(TransportFailure.signal(for: CancellationError(), from: Self.peer, .inBody)) == .noReply(.cancelled))
     }
 }

@@ -22,9 +22,18 @@ struct AccountTests {
         #expect(Identity(id: -1).id == "-1")
     }
 
-    @Test func `An account is called by its user name, or by its id`() {
-        #expect(Account(id: "1", username: "alice", credentials: Self.credentials).displayName == "alice")
-        #expect(Account(id: "1", credentials: Self.credentials).displayName == "1")
+    @Test func `An account is called by what a person would know best, and by its id where nothing else is known`() {
+        var account = Account(id: "1", username: "alice", credentials: Self.credentials)
+        account.profile = ["name": "Alice Liddell", "email": "alice@example.com", "nickname": "Al"]
+        #expect(account.displayName == "alice")
+        account.username = nil
+        #expect(account.displayName == "Alice Liddell")
+        account.profile.name = " "
+        #expect(account.displayName == "alice@example.com")
+        account.profile.email = ""
+        #expect(account.displayName == "Al")
+        account.profile["nickname"] = 7
+        #expect(account.displayName == "1")
     }
 
     @Test func `A copy is a value of its own`() {

@@ -22,11 +22,6 @@ struct ClearRecordsTests {
     func `A record that is none says nothing, and fails nothing`(text: String) {
         #expect(SignOutRecord.decode(Array(text.utf8)) == .neverSignedIn)
         #expect(SignOutRecord.decode(nil) == .neverSignedIn)
-        #expect(RefreshIntent.decode(Array(text.utf8)) == nil)
-    }
-
-    @Test func `A record of a refresh says when`() throws {
-        let date = Date(timeIntervalSince1970: 1_893_499_200)
-        #expect(RefreshIntent.decode(try RefreshIntent(date: date).encode())?.date == date)
+        #expect(RefreshRecord.decode(Array(text.utf8)) == nil)
     }
 }

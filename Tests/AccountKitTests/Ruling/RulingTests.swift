@@ -73,6 +73,8 @@ struct RulingTests {
         Row("no reply", .noReply(.cancelled), to: asking, .keep(.cancelled)),
         Row("no reply", .noReply(.truncated), to: asking, .keep(.offline)),
         Row("no reply", .noReply(.garbled), to: asking, .keep(.offline)),
+        Row("no reply", .noReply(.nameServer), to: asking, .keep(.offline)),
+        Row("no reply", .noReply(.proxy), to: asking, .keep(.offline)),
 
         // TLS or certificate failure: unclear, keep and say so
         Row("TLS failure", .untrustedTLS("expired certificate"), to: asking, .keep(.untrustedTLS)),
@@ -135,10 +137,32 @@ struct RulingTests {
             "401 again", .bearerChallenge(error: "invalid_token"), to: [.verify], when: [.justRefreshed],
             .keep(.unclearReply)),
 
-        // 401 with a Bearer challenge without `error`; without `WWW-Authenticate`; Basic or other scheme: unclear, keep
-        Row("401 without error", .bearerChallenge(error: nil), to: asking, .keep(.unclearReply)),
-        Row("401 with another error", .bearerChallenge(error: "invalid_request"), to: asking, .keep(.unclearReply)),
-        Row("401 without Bearer", .unauthorized, to: asking, .keep(.unclearReply)),
+        // Any other 401 of the authority's own user info, a refresh token is held: refresh once, then retry once
+        Row(
+            "401 without error", .bearerChallenge(error: nil), to: [.verify],
+            when: [.holdsRefreshToken, .tokenReplaced],
+            .refreshOnce),
+        Row(
+            "401 with another error", .bearerChallenge(error: "invalid_request"), to: [.verify],
+            when: [.holdsRefreshToken, .tokenReplaced], .refreshOnce),
+        Row(
+            "401 without Bearer", .unauthorized, to: [.verify], when: [.holdsRefreshToken, .tokenReplaced], .refreshOnce
+        ),
+
+        // The same without a refresh token; or from anywhere else: unclear, keep
+        Row(
+            "401 without error, no refresh token", .bearerChallenge(error: nil), to: [.verify],
+            when: [.noRefreshToken, .tokenReplacedNoRefreshToken, .justRefreshed], .keep(.unclearReply)),
+        Row(
+            "401 with another error, no refresh token", .bearerChallenge(error: "invalid_request"), to: [.verify],
+            when: [.noRefreshToken, .tokenReplacedNoRefreshToken, .justRefreshed], .keep(.unclearReply)),
+        Row(
+            "401 without Bearer, no refresh token", .unauthorized, to: [.verify],
+            when: [.noRefreshToken, .tokenReplacedNoRefreshToken, .justRefreshed], .keep(.unclearReply)),
+        Row(
+            "401 without error elsewhere", .bearerChallenge(error: nil), to: [.refresh, .signIn], .keep(.unclearReply)),
+        Row("401 without Bearer elsewhere", .unauthorized, to: [.refresh, .signIn], .keep(.unclearReply)),
+        Row("400 without an OAuth error", .badRequest, to: asking, .keep(.unclearReply)),
 
         // 403 `insufficient_scope`: permission, keep and report
         Row("403 scope", .forbidden(error: "insufficient_scope"), to: asking, .keep(.insufficientScope)),
@@ -183,7 +207,12 @@ struct RulingTests {
         Row("revocation timed out", .noReply(.timeout), to: [.revoke], .revokeLater),
         Row("revocation 503", .unavailable(status: 503, retryAfter: nil), to: [.revoke], .revokeLater),
         Row("revocation intercepted", .intercepted("511"), to: [.revoke], .revokeLater),
+        Row("revocation temporarily unavailable", .oauthError(.temporarilyUnavailable), to: [.revoke], .revokeLater),
         Row("revocation refused", .oauthError("unsupported_token_type"), to: [.revoke], .attemptFailed),
+        Row("revocation refused", .oauthError(.invalidClient), to: [.revoke], .attemptFailed),
+        Row("revocation refused", .unauthorized, to: [.revoke], .attemptFailed),
+        Row("revocation refused", .badRequest, to: [.revoke], .attemptFailed),
+        Row("no revocation here", .unclear("404"), to: [.revoke], .revokeLater),
         Row("revocation of a dead token", .oauthError(.invalidGrant), to: [.revoke], .attemptFailed),
 
         // An app's own authority says "rejected": definite, clear
@@ -220,13 +249,13 @@ struct RulingTests {
             nil, "invalid_token", "INVALID_TOKEN", "invalid_request", "insufficient_scope", "invalid_grant", "",
         ]
         let statuses = [408, 425, 429, 500, 502, 503, 504, 599]
-        var signals = AuthoritySignal.Failure.allCases.map { AuthoritySignal.noReply($0) }
+        var signals = AuthoritySignal.Failure.Kind.allCases.map { AuthoritySignal.noReply(.init($0)) }
         signals += codes.flatMap { [.oauthError($0), .oauthError($0, description: "invalid_grant")] }
         signals += errors.flatMap { [.bearerChallenge(error: $0), .forbidden(error: $0)] }
         signals += statuses.flatMap {
             [.unavailable(status: $0, retryAfter: nil), .unavailable(status: $0, retryAfter: .seconds(1))]
         }
-        signals += [.untrustedTLS("invalid_token"), .unauthorized, .proxyAuthenticationRequired]
+        signals += [.untrustedTLS("invalid_token"), .unauthorized, .badRequest, .proxyAuthenticationRequired]
         signals += [.intercepted("invalid_grant"), .unclear("invalid_token"), .otherUser(id: "2")]
         signals += [.misconfigured("invalid_grant"), .rejected("closed"), .signInRefused("invalid_grant")]
         return signals

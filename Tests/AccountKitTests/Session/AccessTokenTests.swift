@@ -99,7 +99,7 @@ struct AccessTokenTests {
             signedIn: .expired(at: clock.now, hasRefreshToken: false), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
         #expect(try await store.accessToken(with: authority) == Secret("access-1"))
-        await #expect(throws: AccountError(.misconfigured, "")) { try await store.refresh(with: authority) }
+        await expectAccountError(.misconfigured) { try await store.refresh(with: authority) }
         #expect(authority.requests.isEmpty)
     }
 
@@ -152,7 +152,7 @@ struct AccessTokenTests {
         let store = try await store(issued: 3600)
         let authority = ScriptedAuthority(refresh: [.refuse(.noReply(.refused))])
         for _ in 1...2 {
-            await #expect(throws: AccountError(.serviceUnavailable, "")) {
+            await expectAccountError(.serviceUnavailable) {
                 try await token(of: store, insteadOf: store.account, authority)
             }
         }
@@ -164,7 +164,7 @@ struct AccessTokenTests {
         let store = try await store(issued: 3600)
         let alice = store.account
         try await store.signIn { Fixture.bob }
-        await #expect(throws: AccountError(.conflict, "")) {
+        await expectAccountError(.conflict) {
             try await token(of: store, insteadOf: alice, ScriptedAuthority())
         }
         #expect(store.account == Fixture.bob)

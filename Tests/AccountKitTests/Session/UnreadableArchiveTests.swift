@@ -30,10 +30,10 @@ struct UnreadableArchiveTests {
             let authority = ScriptedAuthority(clock: clock)
             #expect(await store.load() == .unreadable(AccountError(code, "")))
             #expect(await store.checkSession(with: authority) == .unreadable(AccountError(code, "")))
-            await #expect(throws: AccountError(code, "")) { try await store.accessToken(with: authority) }
-            await #expect(throws: AccountError(code, "")) { try await store.refresh(with: authority) }
-            await #expect(throws: AccountError(code, "")) { try await store.update { _ in } }
-            await #expect(throws: AccountError(code, "")) { try await store.signOut(with: authority) }
+            await expectAccountError(code) { try await store.accessToken(with: authority) }
+            await expectAccountError(code) { try await store.refresh(with: authority) }
+            await expectAccountError(code) { try await store.update { _ in } }
+            await expectAccountError(code) { try await store.signOut(with: authority) }
             #expect(storage.entries == before)
             #expect(authority.requests.isEmpty)
 

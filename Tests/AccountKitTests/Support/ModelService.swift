@@ -79,7 +79,12 @@ final class ModelService: PasswordAuthority, ProfileAuthority {
         return newTokens()
     }
 
-    func revoke(_ account: Account) async throws { try check() }
+    func revoke(_ account: Account) async throws -> RevocationOutcome {
+        try check()
+        return .done
+    }
+
+    func isAuthority(of account: Account) -> Bool { true }
 
     func updateProfile(of account: Account) async throws -> Identity {
         try check()

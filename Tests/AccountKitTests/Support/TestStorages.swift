@@ -12,8 +12,14 @@ struct HookedStorage: ArchiveStorage {
     /// Called when the lock has been given up.
     var onEnd: @Sendable () async -> Void = {}
 
+    /// Called when a lease has been given up.
+    var onLeaseEnd: @Sendable () async -> Void = {}
+
     /// What is said of each change.
     var durability = ArchiveReceipt.Durability.durable
+
+    /// What tells of changes, in place of the storage.
+    var changes: AsyncThrowingStream<Void, any Error>?
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         try await onRead(entry)
@@ -24,7 +30,27 @@ struct HookedStorage: ArchiveStorage {
         Transaction(hooks: self, base: try await base.beginTransaction(patience: patience))
     }
 
-    func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { base.changes(of: entry) }
+    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+        Lease(hooks: self, base: try await base.acquireRefreshLease(timeout: timeout))
+    }
+
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
+        changes ?? base.changes(of: entry)
+    }
+
+    private struct Lease: ArchiveLease {
+        let hooks: HookedStorage
+        let base: any ArchiveLease
+
+        func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+            Transaction(hooks: hooks, base: try await base.beginTransaction(timeout: timeout))
+        }
+
+        func end() async {
+            await base.end()
+            await hooks.onLeaseEnd()
+        }
+    }
 
     private struct Transaction: ArchiveTransaction {
         let hooks: HookedStorage

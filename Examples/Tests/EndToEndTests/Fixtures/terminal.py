@@ -8,6 +8,7 @@ With `columns` the terminal is so wide, and 24 lines high. A step is one of
     silent        waits until what is typed does not show
     silent-now    fails unless what is typed does not show already
     type:TEXT     types TEXT; backslash escapes are those of Python
+    signal:N      sends the command the signal N
     type-file:F   types what is in the file F, as soon as there is one
     appears:F     waits until there is a file F
     tell:F        writes what has been on the screen so far to a file F
@@ -109,6 +110,8 @@ def main():
             if terminal.echoes():
                 os.kill(terminal.process, signal.SIGKILL)
                 sys.exit("terminal.py: what is typed now would show")
+        elif kind == "signal":
+            os.kill(terminal.process, int(text))
         elif kind == "appears":
             terminal.until(lambda: os.path.exists(text), text)
         elif kind == "type-file":

@@ -14,6 +14,8 @@ enum Terminal {
         case type(String)
         /// Types what is in a file, as soon as there is one.
         case typeFile(String)
+        /// Sends the command a signal.
+        case signal(Int32)
         /// Waits until there is a file.
         case appears(String)
         /// Makes a file, which tells someone who waits for it what has been on the screen so far.
@@ -33,6 +35,7 @@ enum Terminal {
             case .silent: "silent"
             case .silentNow: "silent-now"
             case .type(let text): "type:" + text
+            case .signal(let number): "signal:\(number)"
             case .typeFile(let path): "type-file:" + path
             case .appears(let path): "appears:" + path
             case .tell(let path): "tell:" + path
@@ -51,6 +54,9 @@ enum Terminal {
 
         /// The exit code as a shell has it.
         var exitCode: Int32 { status < 0 ? 128 - status : status }
+
+        /// The signal that ended it; `nil` if it ended by itself.
+        var signal: Int32? { status < 0 ? -status : nil }
     }
 
     static func run(_ command: Command, columns: Int? = nil, _ steps: Step...) async throws -> Session {

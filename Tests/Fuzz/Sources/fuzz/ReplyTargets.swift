@@ -100,7 +100,7 @@ private func readDiscovery(_ bytes: [UInt8]) {
     for issuer in ["https://login.example.com", "http://127.0.0.1:8080/tenant"] {
         guard let issuer = try? Issuer(issuer) else { fatalError("the issuer is well-formed") }
         let (metadata, refusal) = signal { () throws(AuthoritySignal) in
-            try Discovery(issuer: issuer).metadata(in: reply)
+            try Discovery(issuer: issuer).document(in: reply)
         }
         if let refusal { promise(clearings(on: refusal).isEmpty, "a discovery document ends no session: \(refusal)") }
         guard let endpoints = metadata?.endpoints else { continue }

@@ -4,46 +4,47 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// One thing that is done in the life of a session, as a state machine without I/O: it says what is to be done next, is
-/// told what came of it, and in the end says how things stand.
+/// One thing that is done in the life of a session, where others may come in between: a state machine without I/O. It says
+/// what is to be done next, is told what came of it, and in the end says how things stand.
 ///
-/// Files, locks, networks and tasks are around it, in ``AccountStore``; a test or a simulation can put anything else
+/// Files, locks, networks and tasks are around it, in ``SessionDriver``; a test or a simulation can put anything else
 /// there, in any order of events.
-protocol SessionProcedure: Sendable {
+protocol SessionStateMachine: Sendable {
     associatedtype Outcome: Sendable
 
     /// What is to be done first.
-    mutating func start() -> SessionStep<Outcome>
+    mutating func start() -> SessionAction<Outcome>
 
-    /// What is to be done after `event` came of the last step.
-    mutating func resume(after event: SessionEvent) -> SessionStep<Outcome>
+    /// What is to be done after `event` came of the last action.
+    mutating func resume(after event: SessionEvent) -> SessionAction<Outcome>
 }
 
-/// What a procedure wants done, and in brackets what may come of it.
-enum SessionStep<Outcome: Sendable>: Sendable {
+/// What a state machine wants done, and in brackets what may come of it.
+enum SessionAction<Outcome: Sendable>: Sendable {
     /// Read the archive (`content`).
     case load
 
-    /// Begin a transaction (`done`, `failed`). It ends with the procedure.
-    case lock
+    /// Begin a transaction (`done`, `failed`). It ends with ``endTransaction``, or with the machine.
+    case beginTransaction
 
     /// The same, for what is not worth a long wait (`done`, `failed`).
-    case lockSoon
+    case beginTransactionSoon
+
+    /// End the transaction, so that others can change the archive (`done`).
+    case endTransaction
 
     /// Make sure that the account could be saved (`done`, `failed`).
     case prepareSave
 
-    /// Put an archive that cannot be read out of the way (`setAside`, `failed`).
-    case setAside
-
-    /// Undo that (`done`, `failed`).
-    case putBack(from: String)
-
-    /// Record that a refresh token is about to be spent (`intentRecorded`, `failed`).
+    /// Record that a refresh token is about to be spent; from here on nothing cuts the machine off (`intentRecorded`,
+    /// `failed`).
     case recordIntent
 
+    /// Record that the refresh failed, so that the service is left alone for a while (`done`, `failed`).
+    case recordFailure(UnverifiedReason, mayBeSpent: Bool)
+
     /// Forget that record (`done`, `failed`).
-    case forgetIntent
+    case forgetRefreshes
 
     /// Ask the service whose the token is (`verified`, `refused`).
     case verify(Account)
@@ -55,16 +56,22 @@ enum SessionStep<Outcome: Sendable>: Sendable {
     case refresh(Account)
 
     /// Save an account in place of a revision (`saved`, `failed`).
-    case save(Account, ifRevision: ArchiveRevision?)
+    case save(Account, ifRevision: ArchiveRevision)
 
-    /// Keep the tokens, sealed, until the service has been told of the sign-out (`done`, `failed`).
+    /// Put the tokens into the queue of those that the service is to revoke (`queued`, `failed`).
     case queueRevocation(Account)
 
     /// Undo that, because the account is still signed in (`done`, `failed`).
     case withdrawRevocation(Account)
 
+    /// Ask the service to revoke tokens that nobody holds any more, which may be in the queue (`done`).
+    case revoke(Account, RevocationQueue.Pending?)
+
     /// Remember an account that could not be saved in place of a revision, and whose tokens were spent for its own (`done`).
     case keepUnsaved(Account, inPlaceOf: Account, ifRevision: ArchiveRevision)
+
+    /// Move an archive that cannot be read out of the way, and record why (`quarantined`, `failed`).
+    case quarantine(SignOut)
 
     /// Remove the account, and record why (`done`, `failed`).
     case clear(SignOut, ifRevision: ArchiveRevision)
@@ -73,7 +80,7 @@ enum SessionStep<Outcome: Sendable>: Sendable {
     case finish(Outcome)
 }
 
-/// What came of a step.
+/// What came of an action.
 enum SessionEvent: Sendable {
     case done
     case failed(AccountError)
@@ -83,7 +90,8 @@ enum SessionEvent: Sendable {
     case refused(AuthoritySignal)
     case refreshEnded(RefreshOutcome)
     case saved(Account)
-    case setAside(place: String)
+    case queued(RevocationQueue.Pending)
+    case quarantined(place: String)
 
     /// The date is that of the record before it, if that was never forgotten.
     case intentRecorded(unfinished: Date?)
@@ -110,9 +118,9 @@ enum RefreshOutcome: Sendable {
     case unreadable(AccountError)
 }
 
-extension SessionProcedure {
-    /// For an event that the step before cannot have had.
-    func unexpected(_ event: SessionEvent, in phase: some Any) -> Never {
-        preconditionFailure("\(Self.self): \(event) came in the phase \(phase)")
+extension SessionStateMachine {
+    /// For an event that the action before cannot have had.
+    func unexpected(_ event: SessionEvent, in state: some Any) -> Never {
+        preconditionFailure("\(Self.self): \(event) came in the state \(state)")
     }
 }

@@ -6,37 +6,46 @@ import Foundation
 
 /// The start-up check: is the stored account still good?
 ///
-/// Read → refresh if the token looks expired → ask the service → store what it said, or rule on why it did not.
-struct CheckProcedure: SessionProcedure {
-    private enum Phase {
+/// Read → refresh if the token looks expired → ask the service → store what it said, or decide why it did not. If another
+/// process has put other tokens in place meanwhile, the service is asked about those.
+struct CheckStateMachine: SessionStateMachine {
+    private enum State {
         case loading
         case refreshing(Account, afterRefusal: Bool)
         case verifying(Account, justRefreshed: Bool)
-        case lockingToStore(Account, Identity)
+        case openingToStore(Account, Identity)
         case comparingToStore(Account, Identity)
         case storing(Account)
-        case lockingToClear(Account, AuthoritySignal)
+        case openingToClear(Account, AuthoritySignal)
         case comparingToClear(Account, AuthoritySignal)
         case clearing(Account, SignOut)
+        case closingToAskAgain(Account)
         case finished
     }
 
+    /// How often it begins again with what another process has stored meanwhile.
+    private static let repetitionLimit = 2
+
     private let now: Date
     private let maximumAge: TimeInterval
-    private var phase = Phase.loading
+    private let isAuthority: @Sendable (Account) -> Bool
+    private var repetitionCount = 0
+    private var state = State.loading
 
     /// - Parameters:
     ///   - now: The date of the check.
     ///   - maximumAge: For how many seconds a confirmation holds; 0 always asks.
-    init(now: Date, maximumAge: TimeInterval) {
+    ///   - isAuthority: Whether an account is of the service that is asked.
+    init(now: Date, maximumAge: TimeInterval, isAuthority: @escaping @Sendable (Account) -> Bool = { _ in true }) {
         self.now = now
         self.maximumAge = maximumAge
+        self.isAuthority = isAuthority
     }
 
-    mutating func start() -> SessionStep<SessionState> { .load }
+    mutating func start() -> SessionAction<SessionState> { .load }
 
-    mutating func resume(after event: SessionEvent) -> SessionStep<SessionState> {
-        switch (phase, event) {
+    mutating func resume(after event: SessionEvent) -> SessionAction<SessionState> {
+        switch (state, event) {
         case (.loading, .content(.present(let account, _))): return begin(with: account)
         case (.loading, .content(let content)): return finish(state(without: content))
 
@@ -53,86 +62,94 @@ struct CheckProcedure: SessionProcedure {
 
         case (.verifying(let account, let justRefreshed), .verified(let identity)):
             guard identity.id == account.id else {
-                return rule(on: .otherUser(id: identity.id), account, justRefreshed: justRefreshed)
+                return decide(on: .otherUser(id: identity.id), account, justRefreshed: justRefreshed)
             }
-            return go(to: .lockingToStore(account, identity), .lockSoon)
+            return go(to: .openingToStore(account, identity), .beginTransactionSoon)
         case (.verifying(let account, let justRefreshed), .refused(let signal)):
-            return rule(on: signal, account, justRefreshed: justRefreshed)
+            return decide(on: signal, account, justRefreshed: justRefreshed)
 
         // The service has confirmed the account. That this cannot be written down changes nothing about it.
-        case (.lockingToStore(let account, let identity), .failed):
+        case (.openingToStore(let account, let identity), .failed):
             return finish(.verified(account.confirmed(as: identity, at: now)))
-        case (.lockingToStore(let account, let identity), .done):
+        case (.openingToStore(let account, let identity), .done):
             return go(to: .comparingToStore(account, identity), .load)
         case (.comparingToStore(let account, let identity), .content(.present(let stored, let revision))):
-            guard stored.isSameUser(as: account), stored.credentials.hasSameTokens(as: account.credentials) else {
-                return finish(adopted(stored))
-            }
+            guard stored.isSameGrant(as: account) else { return askAgain(stored) }
             let confirmed = stored.confirmed(as: identity, at: now)
             return go(to: .storing(confirmed), .save(confirmed, ifRevision: revision))
         case (.comparingToStore, .content(let content)): return finish(state(without: content))
         case (.storing, .saved(let account)): return finish(.verified(account))
         case (.storing(let account), .failed): return finish(.verified(account))
 
-        case (.lockingToClear(let account, _), .failed(let error)):
+        case (.openingToClear(let account, _), .failed(let error)):
             return finish(.unverified(account, .cannotClear(error)))
-        case (.lockingToClear(let account, let signal), .done):
+        case (.openingToClear(let account, let signal), .done):
             return go(to: .comparingToClear(account, signal), .load)
         case (.comparingToClear(let account, let signal), .content(.present(let stored, let revision))):
-            return ruleUnderLock(on: signal, about: account, stored: stored, revision)
+            return decideUnderLock(on: signal, about: account, stored: stored, revision)
         case (.comparingToClear, .content(let content)): return finish(state(without: content))
         case (.clearing(_, let signOut), .done): return finish(.signedOut(signOut))
         case (.clearing(let account, _), .failed(let error)):
             return finish(.unverified(account, .cannotClear(error)))
 
-        default: unexpected(event, in: phase)
+        case (.closingToAskAgain(let stored), .done): return begin(with: stored)
+        default: unexpected(event, in: state)
         }
     }
 
-    private mutating func begin(with account: Account) -> SessionStep<SessionState> {
+    private mutating func begin(with account: Account) -> SessionAction<SessionState> {
         if account.isConfirmed(within: maximumAge, of: now) { return finish(.verified(account)) }
+        guard isAuthority(account) else {
+            let detail = "who is signed in is of \(account.issuer ?? "another service"), and this program asks another one"
+            return finish(.unverified(account, .init(.misconfigured, detail: detail)))
+        }
         if account.credentials.refreshToken != nil, account.credentials.expires(within: 0, of: now) {
             return go(to: .refreshing(account, afterRefusal: false), .refresh(account))
         }
         return verify(account, justRefreshed: false)
     }
 
-    private mutating func verify(_ account: Account, justRefreshed: Bool) -> SessionStep<SessionState> {
-        go(to: .verifying(account, justRefreshed: justRefreshed), .verify(account))
+    private mutating func verify(_ account: Account, justRefreshed: Bool) -> SessionAction<SessionState> {
+        guard isAuthority(account) else { return begin(with: account) }
+        return go(to: .verifying(account, justRefreshed: justRefreshed), .verify(account))
     }
 
-    private mutating func rule(
+    private mutating func decide(
         on signal: AuthoritySignal, _ account: Account, justRefreshed: Bool
-    ) -> SessionStep<SessionState> {
+    ) -> SessionAction<SessionState> {
         let circumstances = Ruling.Circumstances(
             holdsRefreshToken: account.credentials.refreshToken != nil, justRefreshed: justRefreshed)
         switch Ruling(on: signal, to: .verify, circumstances) {
         case .keep(let reason): return finish(.unverified(account, reason))
         case .refreshOnce: return go(to: .refreshing(account, afterRefusal: true), .refresh(account))
-        case .clear: return go(to: .lockingToClear(account, signal), .lock)
+        case .clear: return go(to: .openingToClear(account, signal), .beginTransaction)
         case .adoptStored, .attemptFailed, .pollAgain, .startOver, .revokeLater:
             return finish(.unverified(account, .init(.unclearReply)))
         }
     }
 
     /// Now that nobody else can change the archive: was the answer about the token that is stored?
-    private mutating func ruleUnderLock(
+    private mutating func decideUnderLock(
         on signal: AuthoritySignal, about account: Account, stored: Account, _ revision: ArchiveRevision
-    ) -> SessionStep<SessionState> {
+    ) -> SessionAction<SessionState> {
         let circumstances = Ruling.Circumstances(
             holdsRefreshToken: stored.credentials.refreshToken != nil,
-            sentTokenIsStored: stored.credentials.hasSameTokens(as: account.credentials))
+            sentTokenIsStored: stored.isSameGrant(as: account))
         guard case .clear(let detail) = Ruling(on: signal, to: .verify, circumstances) else {
-            return finish(adopted(stored))
+            return askAgain(stored)
         }
         let signOut = SignOut(.sessionEnded, date: now, issuer: stored.issuer, detail: detail)
         return go(to: .clearing(stored, signOut), .clear(signOut, ifRevision: revision))
     }
 
-    /// The state of an account that another process has put in place of the one that was asked about.
-    private func adopted(_ stored: Account) -> SessionState {
-        stored.isConfirmed(within: maximumAge, of: now)
-            ? .verified(stored) : .unverified(stored, .init(.replacedMeanwhile))
+    /// Another process has put an account in place of the one that was asked about.
+    private mutating func askAgain(_ stored: Account) -> SessionAction<SessionState> {
+        if stored.isConfirmed(within: maximumAge, of: now) { return finish(.verified(stored)) }
+        repetitionCount += 1
+        guard repetitionCount <= Self.repetitionLimit else {
+            return finish(.unverified(stored, .init(.replacedMeanwhile)))
+        }
+        return go(to: .closingToAskAgain(stored), .endTransaction)
     }
 
     private func state(without content: AccountArchive.Content) -> SessionState {
@@ -143,12 +160,12 @@ struct CheckProcedure: SessionProcedure {
         }
     }
 
-    private mutating func go(to phase: Phase, _ step: SessionStep<SessionState>) -> SessionStep<SessionState> {
-        self.phase = phase
-        return step
+    private mutating func go(to state: State, _ action: SessionAction<SessionState>) -> SessionAction<SessionState> {
+        self.state = state
+        return action
     }
 
-    private mutating func finish(_ state: SessionState) -> SessionStep<SessionState> {
+    private mutating func finish(_ state: SessionState) -> SessionAction<SessionState> {
         go(to: .finished, .finish(state))
     }
 }

@@ -8,14 +8,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
-struct CheckProcedureTests {
-    private typealias Run = ProcedureRun<CheckProcedure>
+struct CheckStateMachineTests {
+    private typealias Run = StateMachineRun<CheckStateMachine>
 
     private static let never = SignOut.neverSignedIn
     private static let identity = Identity(id: Fixture.alice.id, username: "alice2", profile: ["locale": "en"])
 
     private func begin(with account: Account, maximumAge: TimeInterval = 0) throws -> Run {
-        var run = Run(CheckProcedure(now: Fixture.now, maximumAge: maximumAge))
+        var run = Run(CheckStateMachine(now: Fixture.now, maximumAge: maximumAge))
         try run.expect("load", then: .content(.present(account, Fixture.old)))
         return run
     }
@@ -27,7 +27,7 @@ struct CheckProcedureTests {
             (AccountArchive.Content.absent(Self.never), "signed out: neverSignedIn"),
             (.unreadable(AccountError(.wrongKeyOrDamaged, "")), "unreadable: wrongKeyOrDamaged"),
         ] {
-            var run = Run(CheckProcedure(now: Fixture.now, maximumAge: 0))
+            var run = Run(CheckStateMachine(now: Fixture.now, maximumAge: 0))
             try run.expect("load", then: .content(content))
             #expect(run.outcome?.text == text)
         }
@@ -46,7 +46,7 @@ struct CheckProcedureTests {
         var account = Fixture.alice
         account.verifiedAt = age.map { Fixture.now.addingTimeInterval(-$0) }
         let run = try begin(with: account, maximumAge: maximumAge)
-        #expect(run.step.name == (asks ? "verify" : "finish"))
+        #expect(run.action.name == (asks ? "verify" : "finish"))
         if !asks { #expect(run.outcome?.text == "verified access-1") }
     }
 
@@ -61,7 +61,7 @@ struct CheckProcedureTests {
         seconds: TimeInterval?, hasRefreshToken: Bool, step: String
     ) throws {
         let account = Account.testing(at: Fixture.now, expiringIn: seconds, hasRefreshToken: hasRefreshToken)
-        #expect(try begin(with: account).step.name == step)
+        #expect(try begin(with: account).action.name == step)
     }
 
     @Test func `An expiry far in the past, as after a step of the clock, keeps an offline user signed in`() throws {
@@ -75,10 +75,10 @@ struct CheckProcedureTests {
     @Test func `What the service says of the user is stored`() throws {
         var run = try begin(with: Fixture.alice)
         try run.expect("verify", then: .verified(Self.identity))
-        try run.expect("lock soon", then: .done)
+        try run.expect("begin soon", then: .done)
         try run.expect("load", then: .content(.present(Fixture.renamed, Fixture.other)))
-        guard case .save(let account, let revision) = run.step else {
-            Issue.record("\(run.steps)")
+        guard case .save(let account, let revision) = run.action else {
+            Issue.record("\(run.actions)")
             return
         }
         #expect(revision == Fixture.other)
@@ -92,11 +92,11 @@ struct CheckProcedureTests {
 
     @Test(arguments: Fixture.failures)
     func `A confirmation that cannot be written down is one nevertheless`(error: AccountError) throws {
-        for failing in ["lock soon", "save"] {
+        for failing in ["begin soon", "save"] {
             var run = try begin(with: Fixture.alice)
             run.answer(.verified(Self.identity))
             if failing == "save" {
-                try run.expect("lock soon", then: .done)
+                try run.expect("begin soon", then: .done)
                 try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
             }
             try run.expect(failing, then: .failed(error))
@@ -105,22 +105,88 @@ struct CheckProcedureTests {
         }
     }
 
-    @Test func `A confirmation of an account that was replaced meanwhile confirms nothing`() throws {
+    @Test func `A confirmation of an account that was replaced meanwhile confirms nothing, and the new one is asked about`()
+        throws
+    {
+        for stored in [Fixture.replaced, Fixture.bob] {
+            var run = try begin(with: Fixture.alice)
+            try run.expect("verify", then: .verified(Self.identity))
+            try run.expect("begin soon", then: .done)
+            try run.expect("load", then: .content(.present(stored, Fixture.other)))
+            // The service may be slow, so nobody waits for the lock meanwhile.
+            try run.expect("end", then: .done)
+            guard case .verify(let asked) = run.action else {
+                Issue.record("\(run.actions)")
+                return
+            }
+            #expect(asked == stored)
+            run.answer(.verified(Identity(id: stored.id)))
+            try run.expect("begin soon", then: .done)
+            try run.expect("load", then: .content(.present(stored, Fixture.other)))
+            try run.expect("save", then: .saved(stored))
+            #expect(run.outcome?.text == "verified \(stored.credentials.accessToken.reveal())")
+        }
+    }
+
+    @Test func `Tokens that are replaced again and again are asked about three times, not for ever`() throws {
+        var run = try begin(with: Fixture.alice)
+        for (count, stored) in [Fixture.replaced, Fixture.alice, Fixture.replaced].enumerated() {
+            try run.expect("verify", then: .verified(Self.identity))
+            try run.expect("begin soon", then: .done)
+            try run.expect("load", then: .content(.present(stored, Fixture.other)))
+            if count < 2 { try run.expect("end", then: .done) }
+        }
+        #expect(run.outcome?.text == "unverified other-access: replacedMeanwhile")
+    }
+
+    @Test func `New tokens that are known to be good, or have expired meanwhile, are not asked about`() throws {
+        var confirmed = Fixture.replaced
+        confirmed.verifiedAt = Fixture.now
+        let expired = Fixture.expired.with(token: "other-access", refreshToken: "other-refresh")
+        for (stored, action) in [(confirmed, "finish"), (expired, "refresh")] {
+            var run = try begin(with: Fixture.alice, maximumAge: 900)
+            try run.expect("verify", then: .verified(Self.identity))
+            try run.expect("begin soon", then: .done)
+            try run.expect("load", then: .content(.present(stored, Fixture.other)))
+            if action == "refresh" { try run.expect("end", then: .done) }
+            #expect(run.action.name == action)
+            if action == "finish" { #expect(run.outcome?.text == "verified other-access") }
+        }
+    }
+
+    @Test func `A confirmation of an account that is gone confirms nothing`() throws {
         for (content, text) in [
-            (
-                AccountArchive.Content.present(Fixture.replaced, Fixture.other),
-                "unverified other-access: replacedMeanwhile"
-            ),
-            (.present(Fixture.bob, Fixture.other), "unverified bob-access: replacedMeanwhile"),
-            (.absent(SignOut(.signedOutByUser)), "signed out: signedOutByUser"),
+            (AccountArchive.Content.absent(SignOut(.signedOutByUser)), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.noKey, "")), "unreadable: noKey"),
         ] {
             var run = try begin(with: Fixture.alice)
             try run.expect("verify", then: .verified(Self.identity))
-            try run.expect("lock soon", then: .done)
+            try run.expect("begin soon", then: .done)
             try run.expect("load", then: .content(content))
             #expect(run.outcome?.text == text)
         }
+    }
+
+    @Test func `A service is asked about its own accounts only`() throws {
+        for signsInMeanwhile in [false, true] {
+            var run = Run(
+                CheckStateMachine(now: Fixture.now, maximumAge: 0) { signsInMeanwhile && $0.id == Fixture.alice.id })
+            try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+            if signsInMeanwhile {
+                try run.expect("verify", then: .verified(Self.identity))
+                try run.expect("begin soon", then: .done)
+                try run.expect("load", then: .content(.present(Fixture.bob, Fixture.other)))
+                try run.expect("end", then: .done)
+            }
+            #expect(run.outcome?.text == "unverified \(signsInMeanwhile ? "bob-access" : "access-1"): misconfigured")
+        }
+    }
+
+    @Test func `Nor is it asked about an account of another service that a refresh has found`() throws {
+        var run = Run(CheckStateMachine(now: Fixture.now, maximumAge: 0) { $0.id == Fixture.alice.id })
+        try run.expect("load", then: .content(.present(Fixture.expired, Fixture.old)))
+        try run.expect("refresh", then: .refreshEnded(.adopted(Fixture.bob)))
+        #expect(run.outcome?.text == "unverified bob-access: misconfigured")
     }
 
     @Test func `A token that is another user's is reported, and nothing is adopted or stored`() throws {
@@ -168,10 +234,10 @@ struct CheckProcedureTests {
     @Test func `A definite answer clears the account if its token is still the stored one`() throws {
         var run = try begin(with: Fixture.withoutRefreshToken)
         try run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
-        try run.expect("lock", then: .done)
+        try run.expect("begin", then: .done)
         try run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.other)))
-        guard case .clear(let signOut, Fixture.other) = run.step else {
-            Issue.record("\(run.steps)")
+        guard case .clear(let signOut, Fixture.other) = run.action else {
+            Issue.record("\(run.actions)")
             return
         }
         #expect(signOut.reason == .sessionEnded)
@@ -181,32 +247,43 @@ struct CheckProcedureTests {
     }
 
     @Test(arguments: [AuthoritySignal.bearerChallenge(error: "invalid_token"), .rejected("closed")])
-    func `A definite answer about a token that was replaced meanwhile adopts the stored one`(
+    func `A definite answer about a token that was replaced meanwhile asks about the stored one`(
         signal: AuthoritySignal
     ) throws {
         let other = Fixture.withoutRefreshToken.with(token: "other-access", refreshToken: nil)
         for (content, text) in [
-            (AccountArchive.Content.present(other, Fixture.other), "unverified other-access: replacedMeanwhile"),
-            (.present(Fixture.replaced, Fixture.other), "unverified other-access: replacedMeanwhile"),
-            (.present(Fixture.bob, Fixture.other), "unverified bob-access: replacedMeanwhile"),
-            (.absent(SignOut(.signedOutByUser)), "signed out: signedOutByUser"),
+            (AccountArchive.Content.absent(SignOut(.signedOutByUser)), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.noKey, "")), "unreadable: noKey"),
         ] {
             var run = try begin(with: Fixture.withoutRefreshToken)
             try run.expect("verify", then: .refused(signal))
-            try run.expect("lock", then: .done)
+            try run.expect("begin", then: .done)
             try run.expect("load", then: .content(content))
             #expect(run.outcome?.text == text)
+        }
+        for stored in [other, Fixture.replaced, Fixture.bob] {
+            var run = try begin(with: Fixture.withoutRefreshToken)
+            try run.expect("verify", then: .refused(signal))
+            try run.expect("begin", then: .done)
+            try run.expect("load", then: .content(.present(stored, Fixture.other)))
+            try run.expect("end", then: .done)
+            guard case .verify(let asked) = run.action else {
+                Issue.record("\(run.actions)")
+                return
+            }
+            #expect(asked == stored)
+            run.answer(.refused(.noReply(.timeout)))
+            #expect(run.outcome?.text == "unverified \(stored.credentials.accessToken.reveal()): offline")
         }
     }
 
     @Test(arguments: Fixture.failures)
     func `An account that the service ended and that cannot be cleared is kept`(error: AccountError) throws {
-        for failing in ["lock", "clear"] {
+        for failing in ["begin", "clear"] {
             var run = try begin(with: Fixture.withoutRefreshToken)
             run.answer(.refused(.rejected("closed")))
             if failing == "clear" {
-                try run.expect("lock", then: .done)
+                try run.expect("begin", then: .done)
                 try run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.old)))
             }
             try run.expect(failing, then: .failed(error))
@@ -231,30 +308,41 @@ struct CheckProcedureTests {
             .adopted(Fixture.bob), .kept(account, .init(.offline)), .unsaved(account, AccountError(.inaccessible, "")),
             .signedOut(Self.never), .unreadable(AccountError(.damaged, "")),
         ]
-        let endCount = Run.explore(CheckProcedure(now: Fixture.now, maximumAge: 0)) { step in
-            switch step {
+        let endCount = Run.explore(CheckStateMachine(now: Fixture.now, maximumAge: 0)) { run in
+            switch run.action {
             case .load: contents.map { .content($0) }
             case .verify:
                 [.verified(Self.identity), .verified(Identity(id: "eve"))] + Fixture.signals.map { .refused($0) }
             case .refresh: refreshes.map { .refreshEnded($0) }
             case .save(let account, _): failures + [.saved(account)]
+            case .endTransaction: [.done]
             default: failures + [.done]
             }
         } visit: { run, events in
-            let steps = run.steps
-            if ["save", "clear"].contains(run.step.name) {
-                let lock = run.step.name == "save" ? "lock soon" : "lock"
-                #expect(steps.suffix(3).dropLast() == [lock, "load"], "\(steps)")
+            let actions = run.actions
+            let isLocked = run.isInTransaction(after: events)
+            switch run.action {
+            case .save, .clear:
+                let begin = run.action.name == "save" ? "begin soon" : "begin"
+                #expect(actions.suffix(3).dropLast() == [begin, "load"], "\(actions)")
+                #expect(isLocked, "\(actions)")
+            case .verify, .refresh: #expect(!isLocked, "others wait for the service: \(actions)")
+            case .beginTransaction, .beginTransactionSoon: #expect(!isLocked, "\(actions)")
+            default: break
             }
-            #expect(steps.count { $0 == "refresh" } <= 1, "\(steps)")
-            #expect(steps.count { $0 == "verify" } <= 2, "\(steps)")
-            if run.step.name == "clear" {
+            // Once for what was there, and once more for what took its place, twice.
+            let turns = 1 + actions.count { $0 == "end" }
+            #expect(turns <= 3, "\(actions)")
+            #expect(actions.count { $0 == "refresh" } <= turns, "\(actions)")
+            #expect(actions.count { $0 == "verify" } <= 2 * turns, "\(actions)")
+            if run.action.name == "clear" {
                 // A refresh token would have been tried first, but for an authority that is certain.
                 let isCertain = events.contains { if case .refused(.rejected) = $0 { true } else { false } }
-                #expect(isCertain || account.credentials.refreshToken == nil, "\(steps)")
+                let stored = events.compactMap { if case .content(let content) = $0 { content.account } else { nil } }
+                #expect(isCertain || stored.last?.credentials.refreshToken == nil, "\(actions)")
             }
             switch run.outcome {
-            case .signedOut(let signOut): #expect(signOut == Self.never || steps.contains("clear"), "\(steps)")
+            case .signedOut(let signOut): #expect(signOut == Self.never || actions.contains("clear"), "\(actions)")
             case .verified(let account):
                 // Either the service has said so just now, or it has given out the tokens just now.
                 let isKnown = events.contains { event in
@@ -264,7 +352,7 @@ struct CheckProcedureTests {
                     default: false
                     }
                 }
-                #expect(isKnown, "\(steps)")
+                #expect(isKnown, "\(actions)")
             case .unverified, .unreadable, nil: break
             }
         }

@@ -1,0 +1,41 @@
+import AccountKit
+
+/// Where a service sends the browser back to, as it is registered there: one port and one path of the loopback interface.
+struct LoopbackRedirect: Sendable, Hashable {
+    /// The very text, which the service compares.
+    let text: String
+
+    let host: String
+    let port: Int
+    let path: String
+
+    /// Reads a redirect URI.
+    init(_ text: String) throws(AccountError) {
+        let wanted = "such as http://127.0.0.1:8400/callback"
+        let shown = text.contains("@") || text.utf8.count > 200 ? "" : " \"\(text)\""
+        let url: ServiceURL
+        do {
+            url = try ServiceURL(text)
+        } catch {
+            throw AccountError(
+                .invalidArgument, "the redirect URI\(shown) must be an address on this machine, \(wanted)")
+        }
+        guard url.scheme == "http", Self.hosts.contains(url.host) else {
+            throw AccountError(
+                .invalidArgument,
+                "the redirect URI\(shown) must begin with http:// and 127.0.0.1, [::1] or localhost, \(wanted)")
+        }
+        guard let port = url.port else {
+            throw AccountError(.invalidArgument, "the redirect URI\(shown) must name a port other than 80, \(wanted)")
+        }
+        guard url.query == nil else {
+            throw AccountError(.invalidArgument, "the redirect URI\(shown) must not contain a query (?…)")
+        }
+        self.text = text
+        host = url.host
+        self.port = port
+        path = url.path.isEmpty ? "/" : url.path
+    }
+
+    private static let hosts: Set<String> = ["127.0.0.1", "[::1]", "localhost"]
+}

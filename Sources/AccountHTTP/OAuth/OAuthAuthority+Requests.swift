@@ -1,0 +1,199 @@
+package import AccountKit
+import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+// MARK: What every way to sign in needs
+
+extension OAuthAuthority {
+    /// How the service's messages differ from the standards'.
+    var dialect: ServiceDialect { service?.dialect ?? .standard }
+
+    /// The app, for what only a registered one can do.
+    ///
+    /// - Parameter owner: Whom the tokens were issued to, if that is known.
+    func registeredClient(_ owner: String? = nil) throws(AuthoritySignal) -> String {
+        if let clientID = owner ?? clientID { return clientID }
+        let place = service.map { " at \($0.registrationPage)" } ?? ""
+        throw .misconfigured(
+            "\(issuer) knows programs by a client identifier, and this one has none: register it\(place), and give the "
+                + "identifier that you get there")
+    }
+
+    /// An endpoint: as it was given, or as the service's documents have it; `nil` if there is none.
+    func endpoint(_ name: EndpointName) async throws(AuthoritySignal) -> Endpoint? {
+        try await documents.endpoint(name)
+    }
+
+    /// The endpoints that the first document and the service's entry name.
+    package func endpoints() async throws(AuthoritySignal) -> OAuthEndpoints {
+        let first = try await tokenEndpoint()
+        var urls = first.document.urls
+        for name in EndpointName.allCases where urls[name] == nil { urls[name] = discovery.knownURL(name) }
+        urls[.token] = first.url
+        guard let endpoints = OAuthEndpoints(urls) else { throw discovery.namesNoToken }
+        return endpoints
+    }
+
+    private func tokenEndpoint() async throws(AuthoritySignal) -> Endpoint {
+        guard let endpoint = try await endpoint(.token) else { throw discovery.namesNoToken }
+        return endpoint
+    }
+
+    /// What a sign-in asks for: where nobody said it, also for a refresh token, if the service has that for those who ask.
+    func requestedScopes() async throws(AuthoritySignal) -> [String] {
+        guard asksForOfflineAccess, try await documents.scopes()?.contains(Scope.offlineAccess) == true else {
+            return scopes
+        }
+        return scopes + [Scope.offlineAccess]
+    }
+
+    // MARK: Who asks
+
+    /// A form, with who sends it (RFC 6749, section 2.3.1). The secret is this client's only.
+    ///
+    /// - Parameters:
+    ///   - form: What is asked.
+    ///   - endpoint: Who is asked.
+    ///   - clientID: Who asks.
+    ///   - methods: How the endpoint wants to know; `nil` if it is not said.
+    func request(
+        _ form: FormBody, to endpoint: Endpoint, as clientID: String?, authentication methods: [String]?
+    ) throws(AuthoritySignal) -> HTTPRequest {
+        guard let clientID else { return HTTPRequest(url: endpoint.url, form: form) }
+        var form = form
+        guard let clientSecret, clientID == self.clientID else {
+            form.append("client_id", clientID)
+            return HTTPRequest(url: endpoint.url, form: form)
+        }
+        let method: ClientAuthentication
+        if let known = dialect.clientAuthentication {
+            method = known
+        } else if let named = ClientAuthentication(methods) {
+            method = named
+        } else {
+            throw .misconfigured(
+                "\(issuer) takes no client secret, and this program was given one: leave it out")
+        }
+        switch method {
+        case .post:
+            form.append("client_id", clientID)
+            form.append("client_secret", clientSecret)
+            return HTTPRequest(url: endpoint.url, form: form)
+        case .basic:
+            var request = HTTPRequest(url: endpoint.url, form: form)
+            request.basic = Self.basicCredentials(clientID, clientSecret)
+            request.furtherSecrets = [clientSecret]
+            return request
+        }
+    }
+
+    /// Identifier and secret, each encoded as in a form, with a colon between (RFC 6749, section 2.3.1), in base64.
+    private static func basicCredentials(_ clientID: String, _ clientSecret: Secret) -> Secret {
+        var text = WipedBytes()
+        FormBody.encode(clientID.utf8, into: &text)
+        text.append(UInt8(ascii: ":"))
+        clientSecret.withUnsafeBytes { FormBody.encode($0, into: &text) }
+        return Secret(Data(text).base64EncodedString())
+    }
+
+    // MARK: Requests
+
+    /// Sends a form to the token endpoint and reads the tokens that it answers with (RFC 6749, section 5).
+    ///
+    /// Once it is sent, only ``exchangeTimeout`` ends the wait for the reply.
+    ///
+    /// - Parameters:
+    ///   - form: The grant; who asks is added.
+    ///   - clientID: The client that asks.
+    ///   - isRefresh: Whether the grant is a refresh token.
+    package func requestCredentials(
+        _ form: FormBody, for clientID: String, isRefresh: Bool = false
+    ) async throws(AuthoritySignal) -> Credentials {
+        try await requestTokens(form, for: clientID, isRefresh: isRefresh).credentials
+    }
+
+    /// The same, and the reply in which the tokens came.
+    func requestTokens(
+        _ form: FormBody, for clientID: String, isRefresh: Bool = false
+    ) async throws(AuthoritySignal) -> (credentials: Credentials, reply: HTTPReply) {
+        let endpoint: Endpoint
+        do {
+            endpoint = try await tokenEndpoint()
+        } catch {
+            throw error.whilePreparing
+        }
+        var form = form
+        options.appendResources(to: &form)
+        var request = try request(
+            form, to: endpoint, as: clientID, authentication: endpoint.document.tokenAuthentication)
+        request.exchangeTimeout = exchangeTimeout
+        let reply = try await send(request)
+        return (
+            try ReplyReading(.token, sent: request.secrets, dialect: dialect, isRefresh: isRefresh).credentials(
+                in: reply, for: clientID),
+            reply
+        )
+    }
+
+    /// Asks whose a token is.
+    ///
+    /// - Returns: The user, and the reply that said so.
+    func userInfo(with token: Secret) async throws(AuthoritySignal) -> (identity: Identity, reply: HTTPReply) {
+        guard let url = try await endpoint(.userInfo)?.url else {
+            throw .misconfigured("\(issuer) offers no user info, so it cannot be asked whose a token is")
+        }
+        guard token.withUnsafeBytes({ ReplyReading.isToken($0) }) else {
+            throw .unclear("the stored token has characters that cannot be sent")
+        }
+        let request = HTTPRequest(url: url, bearer: token)
+        let reply = try await send(request)
+        return (try ReplyReading(.userInfo, sent: request.secrets, dialect: dialect).identity(in: reply), reply)
+    }
+
+    func send(_ request: HTTPRequest) async throws(AuthoritySignal) -> HTTPReply {
+        try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
+    }
+
+    /// A token is for the service that issued it, and for nobody else.
+    func checkIssuer(of account: Account) throws(AuthoritySignal) {
+        guard let other = account.issuer else {
+            throw .misconfigured("the account does not say which service it is of, so \(issuer) is not sent its token")
+        }
+        guard issuerIdentifier.isSame(as: other) else {
+            throw .misconfigured("the account is of \(other), so \(issuer) is not sent its token")
+        }
+    }
+}
+
+/// How a client proves who it is, of what this package can do (OpenID Connect Core, section 9).
+enum ClientAuthentication: Sendable, Hashable {
+    case basic, post
+
+    /// What to do where an endpoint says what it takes; `nil` if that is neither. `client_secret_basic` goes without saying
+    /// (RFC 8414, section 2).
+    init?(_ methods: [String]?) {
+        guard let methods, !methods.contains("client_secret_basic") else {
+            self = .basic
+            return
+        }
+        guard methods.contains("client_secret_post") else { return nil }
+        self = .post
+    }
+}
+
+extension AuthoritySignal {
+    /// The signal for a request that was not sent, since what it needs could not be asked for.
+    fileprivate var whilePreparing: AuthoritySignal {
+        switch self {
+        case .noReply(var failure):
+            if failure.stage == .sent { failure.stage = .preparation }
+            return .noReply(failure)
+        default: return wasCertainlyNotCarriedOut ? self : .notSent(self)
+        }
+    }
+}

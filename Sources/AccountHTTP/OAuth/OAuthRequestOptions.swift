@@ -1,0 +1,133 @@
+import AccountKit
+
+/// What a sign-in asks a service for beside scopes, where the service wants more than the standards' minimum.
+///
+/// ```swift
+/// let authority = try OAuthAuthority(
+///     issuer: "https://login.example.com", clientID: "mytool",
+///     options: OAuthRequestOptions(audience: "https://api.example.com", parameters: [("prompt", "login")]))
+/// ```
+public struct OAuthRequestOptions: Sendable, Hashable {
+    /// Where the browser is sent back to, exactly as it is registered with the service: `http`, on the loopback interface,
+    /// with a port and a path. `nil` takes any free port and the path `/callback` (RFC 8252, section 7.3).
+    public var redirectURI: String?
+
+    /// The API that the access token is for, at services that call it so. Sent when a sign-in begins.
+    public var audience: String?
+
+    /// The APIs that the access token is for (RFC 8707): absolute URIs without a fragment. Sent when a sign-in begins, and
+    /// with each request for tokens.
+    public var resources: [String]
+
+    /// Further parameters for the page in the browser and for a sign-in on another device, such as `prompt` or `login_hint`.
+    public var parameters: [Parameter]
+
+    /// A parameter of a request.
+    public struct Parameter: Sendable, Hashable {
+        /// The name.
+        public var name: String
+
+        /// The value.
+        public var value: String
+
+        /// Creates a parameter.
+        public init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// Creates options.
+    ///
+    /// - Parameters:
+    ///   - redirectURI: Where the browser is sent back to; `nil` takes any free port.
+    ///   - audience: The API that the access token is for, at services that call it so.
+    ///   - resources: The APIs that the access token is for (RFC 8707).
+    ///   - parameters: Further parameters of a sign-in, by name and value.
+    public init(
+        redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
+        parameters: [(name: String, value: String)] = []
+    ) {
+        self.redirectURI = redirectURI
+        self.audience = audience
+        self.resources = resources
+        self.parameters = parameters.map { Parameter(name: $0.name, value: $0.value) }
+    }
+}
+
+extension OAuthRequestOptions {
+    /// Makes sure that each value can be sent, and that no parameter is one that has an option, or is this package's own.
+    func check() throws(AccountError) {
+        if let redirectURI { _ = try LoopbackRedirect(redirectURI) }
+        if let audience, audience.isEmpty || !Self.isPlain(audience) {
+            throw AccountError(.invalidArgument, "the audience must not be empty, and has no control characters")
+        }
+        for resource in resources where !Self.isResource(resource) {
+            throw AccountError(
+                .invalidArgument,
+                "the resource\(Self.shown(resource)) must be an absolute URI without a fragment (#…), such as "
+                    + "https://api.example.com/ (RFC 8707)")
+        }
+        for parameter in parameters { try Self.check(parameter) }
+    }
+
+    private static func check(_ parameter: Parameter) throws(AccountError) {
+        let name = parameter.name
+        guard !name.isEmpty, name.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), isPlain(parameter.value) else {
+            throw AccountError(
+                .invalidArgument,
+                "the parameter\(shown(name)) must have a name of visible ASCII, and no control characters")
+        }
+        guard let option = reserved[name] else { return }
+        let advice = option.map { "use the option for the \($0)" } ?? "it is set for each request"
+        throw AccountError(.invalidArgument, "the parameter \"\(name)\" is not for the caller to set: \(advice)")
+    }
+
+    /// The parameters that are not for the caller, and the option that sets them, if there is one.
+    private static let reserved: [String: String?] = [
+        "response_type": nil, "client_id": "client identifier", "client_secret": "client secret",
+        "redirect_uri": "redirect URI", "scope": "scopes", "state": nil, "nonce": nil, "code_challenge": nil,
+        "code_challenge_method": nil, "code": nil, "code_verifier": nil, "grant_type": nil, "resource": "resources",
+        "audience": "audience",
+    ]
+
+    /// RFC 8707, section 2: an absolute URI, which may have a query and has no fragment (RFC 3986, section 4.3).
+    private static func isResource(_ text: String) -> Bool {
+        guard let colon = text.firstIndex(of: ":"), let first = text.utf8.first,
+            UInt8(ascii: "a")...UInt8(ascii: "z") ~= first | 0x20,
+            text[..<colon].utf8.allSatisfy({ isSchemeCharacter($0) }), text.index(after: colon) < text.endIndex
+        else { return false }
+        return text.utf8.allSatisfy { 0x21...0x7E ~= $0 && !"#\"<>\\^`{|}".utf8.contains($0) }
+    }
+
+    private static func isSchemeCharacter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
+            true
+        default: false
+        }
+    }
+
+    private static func isPlain(_ text: String) -> Bool {
+        text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+    }
+
+    /// What was given, if it is fit for a message.
+    private static func shown(_ text: String) -> String {
+        text.contains("@") || text.utf8.count > 200 || !isPlain(text) ? "" : " \"\(text)\""
+    }
+
+    // MARK: What is sent
+
+    /// What a form that begins a sign-in has beside scopes.
+    func append(to form: inout FormBody) {
+        if let audience { form.append("audience", audience) }
+        appendResources(to: &form)
+    }
+
+    /// What each request for tokens has (RFC 8707, section 2.2).
+    func appendResources(to form: inout FormBody) {
+        for resource in resources { form.append("resource", resource) }
+    }
+}

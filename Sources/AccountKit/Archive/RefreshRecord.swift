@@ -1,0 +1,72 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What is known of the refreshes of a session that did not bring new tokens: a small property list with dates, in the clear.
+///
+/// It is written before a refresh token is sent, and removed once its successor is stored. So whoever finds it knows that
+/// the stored token may be spent, and how long the service is to be left alone: every process reads the same record.
+struct RefreshRecord: Codable, Equatable, Sendable {
+    /// When the request was sent that may have spent the stored refresh token; `nil` if none was.
+    var date: Date?
+
+    /// Until when whoever sent it waits for the response.
+    var deadline: Date?
+
+    /// How many refreshes of these tokens have failed, one after the other.
+    var failureCount: Int?
+
+    /// When the next one is due.
+    var nextTry: Date?
+
+    /// The first pause, which doubles with each failure, in seconds.
+    static let firstPause: TimeInterval = 2
+
+    /// The longest pause after the service has failed.
+    static let longestPause: TimeInterval = 300
+
+    /// The longest pause after a service that was not reached: nothing there needs to be spared, and the network may be back at
+    /// any moment.
+    static let longestPauseOffline: TimeInterval = 5
+
+    /// How long to wait until the next try; `nil` if it may be now.
+    func wait(at now: Date) -> TimeInterval? {
+        guard let nextTry else { return nil }
+        let wait = nextTry.timeIntervalSince(now)
+        // More than was ever asked for: the clock was set back.
+        return wait > 0 && wait <= Self.longestPause ? wait : nil
+    }
+
+    /// Takes note of a failure.
+    ///
+    /// - Parameters:
+    ///   - reason: Why; the service may have said how long it wants to be left alone.
+    ///   - now: The date.
+    ///   - jitter: A random number from 0.5 to 1, so that programs do not all come back at once.
+    mutating func fail(_ reason: UnverifiedReason, at now: Date, jitter: Double) {
+        let count = min((failureCount ?? 0) + 1, 1000)
+        failureCount = count
+        deadline = nil
+        let longest = reason.code == .offline ? Self.longestPauseOffline : Self.longestPause
+        let own = min(Self.firstPause * TimeInterval(1 << min(count - 1, 16)), longest) * jitter
+        let asked = reason.retryAfter.map { TimeInterval($0.components.seconds) } ?? 0
+        nextTry = now.addingTimeInterval(min(max(own, asked), Self.longestPause))
+    }
+
+    func encode() throws(AccountError) -> [UInt8] {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .xml
+        do {
+            return [UInt8](try encoder.encode(self))
+        } catch {
+            throw AccountError(.inaccessible, "the refresh cannot be recorded", cause: error)
+        }
+    }
+
+    /// `nil` for what is no such record.
+    static func decode(_ bytes: [UInt8]) -> RefreshRecord? {
+        try? PropertyListDecoder().decode(RefreshRecord.self, from: Data(bytes))
+    }
+}

@@ -1,0 +1,19 @@
+/// What has been sent to the service, and is finished whatever becomes of those who asked for it.
+extension AccountStore {
+    /// Waits until the token exchanges that are under way have been stored, or revoked.
+    ///
+    /// For an app's own end. A refresh token that was sent is spent, and so is the code of a sign-in: a process that ends
+    /// before the response is stored may lose the login. A function of this store that was cancelled, or whose time was over, has left its
+    /// exchange behind, which goes on for at most ``AccountAuthority/exchangeTimeout``. Returns at once if there is none.
+    public func finishExchanges() async {
+        await driver.exchanges.finish()
+    }
+
+    /// Whether nothing is under way.
+    package var hasFinishedExchanges: Bool { driver.exchanges.isEmpty }
+
+    /// Has somebody told when exchanges begin and end.
+    package func observeExchanges(_ observer: any ExchangeObserver) {
+        driver.exchanges.observe(observer)
+    }
+}

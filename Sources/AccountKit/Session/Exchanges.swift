@@ -1,0 +1,156 @@
+import Synchronization
+
+/// The token exchanges that are under way: what was sent is finished, whoever has stopped waiting for it.
+final class Exchanges: Sendable {
+    private struct State {
+        var count = 0
+        var waiters: [CheckedContinuation<Void, Never>] = []
+        var observer: (any ExchangeObserver)?
+    }
+
+    private let state = Mutex(State())
+
+    /// Whether the person, or the system, has asked the process to stop.
+    var isInterrupted: Bool { state.withLock(\.observer)?.isInterrupted ?? false }
+
+    var isEmpty: Bool { state.withLock { $0.count == 0 } }
+
+    func observe(_ observer: any ExchangeObserver) {
+        state.withLock { $0.observer = observer }
+    }
+
+    /// An exchange is about to be sent.
+    func begin(limit: Duration) {
+        let observer = state.withLock { state in
+            state.count += 1
+            return state.observer
+        }
+        observer?.exchangeBegan(limit: limit)
+    }
+
+    /// Its outcome is stored, or has been revoked.
+    func end() {
+        let (observer, waiters) = state.withLock { state in
+            state.count -= 1
+            guard state.count == 0 else { return (state.observer, [CheckedContinuation<Void, Never>]()) }
+            defer { state.waiters = [] }
+            return (state.observer, state.waiters)
+        }
+        observer?.exchangeEnded()
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Waits until none is under way.
+    func finish() async {
+        await withCheckedContinuation { continuation in
+            let isEmpty = state.withLock { state in
+                if state.count > 0 { state.waiters.append(continuation) }
+                return state.count == 0
+            }
+            if isEmpty { continuation.resume() }
+        }
+    }
+
+    /// Runs `body` in a task of its own. Who is cancelled leaves at once, and the task is cancelled and goes on: what it must
+    /// not break off it shields with ``shielded(_:)``. While it stores, nobody leaves, so that who does knows that nothing is stored.
+    func run<Value: Sendable>(
+        limit: Duration, _ body: @escaping @Sendable (any Storing) async throws -> Value
+    ) async throws -> Value {
+        begin(limit: limit)
+        let result = SharedResult<Value>()
+        let task = Task {
+            let outcome: Result<Value, any Error>
+            do {
+                outcome = .success(try await body(result))
+            } catch {
+                outcome = .failure(error)
+            }
+            // First this, so that who gets the value sees no exchange under way.
+            end()
+            result.set(outcome)
+        }
+        return try await withTaskCancellationHandler {
+            try await result.value()
+        } onCancel: {
+            task.cancel()
+            result.leave()
+        }
+    }
+}
+
+/// What an exchange says of itself, so that its caller does not leave between the decision to store something and its end.
+protocol Storing: Sendable {
+    /// - Throws: `CancellationError` if the caller has left.
+    func beginStoring() throws
+
+    /// Nothing was stored: who was cancelled meanwhile leaves now.
+    func giveUpStoring()
+}
+
+/// Runs something to its end, whether the task is cancelled or not.
+func shielded<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+    try await Task { try await body() }.value
+}
+
+/// Runs something to its end, whether the task is cancelled or not.
+func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
+    await Task { await body() }.value
+}
+
+/// A result that is set once, and waited for by one task.
+private final class SharedResult<Value: Sendable>: Storing {
+    private struct State {
+        var result: Result<Value, any Error>?
+        var waiter: CheckedContinuation<Value, any Error>?
+        var isStoring = false
+        var isLeaving = false
+
+        /// Sets the result; only the first counts.
+        mutating func set(_ new: Result<Value, any Error>) -> CheckedContinuation<Value, any Error>? {
+            guard result == nil else { return nil }
+            result = new
+            return waiter.take()
+        }
+    }
+
+    private let state = Mutex(State())
+
+    func set(_ result: Result<Value, any Error>) {
+        state.withLock { $0.set(result) }?.resume(with: result)
+    }
+
+    /// The caller does not wait any longer than for something that is being stored.
+    func leave() {
+        let cancelled = Result<Value, any Error>.failure(CancellationError())
+        let waiter = state.withLock { state in
+            state.isLeaving = true
+            return state.isStoring ? nil : state.set(cancelled)
+        }
+        waiter?.resume(with: cancelled)
+    }
+
+    func beginStoring() throws {
+        try state.withLock { state in
+            if state.isLeaving { throw CancellationError() }
+            state.isStoring = true
+        }
+    }
+
+    func giveUpStoring() {
+        let isLeaving = state.withLock { state in
+            state.isStoring = false
+            return state.isLeaving
+        }
+        if isLeaving { leave() }
+    }
+
+    func value() async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            let result: Result<Value, any Error>? = state.withLock { state in
+                if state.result == nil { state.waiter = continuation }
+                return state.result
+            }
+            if let result { continuation.resume(with: result) }
+        }
+    }
+}

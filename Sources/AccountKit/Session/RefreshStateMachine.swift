@@ -1,0 +1,281 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A refresh, for whoever holds its lease: spends a refresh token at most once, and only when the response can be stored.
+///
+/// 1. Under the lock: read again; another process may have been faster → take the tokens off the queue of revocations → make
+///    sure that the result can be saved → record the intent.
+/// 2. Without the lock: ask the service. Others sign in, sign out and change the profile meanwhile.
+/// 3. Under the lock: read again → save, if the tokens that were spent are still the stored ones → forget the intent.
+///    Otherwise nothing is changed, and the new tokens are revoked. Likewise a refusal is written down only for those that
+///    were sent.
+struct RefreshStateMachine: SessionStateMachine {
+    private enum State {
+        case opening
+        case comparing
+        case withdrawing(Account, ArchiveRevision)
+        case preparing(Account, ArchiveRevision)
+        case recording(Account, ArchiveRevision)
+        case closing(Account, ArchiveRevision)
+        case requesting(Account, ArchiveRevision)
+
+        case openingToCommit(Credentials, Account, ArchiveRevision)
+        case comparingToCommit(Credentials, Account, ArchiveRevision)
+        case withdrawingSpent(Account, ArchiveRevision)
+        case saving(Account, ArchiveRevision, isRetry: Bool)
+        case supersededSave(Account, ArchiveRevision, AccountError, isRetry: Bool)
+        case keeping(RefreshOutcome)
+
+        case openingToClear(Account, String)
+        case comparingToClear(String)
+        case clearing(Account, SignOut)
+        case supersededClear
+
+        case openingToRecord(Account, UnverifiedReason, AuthoritySignal)
+        case comparingToRecord(UnverifiedReason, AuthoritySignal)
+        case queueingOrphan(Account, RefreshOutcome)
+        case closingForOrphan(Account, RevocationQueue.Pending?, RefreshOutcome)
+        case revokingOrphan(RefreshOutcome)
+        case forgetting(RefreshOutcome)
+        case finished
+    }
+
+    private let account: Account
+    private let now: Date
+    private let revokesSingleGrants: Bool
+    private var state = State.opening
+
+    /// When a refresh of these tokens was begun before, whose response was never stored.
+    private var unfinishedRefresh: Date?
+
+    /// - Parameters:
+    ///   - account: Whose tokens are to be replaced; if the archive holds others, those are the result.
+    ///   - now: The date.
+    ///   - revokesSingleGrants: Whether revoking tokens of a user leaves the user's other sign-ins alone.
+    init(of account: Account, now: Date, revokesSingleGrants: Bool = false) {
+        self.account = account
+        self.now = now
+        self.revokesSingleGrants = revokesSingleGrants
+    }
+
+    mutating func start() -> SessionAction<RefreshOutcome> { .beginTransaction }
+
+    mutating func resume(after event: SessionEvent) -> SessionAction<RefreshOutcome> {
+        switch (state, event) {
+        case (.opening, .failed(let error)): return finish(.kept(account, .cannotSave(error)))
+        case (.opening, .done): return go(to: .comparing, .load)
+
+        case (.comparing, .content(.present(let stored, let revision))):
+            guard isAboutToBeReplaced(stored) else { return finish(.adopted(stored)) }
+            guard stored.credentials.refreshToken != nil else {
+                return finish(.kept(stored, .init(.notChecked, detail: "there is no refresh token")))
+            }
+            // A process that died while it signed out has left these tokens to be revoked. Once they are replaced, nobody
+            // could tell any more that they are of a session that goes on.
+            return go(to: .withdrawing(stored, revision), .withdrawRevocation(stored))
+        case (.comparing, .content(let content)): return finish(outcome(of: content))
+
+        case (.withdrawing(let stored, let revision), .done):
+            return go(to: .preparing(stored, revision), .prepareSave)
+        case (.preparing(let stored, let revision), .done):
+            return go(to: .recording(stored, revision), .recordIntent)
+        case (.recording(let stored, let revision), .intentRecorded(let unfinished)):
+            unfinishedRefresh = unfinished
+            return go(to: .closing(stored, revision), .endTransaction)
+        case (.withdrawing(let stored, _), .failed(let error)), (.preparing(let stored, _), .failed(let error)),
+            (.recording(let stored, _), .failed(let error)):
+            return finish(.kept(stored, .cannotSave(error)))
+
+        case (.closing(let stored, let revision), .done):
+            return go(to: .requesting(stored, revision), .requestTokens(stored))
+        case (.requesting(let stored, let revision), .renewed(let credentials)):
+            return go(to: .openingToCommit(credentials, stored, revision), .beginTransaction)
+        case (.requesting(let stored, _), .refused(let signal)):
+            return decide(on: signal, stored)
+
+        case (.openingToCommit, _), (.comparingToCommit, _), (.withdrawingSpent, _), (.saving, _), (.supersededSave, _),
+            (.keeping, _):
+            return commit(event)
+        case (.openingToClear, _), (.comparingToClear, _), (.clearing, _), (.supersededClear, _):
+            return clear(event)
+        case (.queueingOrphan, _), (.closingForOrphan, _), (.revokingOrphan, _):
+            return revokeOrphan(event)
+
+        case (.openingToRecord(_, let reason, let signal), .done):
+            return go(to: .comparingToRecord(reason, signal), .load)
+        case (.comparingToRecord(let reason, let signal), .content(.present(let stored, _)))
+        where isAboutToBeReplaced(stored):
+            // As long as the token may have been spent, now or before, the record says so.
+            let mayBeSpent = unfinishedRefresh != nil || !signal.wasCertainlyNotCarriedOut
+            return go(to: .forgetting(.kept(stored, reason)), .recordFailure(reason, mayBeSpent: mayBeSpent))
+        // The failure is not about what is stored now.
+        case (.comparingToRecord, .content(let content)): return finish(outcome(of: content))
+        // The record of the intent stays, which says more than is known; the next refresh replaces it.
+        case (.openingToRecord(let stored, let reason, _), .failed): return finish(.kept(stored, reason))
+        case (.forgetting(let outcome), .done), (.forgetting(let outcome), .failed): return finish(outcome)
+
+        default: unexpected(event, in: state)
+        }
+    }
+
+    // MARK: What the response means
+
+    private mutating func decide(on signal: AuthoritySignal, _ stored: Account) -> SessionAction<RefreshOutcome> {
+        switch Ruling(on: signal, to: .refresh, .init(holdsRefreshToken: true)) {
+        case .clear(let detail): return go(to: .openingToClear(stored, detail), .beginTransaction)
+        case .keep(let reason):
+            return go(to: .openingToRecord(stored, reason, signal), .beginTransaction)
+        case .refreshOnce, .adoptStored, .attemptFailed, .pollAgain, .startOver, .revokeLater:
+            return go(to: .openingToRecord(stored, .init(.unclearReply), signal), .beginTransaction)
+        }
+    }
+
+    // MARK: New tokens
+
+    private mutating func commit(_ event: SessionEvent) -> SessionAction<RefreshOutcome> {
+        switch (state, event) {
+        case (.openingToCommit(let credentials, let stored, let revision), .failed(let error)):
+            return keepUnsaved(renewed(stored, credentials), stored, revision, .unsaved(stored, error))
+        case (.openingToCommit(let credentials, let stored, let revision), .done):
+            return go(to: .comparingToCommit(credentials, stored, revision), .load)
+
+        case (.comparingToCommit(let credentials, _, _), .content(.present(let stored, let revision)))
+        where isAboutToBeReplaced(stored):
+            // A sign-out that began meanwhile and died has left the tokens that were spent to be revoked. See above.
+            return go(to: .withdrawingSpent(renewed(stored, credentials), revision), .withdrawRevocation(stored))
+        case (.comparingToCommit(let credentials, let sent, let revision), .content(.unreadable(let error))):
+            return keepUnsaved(renewed(sent, credentials), sent, revision, .unreadable(error))
+        case (.comparingToCommit(let credentials, let sent, _), .content(let content)):
+            return orphan(renewed(sent, credentials), content)
+
+        // What could not be withdrawn is looked at again before it is told; saving comes first.
+        case (.withdrawingSpent(let renewed, let revision), .done), (.withdrawingSpent(let renewed, let revision), .failed):
+            return go(to: .saving(renewed, revision, isRetry: false), .save(renewed, ifRevision: revision))
+
+        case (.saving, .saved(let account)): return go(to: .forgetting(.renewed(account)), .forgetRefreshes)
+        case (.saving(let renewed, let revision, let isRetry), .failed(let error)) where error.code == .conflict:
+            return go(to: .supersededSave(renewed, revision, error, isRetry: isRetry), .load)
+        // The old token is spent, so it is worth a second try: with a new file, not with what was reserved.
+        case (.saving(let renewed, let revision, isRetry: false), .failed):
+            return go(to: .saving(renewed, revision, isRetry: true), .save(renewed, ifRevision: revision))
+        case (.saving(let renewed, let revision, isRetry: true), .failed(let error)):
+            return keepUnsaved(renewed, account, revision, .unsaved(renewed, error))
+
+        // Somebody changed the archive although it was locked, but not the tokens: the new ones belong into it.
+        case (.supersededSave(let renewed, _, let error, let isRetry), .content(.present(var stored, let revision)))
+        where isAboutToBeReplaced(stored):
+            stored.credentials = renewed.credentials
+            stored.verifiedAt = now
+            if isRetry { return keepUnsaved(stored, account, revision, .unsaved(stored, error)) }
+            return go(to: .saving(stored, revision, isRetry: true), .save(stored, ifRevision: revision))
+        case (.supersededSave(let renewed, let revision, _, _), .content(.unreadable(let error))):
+            return keepUnsaved(renewed, account, revision, .unreadable(error))
+        case (.supersededSave(let renewed, _, _, _), .content(let content)): return orphan(renewed, content)
+
+        case (.keeping(let outcome), .done): return finish(outcome)
+        default: unexpected(event, in: state)
+        }
+    }
+
+    private func renewed(_ stored: Account, _ credentials: Credentials) -> Account {
+        var renewed = stored
+        renewed.credentials = stored.credentials.renewed(by: credentials)
+        // An authority may have the date from its service. One that is ahead must not lead to the next refresh.
+        if renewed.credentials.isFromFuture(at: now) { renewed.credentials.issuedAt = now }
+        renewed.verifiedAt = now
+        return renewed
+    }
+
+    private mutating func keepUnsaved(
+        _ renewed: Account, _ spent: Account, _ revision: ArchiveRevision, _ outcome: RefreshOutcome
+    ) -> SessionAction<RefreshOutcome> {
+        var outcome = outcome
+        if case .unsaved(_, let error) = outcome { outcome = .unsaved(renewed, error) }
+        return go(to: .keeping(outcome), .keepUnsaved(renewed, inPlaceOf: spent, ifRevision: revision))
+    }
+
+    // MARK: New tokens that came too late
+
+    /// Nobody is signed in any more, or somebody else, or anew: what came is for nobody, and must not live on.
+    private mutating func orphan(
+        _ renewed: Account, _ content: AccountArchive.Content
+    ) -> SessionAction<RefreshOutcome> {
+        // Where a sign-in cannot be ended without the user's others, that would end the new one.
+        if case .present(let stored, _) = content,
+            stored.isEnded(byRevoking: renewed, revokesSingleGrants: revokesSingleGrants)
+        {
+            return finish(outcome(of: content))
+        }
+        return go(to: .queueingOrphan(renewed, outcome(of: content)), .queueRevocation(renewed))
+    }
+
+    private mutating func revokeOrphan(_ event: SessionEvent) -> SessionAction<RefreshOutcome> {
+        switch (state, event) {
+        case (.queueingOrphan(let renewed, let outcome), .queued(let pending)):
+            return go(to: .closingForOrphan(renewed, pending, outcome), .endTransaction)
+        // Without an entry there is one try.
+        case (.queueingOrphan(let renewed, let outcome), .failed):
+            return go(to: .closingForOrphan(renewed, nil, outcome), .endTransaction)
+        case (.closingForOrphan(let renewed, let pending, let outcome), .done):
+            return go(to: .revokingOrphan(outcome), .revoke(renewed, pending))
+        case (.revokingOrphan(let outcome), .done): return finish(outcome)
+        default: unexpected(event, in: state)
+        }
+    }
+
+    // MARK: The session is over
+
+    private mutating func clear(_ event: SessionEvent) -> SessionAction<RefreshOutcome> {
+        switch (state, event) {
+        case (.openingToClear(let stored, _), .failed(let error)): return finish(.kept(stored, .cannotClear(error)))
+        case (.openingToClear(_, let detail), .done): return go(to: .comparingToClear(detail), .load)
+        // Clearing compares the revision once more.
+        case (.comparingToClear(let detail), .content(.present(let stored, let revision)))
+        where isAboutToBeReplaced(stored):
+            let signOut = SignOut(
+                .sessionEnded, date: now, issuer: stored.issuer, detail: detail, unfinishedRefresh: unfinishedRefresh)
+            return go(to: .clearing(stored, signOut), .clear(signOut, ifRevision: revision))
+        case (.clearing(_, let signOut), .done): return go(to: .forgetting(.signedOut(signOut)), .forgetRefreshes)
+        case (.clearing, .failed(let error)) where error.code == .conflict: return go(to: .supersededClear, .load)
+        case (.clearing(let stored, _), .failed(let error)): return finish(.kept(stored, .cannotClear(error)))
+        case (.supersededClear, .content(.present(let stored, _))) where isAboutToBeReplaced(stored):
+            return finish(.kept(stored, .init(.replacedMeanwhile)))
+        case (.comparingToClear, .content(let content)), (.supersededClear, .content(let content)):
+            return finish(outcome(of: content))
+        default: unexpected(event, in: state)
+        }
+    }
+
+    // MARK: Helpers
+
+    /// Whether the archive still holds the tokens that this refresh is about.
+    private func isAboutToBeReplaced(_ stored: Account) -> Bool { stored.isSameGrant(as: account) }
+
+    private func outcome(of content: AccountArchive.Content) -> RefreshOutcome {
+        switch content {
+        case .present(let account, _): .adopted(account)
+        case .absent(let signOut): .signedOut(signOut)
+        case .unreadable(let error): .unreadable(error)
+        }
+    }
+
+    private mutating func go(
+        to state: State, _ action: SessionAction<RefreshOutcome>
+    ) -> SessionAction<RefreshOutcome> {
+        self.state = state
+        return action
+    }
+
+    private mutating func finish(_ outcome: RefreshOutcome) -> SessionAction<RefreshOutcome> {
+        go(to: .finished, .finish(outcome))
+    }
+}
+
+extension UnverifiedReason {
+    fileprivate static func cannotSave(_ error: AccountError) -> UnverifiedReason {
+        UnverifiedReason(error.code == .busy ? .busy : .cannotSave, detail: error.description)
+    }
+}

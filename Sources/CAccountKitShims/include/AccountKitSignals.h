@@ -1,0 +1,46 @@
+// Signals that end a process (SIGINT, SIGTERM, SIGHUP, SIGQUIT), held back while something must be finished. In C, because
+// a handler may call nothing that is not async-signal-safe (signal-safety(7)).
+//
+// A signal that the process handles or ignores already is left alone. While nothing is held back and nobody is waited for,
+// no handler is installed. None of the functions may be called by two threads at once, except where it says so.
+#ifndef ACCOUNTKIT_SIGNALS_H
+#define ACCOUNTKIT_SIGNALS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/// Holds the signals back from now on. The first one is noted, and `notice` is written to standard error; a SIGINT after
+/// it ends the process at once. Called again while they are held back, it replaces the notice.
+///
+/// `notice` is copied; an empty one writes nothing.
+void accountkit_signals_hold(const char *notice);
+
+/// Holds nothing back any more. A signal that was noted meanwhile ends the process.
+void accountkit_signals_release(void);
+
+/// The signal that was noted, or 0. From any thread.
+int accountkit_signals_noted(void);
+
+/// From now on a signal writes `farewell` to standard error, restores the terminal, and ends the process; while signals are
+/// held back, only after that. `farewell` is copied.
+void accountkit_signals_begin_waiting(const char *farewell);
+
+/// Undoes that.
+void accountkit_signals_end_waiting(void);
+
+/// Remembers how a terminal is set, for the process to restore if a signal ends it; -1 forgets it.
+///
+/// Returns 0, or -1 with errno set.
+int accountkit_signals_remember_terminal(int descriptor);
+
+/// Ends the process by a signal, unless the process handles or ignores it: then it returns. From any thread.
+void accountkit_signals_raise(int number);
+
+/// Ends the process as writing to a pipe without a reader does, also where SIGPIPE is ignored, as networking libraries have
+/// it. From any thread.
+_Noreturn void accountkit_end_by_closed_pipe(void);
+
+/// write(2), in which a pipe without a reader is an error and nothing more, whatever SIGPIPE does. From any thread.
+ssize_t accountkit_write(int descriptor, const void *bytes, size_t count);
+
+#endif

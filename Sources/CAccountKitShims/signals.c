@@ -1,0 +1,188 @@
+#define _GNU_SOURCE
+
+#include "AccountKitSignals.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+enum { number_count = sizeof numbers / sizeof *numbers };
+
+// What the handler reads. All of it is lock-free, and in one order for all threads.
+static atomic_int is_holding, is_waiting, noted, remembered_terminal = -1;
+static struct termios terminal;
+
+// Two of each: one may be on its way to the terminal while the other is filled.
+static char notices[2][512], farewells[2][64];
+static atomic_int notice, farewell;
+
+static void say(const char *text) {
+    size_t count = strlen(text);
+    while (count > 0) {
+        ssize_t written = write(STDERR_FILENO, text, count);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return;
+        text += written;
+        count -= (size_t)written;
+    }
+}
+
+_Noreturn static void end_by(int number) {
+    // A terminal program that has gone does not change which signal it is.
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, NULL);
+
+    int descriptor = atomic_load(&remembered_terminal);
+    if (descriptor >= 0) tcsetattr(descriptor, TCSANOW, &terminal);
+    if (number != SIGPIPE && atomic_load(&is_waiting)) say(farewells[atomic_load(&farewell)]);
+
+    struct sigaction usual;
+    memset(&usual, 0, sizeof usual);
+    usual.sa_handler = SIG_DFL;
+    sigaction(number, &usual, NULL);
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    pthread_sigmask(SIG_UNBLOCK, &only, NULL);
+    raise(number);
+    // The first process of a container is ended by no signal (pid_namespaces(7)).
+    _exit(128 + number);
+}
+
+static void handle(int number) {
+    int code = errno;
+    int expected = 0;
+    if (!atomic_load(&is_holding)) {
+        end_by(number);
+    } else if (!atomic_compare_exchange_strong(&noted, &expected, number)) {
+        if (number == SIGINT) end_by(number);
+    } else if (!atomic_load(&is_holding)) {
+        // Released meanwhile, perhaps too early to see what was noted.
+        end_by(number);
+    } else {
+        say(notices[atomic_load(&notice)]);
+    }
+    errno = code;
+}
+
+static int is_handled_here(int number) {
+    struct sigaction present;
+    return sigaction(number, NULL, &present) == 0 && !(present.sa_flags & SA_SIGINFO) && present.sa_handler == handle;
+}
+
+static void install(void) {
+    struct sigaction own;
+    memset(&own, 0, sizeof own);
+    own.sa_handler = handle;
+    own.sa_flags = SA_RESTART;
+    sigemptyset(&own.sa_mask);
+    for (int index = 0; index < number_count; index += 1) sigaddset(&own.sa_mask, numbers[index]);
+    for (int index = 0; index < number_count; index += 1) {
+        struct sigaction present;
+        if (sigaction(numbers[index], NULL, &present) != 0) continue;
+        if (present.sa_flags & SA_SIGINFO || present.sa_handler != SIG_DFL) continue;
+        sigaction(numbers[index], &own, NULL);
+    }
+}
+
+static void uninstall(void) {
+    if (atomic_load(&is_holding) || atomic_load(&is_waiting)) return;
+    struct sigaction usual;
+    memset(&usual, 0, sizeof usual);
+    usual.sa_handler = SIG_DFL;
+    for (int index = 0; index < number_count; index += 1) {
+        if (is_handled_here(numbers[index])) sigaction(numbers[index], &usual, NULL);
+    }
+}
+
+static void prepare(char *buffers, size_t size, atomic_int *current, const char *text) {
+    int next = 1 - atomic_load(current);
+    char *buffer = buffers + (size_t)next * size;
+    strncpy(buffer, text, size - 1);
+    buffer[size - 1] = 0;
+    atomic_store(current, next);
+}
+
+void accountkit_signals_hold(const char *text) {
+    prepare(notices[0], sizeof notices[0], &notice, text);
+    if (atomic_exchange(&is_holding, 1)) return;
+    install();
+}
+
+void accountkit_signals_release(void) {
+    atomic_store(&is_holding, 0);
+    uninstall();
+    // A handler that runs on another thread sees that nothing is held back, or has noted its signal by now.
+    int number = atomic_exchange(&noted, 0);
+    if (number != 0) end_by(number);
+}
+
+int accountkit_signals_noted(void) { return atomic_load(&noted); }
+
+void accountkit_signals_begin_waiting(const char *text) {
+    prepare(farewells[0], sizeof farewells[0], &farewell, text);
+    if (atomic_exchange(&is_waiting, 1)) return;
+    install();
+}
+
+void accountkit_signals_end_waiting(void) {
+    atomic_store(&is_waiting, 0);
+    uninstall();
+}
+
+int accountkit_signals_remember_terminal(int descriptor) {
+    // The handler must not see a half of the settings.
+    atomic_store(&remembered_terminal, -1);
+    if (descriptor >= 0 && tcgetattr(descriptor, &terminal) != 0) return -1;
+    atomic_store(&remembered_terminal, descriptor);
+    return 0;
+}
+
+void accountkit_signals_raise(int number) {
+    // Who finishes something on another thread is waited for, as ever.
+    if (atomic_load(&is_holding) && is_handled_here(number)) {
+        raise(number);
+        return;
+    }
+    struct sigaction present;
+    if (sigaction(number, NULL, &present) != 0) return;
+    if (present.sa_flags & SA_SIGINFO || (present.sa_handler != SIG_DFL && present.sa_handler != handle)) {
+        raise(number);
+        return;
+    }
+    end_by(number);
+}
+
+void accountkit_end_by_closed_pipe(void) { end_by(SIGPIPE); }
+
+ssize_t accountkit_write(int descriptor, const void *bytes, size_t count) {
+    sigset_t pipe, pending, before;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigemptyset(&pending);
+    sigpending(&pending);
+    int was_pending = sigismember(&pending, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    ssize_t written;
+    do {
+        written = write(descriptor, bytes, count);
+    } while (written < 0 && errno == EINTR);
+    int code = errno;
+    if (written < 0 && code == EPIPE && !was_pending) {
+        // The one that this write has brought.
+        sigpending(&pending);
+        int number;
+        if (sigismember(&pending, SIGPIPE)) sigwait(&pipe, &number);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = code;
+    return written;
+}

@@ -1,0 +1,58 @@
+import AccountKit
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@testable import AccountCommands
+
+@Suite struct AccountServiceTests {
+    private static let whole = AccountService(
+        name: "gitlab", issuer: "https://auth.example.com", clientID: "tool", scopes: ["openid"],
+        redirectURI: "http://127.0.0.1:8400/callback", audience: "api",
+        resources: ["https://a.example", "https://b.example"],
+        parameters: ["prompt": "login"])
+
+    @Test(arguments: [whole, AccountService(), AccountService(issuer: "https://auth.example.com")])
+    func `A service that was written is read as it was`(service: AccountService) throws {
+        let bytes = try PropertyListEncoder().encode(service)
+        #expect(try PropertyListDecoder().decode(AccountService.self, from: bytes) == service)
+    }
+
+    @Test func `What the previous version wrote is read`() throws {
+        struct Previous: Codable {
+            var name: String?
+            var issuer: String?
+            var clientID: String?
+            var scopes: [String]
+        }
+        let previous = Previous(name: nil, issuer: "https://auth.example.com", clientID: "tool", scopes: ["openid"])
+        let bytes = try PropertyListEncoder().encode(previous)
+        #expect(
+            try PropertyListDecoder().decode(AccountService.self, from: bytes)
+                == AccountService(issuer: "https://auth.example.com", clientID: "tool", scopes: ["openid"]))
+        // And the other way round.
+        let read = try PropertyListDecoder().decode(Previous.self, from: PropertyListEncoder().encode(Self.whole))
+        #expect(read.scopes == ["openid"])
+    }
+
+    private func account(issuer: String) -> Account {
+        Account(
+            id: "1", issuer: issuer,
+            credentials: Credentials(
+                accessToken: Secret("token"), scopes: ["granted", "b\u{1B}"], clientID: "other",
+                issuedAt: Date(timeIntervalSince1970: 0)))
+    }
+
+    @Test func `The service of an account is asked for what the sign-in asked for, and not for what was granted`() {
+        var expected = Self.whole
+        expected.clientID = "other"
+        #expect(AccountService(of: account(issuer: "https://auth.example.com"), remembered: Self.whole) == expected)
+        let other = AccountService(issuer: "https://other.example.com", clientID: "other")
+        #expect(AccountService(of: account(issuer: "https://other.example.com"), remembered: Self.whole) == other)
+        #expect(AccountService(of: account(issuer: "https://other.example.com"), remembered: nil) == other)
+    }
+}

@@ -1,0 +1,71 @@
+import AccountKit
+import ArgumentParser
+import Logging
+import Testing
+
+@testable import AccountCommands
+
+@Suite struct UnknownCommandTests {
+    private enum App: AccountApplication {
+        static let identifier = "com.example.app"
+
+        static func authority(
+            for: AccountService, timeout: Duration, logger: Logger?
+        ) throws(AccountError) -> any AccountAuthority {
+            throw AccountError(.misconfigured, "not needed here")
+        }
+    }
+
+    @Test(arguments: [
+        ("logn", "login"), ("LOGIN", "login"), ("lgoin", "login"), ("logot", "logout"), ("statsu", "status"),
+        ("keys", "key"), ("session", "sessions"), ("who", "whoami"), ("tokens", "token"), ("refesh", "refresh"),
+    ])
+    func `A mistyped subcommand brings the one that was meant`(word: String, meant: String) async throws {
+        #expect(try await message(for: [word]) == "Unknown subcommand '\(word)'. Did you mean '\(meant)'?")
+    }
+
+    @Test(arguments: ["frobnicate", "x", "ls", "unknow"])
+    func `A word that is like none of them brings no suggestion`(word: String) async throws {
+        #expect(try await message(for: [word]) == "Unknown subcommand '\(word)'")
+    }
+
+    @Test func `What follows an unknown subcommand does not hide it`() async throws {
+        #expect(try await message(for: ["logn", "--web", "--help"])?.hasSuffix("Did you mean 'login'?") == true)
+        #expect(try await message(for: ["--frob"]) == "Unknown option '--frob'")
+    }
+
+    @Test func `An option before the subcommand is shown its place`() async throws {
+        #expect(try await message(for: ["--json", "status"])?.hasSuffix("status --json`") == true)
+    }
+
+    @Test func `Without a subcommand there is help`() async throws {
+        let text = try #require(try await message(for: []))
+        #expect(text.contains("SUBCOMMANDS"))
+        #expect(!text.contains("unknown"))
+    }
+
+    @Test func `A mistyped subcommand of key brings one of key's`() async throws {
+        #expect(try await message(for: ["key", "ad"]) == "Unknown subcommand 'ad'. Did you mean 'add'?")
+    }
+
+    @Test(arguments: [
+        ("", "", 0), ("", "abc", 3), ("abc", "", 3), ("abc", "abc", 0), ("abc", "acb", 1), ("abc", "ab", 1),
+        ("abc", "xabc", 1), ("abc", "axc", 1), ("abcd", "badc", 2),
+    ])
+    func `Adding, leaving out, replacing and swapping letters each count one`(left: String, right: String, count: Int) {
+        #expect(Suggestion.distance(left, right) == count)
+    }
+
+    /// What is said of a command line that does nothing.
+    private func message(for arguments: [String]) async throws -> String? {
+        do {
+            var command = try await AccountCommand<App>.asyncParseAsRoot(arguments)
+            let unknown = try #require(command as? any AsyncParsableCommand)
+            command = unknown
+            try await (command as? UnknownCommand<App>)?.run()
+            return nil
+        } catch {
+            return AccountCommand<App>.message(for: error)
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import AccountKit
+import FoundationEssentials
+import Testing
+
+@testable import AccountHTTP
+
+/// How a client with a secret says who it is.
+struct ClientAuthenticationTests {
+    private static let secret = "s p&c:r/t-\(canary)"
+
+    /// `tool id` and the secret, as a form has them, with a colon between (RFC 6749, section 2.3.1).
+    private static let basic =
+        "Basic "
+        + Data("tool+id:s+p%26c%3Ar%2Ft-\(canary.replacing("~", with: "%7E"))".utf8).base64EncodedString()
+
+    private func run(
+        _ methods: String, clientID: String = "tool id", service: KnownService? = nil,
+        reply: @escaping @Sendable (LoopbackServer.Request) -> LoopbackServer.Action = { _ in .json("{}") },
+        _ body: (OAuthAuthority, LoopbackServer) async throws -> Void
+    ) async throws {
+        try await LoopbackServer.run { request, address in
+            request.target.contains("well-known")
+                ? .json(
+                    #"""
+                    {"issuer":"\#(address)","token_endpoint":"\#(address)/token","revocation_endpoint":"\#(address)/revoke",
+                     "device_authorization_endpoint":"\#(address)/device"\#(methods)}
+                    """#) : reply(request)
+        } _: { server in
+            try await body(
+                OAuthAuthority(
+                    issuer: server.address, clientID: clientID, clientSecret: Secret(Self.secret), scopes: [],
+                    service: service, clock: FixedClock()), server)
+        }
+    }
+
+    private func kept(_ server: LoopbackServer, clientID: String? = "tool id") -> Account {
+        var kept = account(at: server.address, refreshToken: "r")
+        kept.credentials.clientID = clientID
+        return kept
+    }
+
+    private func ask(_ authority: OAuthAuthority, _ server: LoopbackServer) async -> [LoopbackServer.Request] {
+        _ = await asyncSignal { try await authority.refresh(kept(server)) }
+        _ = await asyncSignal { try await authority.beginDeviceSignIn() }
+        _ = await asyncSignal { try await authority.revoke(kept(server)) }
+        return server.requests.filter { $0.method == "POST" }
+    }
+
+    private static func methods(_ names: String) -> String { #","token_endpoint_auth_methods_supported":[\#(names)]"# }
+
+    @Test(arguments: [
+        "", methods(#""client_secret_basic""#), methods(#""client_secret_post","client_secret_basic""#),
+        methods(#""none","client_secret_basic""#),
+    ])
+    func `The secret goes in the header where that is named, and where nothing is`(methods: String) async throws {
+        try await run(methods) { authority, server in
+            let requests = await ask(authority, server)
+            #expect(requests.map(\.target) == ["/token", "/device", "/revoke", "/revoke"])
+            for request in requests {
+                #expect(request.headers["authorization"] == Self.basic)
+                #expect(!request.body.contains("client_"))
+            }
+        }
+    }
+
+    @Test(arguments: [nil, KnownService.google])
+    func `The secret goes in the form where only that is named, and at services that are known to want it`(
+        service: KnownService?
+    ) async throws {
+        let named = service == nil ? #""client_secret_post""# : #""client_secret_basic""#
+        try await run(Self.methods(named), service: service) { authority, server in
+            let requests = await ask(authority, server)
+            #expect(requests.count == 4)
+            for request in requests {
+                #expect(request.headers["authorization"] == nil)
+                #expect(request.body.contains("client_id=tool+id&client_secret=s+p%26c"))
+            }
+        }
+    }
+
+    @Test func `The revocation endpoint may want it otherwise than the others`() async throws {
+        let methods =
+            Self.methods(#""client_secret_post""#)
+            + #","revocation_endpoint_auth_methods_supported":["client_secret_basic"]"#
+        try await run(methods) { authority, server in
+            let requests = await ask(authority, server)
+            #expect(requests.map { $0.headers["authorization"] != nil } == [false, false, true, true])
+        }
+    }
+
+    @Test func `A service that takes no secret is sent none, and that is said aloud`() async throws {
+        try await run(Self.methods(#""none","private_key_jwt""#)) { authority, server in
+            let signal = await asyncSignal { try await authority.refresh(kept(server)) }
+            guard case .misconfigured(let text)? = signal else {
+                Issue.record("\(String(describing: signal))")
+                return
+            }
+            #expect(text.contains("takes no client secret"))
+            #expect(server.requests.allSatisfy { $0.method == "GET" })
+        }
+    }
+
+    @Test func `The secret is this client's, and no other's`() async throws {
+        try await run("") { authority, server in
+            _ = await asyncSignal { try await authority.refresh(kept(server, clientID: "other")) }
+            _ = await asyncSignal { try await authority.revoke(kept(server, clientID: "other")) }
+            let requests = server.requests.filter { $0.method == "POST" }
+            #expect(requests.count == 3)
+            for request in requests {
+                #expect(request.headers["authorization"] == nil)
+                #expect(request.body.hasSuffix("client_id=other"))
+                #expect(!request.body.contains("client_secret"))
+            }
+        }
+    }
+
+    @Test func `No signal repeats the secret, in whatever form it was sent`() async throws {
+        for methods in ["", Self.methods(#""client_secret_post""#)] {
+            try await run(
+                methods,
+                reply: { request in
+                    let sent = request.headers["authorization"].map { String($0.dropFirst(6)) } ?? Self.secret
+                    return .json(#"{"error":"invalid_client","error_description":"\#(sent)"}"#, status: 401)
+                }
+            ) { authority, server in
+                let signal = await asyncSignal { try await authority.refresh(kept(server)) }
+                #expect(signal == .oauthError(.invalidClient))
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import AccountKit
+import Testing
+
+@testable import AccountHTTP
+
+/// Two documents may say what a service has; the second is read only when something is missing in the first.
+struct ServiceDocumentsTests {
+    private static let first = "/.well-known/openid-configuration"
+    private static let second = "/.well-known/oauth-authorization-server"
+
+    /// A server with these members in its documents, beside the issuer.
+    private func withServer(
+        _ firstMembers: String, _ secondMembers: String,
+        _ body: (OAuthAuthority, LoopbackServer) async throws -> Void
+    ) async throws {
+        try await LoopbackServer.run { request, address in
+            let members = request.target == Self.first ? firstMembers : secondMembers
+            switch request.target {
+            case Self.first, Self.second:
+                return .json(#"{"issuer":"\#(address)"\#(members.replacing("AT", with: address))}"#)
+            case "/device":
+                return .json(
+                    #"{"device_code":"d","user_code":"A","verification_uri":"https://example.com","expires_in":60}"#)
+            case "/userinfo": return .json(#"{"sub":"248289761001"}"#)
+            default: return .json(#"{"access_token":"a"}"#)
+            }
+        } _: { server in
+            try await body(OAuthAuthority.test(server.address), server)
+        }
+    }
+
+    private static let token = #","token_endpoint":"AT/token""#
+
+    @Test func `A device endpoint that only the other document has is found`() async throws {
+        try await withServer(Self.token, Self.token + #","device_authorization_endpoint":"AT/device""#) {
+            authority, server in
+            _ = try await authority.beginDeviceSignIn()
+            _ = try await authority.beginDeviceSignIn()
+            #expect(server.targets == [Self.first, Self.second, "/device", "/device"])
+        }
+    }
+
+    @Test func `Each endpoint may be in the other document, also that for tokens`() async throws {
+        try await withServer("", Self.token + #","userinfo_endpoint":"AT/userinfo","authorization_endpoint":"AT/a""#) {
+            authority, server in
+            _ = try await authority.verify(account(at: server.address))
+            _ = try await authority.refresh(account(at: server.address, refreshToken: "r"))
+            #expect(try await authority.beginBrowserSignIn().url.hasPrefix(server.address + "/a?"))
+            #expect(server.targets == [Self.first, Self.second, "/userinfo", "/token"])
+        }
+    }
+
+    @Test func `The first document counts where both name one, and costs no second request`() async throws {
+        try await withServer(
+            Self.token + #","userinfo_endpoint":"AT/userinfo""#, #","userinfo_endpoint":"AT/other""#
+        ) { authority, server in
+            _ = try await authority.verify(account(at: server.address))
+            _ = try await authority.refresh(account(at: server.address, refreshToken: "r"))
+            #expect(server.targets == [Self.first, "/userinfo", "/token"])
+        }
+    }
+
+    @Test func `What neither has is not there`() async throws {
+        try await withServer(Self.token, "") { authority, _ in
+            #expect(kind(await asyncSignal { try await authority.beginDeviceSignIn() }) == .misconfigured("…"))
+            #expect(kind(await asyncSignal { try await authority.beginBrowserSignIn() }) == .misconfigured("…"))
+            #expect(
+                kind(await asyncSignal { try await authority.verify(account(at: authority.issuer)) })
+                    == .misconfigured("…"))
+        }
+        try await withServer("", "") { authority, server in
+            let refresh = await asyncSignal {
+                try await authority.refresh(account(at: server.address, refreshToken: "r"))
+            }
+            #expect(kind(refresh) == .misconfigured("…"))
+        }
+    }
+
+    @Test(arguments: [.reply(503), .reset, .reply(429)] as [LoopbackServer.Action])
+    func `Another document that fails for the moment is an error for who needs it, and for nobody else`(
+        action: LoopbackServer.Action
+    ) async throws {
+        try await LoopbackServer.run { request, address in
+            switch request.target {
+            case Self.first: .json(discoveryDocument(address))
+            case Self.second: action
+            default: .json(#"{"sub":"248289761001"}"#)
+            }
+        } _: { server in
+            let authority = try OAuthAuthority.test(server.address)
+            _ = try await authority.verify(account(at: server.address))
+            let signal = try #require(await asyncSignal { try await authority.beginDeviceSignIn() })
+            #expect(kind(signal) != .misconfigured("…"))
+        }
+    }
+
+    // MARK: What is asked for
+
+    @Test(
+        arguments: [
+            (nil, #","scopes_supported":["openid","offline_access"]"#, "openid profile email offline_access"),
+            (nil, #","scopes_supported":["openid"]"#, "openid profile email"), (nil, "", "openid profile email"),
+            (nil, #","scopes_supported":"offline_access""#, "openid profile email"),
+            (["openid"], #","scopes_supported":["openid","offline_access"]"#, "openid"),
+        ] as [([String]?, String, String)])
+    func `A refresh token is asked for where the service lists that, and nobody said what to ask for`(
+        scopes: [String]?, members: String, expected: String
+    ) async throws {
+        let endpoints = #","authorization_endpoint":"AT/a","device_authorization_endpoint":"AT/device""#
+        try await withServer(Self.token + endpoints + members, "") { other, server in
+            let authority = try OAuthAuthority(issuer: other.issuer, clientID: "tool", scopes: scopes)
+            let encoded = expected.replacing(" ", with: "+")
+            #expect(try await authority.beginBrowserSignIn().url.contains("&scope=\(encoded)&"))
+            _ = try await authority.beginDeviceSignIn()
+            #expect(server.requests.last?.body.hasPrefix("scope=\(encoded)&") == true)
+        }
+    }
+}

@@ -1,0 +1,42 @@
+import AccountKit
+import Testing
+
+@testable import AccountHTTP
+
+struct ScopeTests {
+    @Test(arguments: [
+        ("openid\tprofile", ["openid", "profile"]), ("openid  \n profile ", ["openid", "profile"]),
+        ("a\"b openid", ["openid"]), (#"a\b openid"#, ["openid"]), ("öffnen openid", ["openid"]),
+        ("a\u{1B}[31mb openid", ["openid"]), ("openid\u{7F}", []), ("", []),
+        ("https://api.example/read:all", ["https://api.example/read:all"]),
+    ])
+    func `What a service grants is split at white space, and what is no scope is left out`(
+        text: String, scopes: [String]
+    ) throws {
+        #expect(Scope.scopes(in: text) == scopes)
+        let escaped = text.map { $0 == "\"" || $0 == "\\" ? "\\\($0)" : "\($0)" }.joined()
+            .replacing("\t", with: "\\t").replacing("\n", with: "\\n").replacing("\u{1B}", with: "\\u001b")
+        for value in ["\"\(escaped)\"", "[\"\(escaped)\"]"] {
+            let reply = HTTPReply.json(200, #"{"access_token":"a","scope":\#(value)}"#)
+            #expect(try ReplyReading(.token).credentials(in: reply, for: "tool").scopes == scopes)
+        }
+    }
+
+    @Test func `What is stored as granted is sent to nobody, whatever it is`() async throws {
+        try await LoopbackServer.run { request, _ in
+            switch request.target {
+            case "/token": .json(#"{"access_token":"b"}"#)
+            case "/userinfo": .json(#"{"sub":"248289761001"}"#)
+            default: .reply(200)
+            }
+        } _: { server in
+            var kept = account(at: server.address, refreshToken: "r")
+            kept.credentials.scopes = ["openid\tprofile", "a\"b", "öffnen", "\u{1B}[31m", ""]
+            let authority = try OAuthAuthority.direct(server)
+            _ = try await authority.verify(kept)
+            _ = try await authority.refresh(kept)
+            #expect(try await authority.revoke(kept) == .done)
+            #expect(server.requests.allSatisfy { !$0.body.contains("scope") })
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import AccountTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@testable import AccountKit
+
+struct RefreshRecordTests {
+    private let now = ManualClock().now
+
+    private func record(after reasons: UnverifiedReason..., jitter: Double = 1) -> RefreshRecord {
+        var record = RefreshRecord()
+        for reason in reasons { record.fail(reason, at: now, jitter: jitter) }
+        return record
+    }
+
+    @Test func `The wait doubles from two seconds to five minutes, and never ends for good`() {
+        var record = RefreshRecord()
+        var waits: [Double?] = []
+        for _ in 0..<2000 {
+            record.fail(.init(.serverError), at: now, jitter: 1)
+            waits.append(record.wait(at: now))
+        }
+        #expect(waits.prefix(9) == [2, 4, 8, 16, 32, 64, 128, 256, 300])
+        #expect(waits.last == 300)
+        #expect(record.wait(at: now.addingTimeInterval(300)) == nil)
+    }
+
+    @Test func `A service that was not reached is tried again after five seconds at most`() {
+        var record = RefreshRecord()
+        var waits: [Double?] = []
+        for _ in 0..<100 {
+            record.fail(.init(.offline), at: now, jitter: 1)
+            waits.append(record.wait(at: now))
+        }
+        #expect(waits.prefix(4) == [2, 4, 5, 5])
+        #expect(waits.last == 5)
+    }
+
+    @Test func `Processes that failed together come back apart`() {
+        #expect(record(after: .init(.offline), jitter: 0.5).wait(at: now) == 1)
+    }
+
+    @Test func `A service that says how long it wants to be left alone is left alone, within bounds`() {
+        #expect(record(after: .init(.rateLimited, retryAfter: .seconds(30))).wait(at: now) == 30)
+        #expect(record(after: .init(.rateLimited, retryAfter: .seconds(1))).wait(at: now) == 2)
+        #expect(record(after: .init(.rateLimited, retryAfter: .seconds(86400))).wait(at: now) == 300)
+    }
+
+    @Test func `A clock that was set back ends the wait`() {
+        let record = record(after: .init(.serverError))
+        #expect(record.wait(at: now.addingTimeInterval(1)) == 1)
+        #expect(record.wait(at: now.addingTimeInterval(-3600)) == nil)
+        #expect(RefreshRecord().wait(at: now) == nil)
+    }
+
+    @Test func `A record says when a token was sent, until when, how often that failed, and when to try again`() throws {
+        var record = RefreshRecord(date: now, deadline: now.addingTimeInterval(60))
+        #expect(RefreshRecord.decode(try record.encode()) == record)
+        record.fail(.init(.serverError), at: now, jitter: 1)
+        let decoded = try #require(RefreshRecord.decode(try record.encode()))
+        #expect(decoded == record)
+        #expect(decoded.date == now && decoded.deadline == nil && decoded.failureCount == 1)
+        #expect(decoded.nextTry == now.addingTimeInterval(2))
+        // As older versions wrote it.
+        let old = "<plist version=\"1.0\"><dict><key>date</key><date>2030-01-01T12:00:00Z</date></dict></plist>"
+        #expect(RefreshRecord.decode(Array(old.utf8)) == RefreshRecord(date: now))
+    }
+
+    @Test(arguments: ["", "{}", "bplist00", "\u{0}", "<plist><dict><key>date</key><string>x</string></dict></plist>"])
+    func `What is no record says nothing, and fails nothing`(text: String) {
+        #expect(RefreshRecord.decode(Array(text.utf8)) == nil)
+    }
+
+    // MARK: Shared
+
+    @Test func `A service that has just failed is not asked again at once, by no process`() async throws {
+        let clock = ManualClock()
+        let storage = InMemoryArchiveStorage()
+        let first = try await AccountStore.testing(
+            signedIn: .testing(at: clock.now, expiringIn: 30), clock: clock, storage: storage)
+        let second = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let authority = ScriptedAuthority(refresh: [.refuse(.noReply(.timeout)), .accept], clock: clock)
+        for store in [first, second, first, second] {
+            #expect(try await store.accessToken(minimumValidity: 60, with: authority) == Secret("access-1"))
+        }
+        #expect(authority.requests == [.refresh])
+        clock.advance(by: 2)
+        #expect(try await second.accessToken(minimumValidity: 60, with: authority) == Secret("access-2"))
+        #expect(try await first.accessToken(minimumValidity: 60, with: authority) == Secret("access-2"))
+        #expect(storage.entries[.refreshRecord] == nil, "a success ends the wait")
+        #expect(authority.requests == [.refresh, .refresh])
+    }
+
+    @Test func `A clock that was set back, a record that is damaged and one that cannot be read hold nobody up`()
+        async throws
+    {
+        for fault in ["clock", "damaged", "unreadable"] {
+            let clock = ManualClock()
+            let base = InMemoryArchiveStorage()
+            let failing = ScriptedAuthority(refresh: [.refuse(.unavailable(status: 503, retryAfter: nil))], clock: clock)
+            let before = try await AccountStore.testing(
+                signedIn: .testing(at: clock.now, expiringIn: 30), clock: clock, storage: base)
+            _ = try await before.accessToken(with: failing)
+            switch fault {
+            case "clock": clock.advance(by: -250)
+            case "damaged": base.overwrite(.refreshRecord, with: [1, 2, 3])
+            default: break
+            }
+            let isFailing = Latch()
+            let storage = HookedStorage(
+                base: base,
+                onRead: { entry in
+                    if entry == .refreshRecord, fault == "unreadable", isFailing.trip() {
+                        throw AccountError(.inaccessible, "no permission")
+                    }
+                })
+            let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+            let authority = ScriptedAuthority(clock: clock)
+            #expect(
+                try await store.accessToken(minimumValidity: 600, with: authority) == Secret("access-2"), "\(fault)")
+        }
+    }
+
+    @Test func `While a refresh is under way none is unfinished, and after it is lost one is`() async throws {
+        let clock = ManualClock()
+        let storage = InMemoryArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
+        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let gate = Gate()
+        gate.shut()
+        let authority = SteppedAuthority(tokens: {
+            await gate.pass()
+            throw AuthoritySignal.noReply(.timeout)
+        })
+        let refresh = Task { await store.checkSession(with: authority, timeout: nil) }
+        await gate.waitForSomebody()
+        let record = try #require(storage.entries[.refreshRecord])
+        #expect(RefreshRecord.decode(record.bytes)?.date == clock.now)
+        #expect(RefreshRecord.decode(record.bytes)?.deadline == clock.now.addingTimeInterval(60))
+        #expect(try await other.unfinishedRefresh() == nil, "whoever holds the lease is at it")
+        gate.open()
+        #expect(await refresh.value.text == "unverified access-1: offline")
+        #expect(try await other.unfinishedRefresh() == clock.now)
+        // It is one from the first token that may have been spent on.
+        let first = clock.now
+        clock.advance(by: 60)
+        _ = await store.checkSession(with: ScriptedAuthority(refresh: [.refuse(.noReply(.refused))], clock: clock))
+        #expect(try await other.unfinishedRefresh() == first)
+        _ = await store.checkSession(with: ScriptedAuthority(clock: clock))
+        #expect(try await other.unfinishedRefresh() == nil)
+    }
+}
+
+/// Says yes once.
+private final class Latch: Sendable {
+    private let gate = Mutex(true)
+
+    func trip() -> Bool {
+        gate.withLock { isFirst in
+            defer { isFirst = false }
+            return isFirst
+        }
+    }
+}

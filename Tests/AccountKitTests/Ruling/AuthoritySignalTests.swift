@@ -1,0 +1,74 @@
+import AccountKit
+import Testing
+
+/// What a signal says besides its kind: how far the request had come, and with whom.
+struct AuthoritySignalTests {
+    typealias Failure = AuthoritySignal.Failure
+
+    @Test(arguments: Failure.Kind.allCases)
+    func `What was not sent was certainly not carried out, whatever stopped it`(kind: Failure.Kind) {
+        for stage in [Failure.Stage.nameLookUp, .connection] {
+            #expect(AuthoritySignal.noReply(.init(kind, stage: stage)).wasCertainlyNotCarriedOut)
+        }
+        let isNeverSent = [.unknownHost, .nameServer, .refused, .proxy].contains(kind)
+        #expect(AuthoritySignal.noReply(.init(kind)).wasCertainlyNotCarriedOut == isNeverSent)
+    }
+
+    @Test(arguments: [
+        (AuthoritySignal.oauthError(.invalidRequest), true), (.oauthError(.invalidScope), true),
+        (.oauthError("made_up"), true), (.badRequest, true), (.unavailable(status: 429, retryAfter: nil), true),
+        (.oauthError(.serverError), false), (.oauthError(.temporarilyUnavailable), false),
+        (.unavailable(status: 500, retryAfter: nil), false), (.unavailable(status: 503, retryAfter: nil), false),
+        (.unclear("200 without tokens"), false), (.intercepted("302"), false), (.unauthorized, false),
+        (.forbidden(error: nil), false), (.bearerChallenge(error: nil), false),
+    ])
+    func `A definite error of the token endpoint says that nothing was spent, and trouble does not`(
+        signal: AuthoritySignal, isCertain: Bool
+    ) {
+        #expect(signal.wasCertainlyNotCarriedOut == isCertain)
+    }
+
+    @Test func `As a pattern a failure stands for its kind, and two are equal if all of it is`() {
+        let failure = Failure(.timeout, host: "id.example", port: 443, stage: .connection)
+        switch AuthoritySignal.noReply(failure) {
+        case .noReply(.cancelled): Issue.record("a timeout is no cancellation")
+        case .noReply(.timeout): break
+        default: Issue.record("a timeout is a timeout")
+        }
+        #expect(AuthoritySignal.noReply(failure) != .noReply(.timeout))
+    }
+
+    @Test(arguments: [
+        (Failure(.unknownHost, host: "id.example", port: 443), "the host name id.example is not known"),
+        (
+            .init(.nameServer, host: "id.example", port: 443),
+            "name look-up of id.example failed: no name server responded"
+        ),
+        (
+            .init(.timeout, host: "id.example", port: 443, stage: .nameLookUp), "name look-up of id.example timed out"
+        ),
+        (
+            .init(.timeout, host: "id.example", port: 8443, stage: .connection),
+            "connection to id.example:8443 timed out"
+        ),
+        (.init(.timeout, host: "id.example", port: 443), "id.example:443 did not respond in time"),
+        (.init(.refused, host: "id.example", port: 443), "connection to id.example:443 was refused"),
+        (.init(.unreachable, host: "[2001:db8::1]", port: 443), "there is no route to [2001:db8::1]:443"),
+        (.init(.reset, host: "id.example", port: 443), "connection to id.example:443 was cut"),
+        (.init(.truncated, host: "id.example", port: 443), "the response of id.example:443 was cut off"),
+        (.init(.garbled, host: "id.example", port: 443), "the response of id.example:443 was not HTTP"),
+        (.init(.proxy, host: "proxy", port: 3128), "the proxy proxy:3128 did not open the way to the service"),
+        (.unknownHost, "the host name is not known"), (.refused, "connection to the service was refused"),
+        (.proxy, "the proxy did not open the way to the service"), (.cancelled, "cancelled"),
+    ])
+    func `A failure names host and port once, and the reason that a person sees has it`(
+        failure: Failure, text: String
+    ) {
+        #expect(failure.description == text)
+        guard case .keep(let reason) = Ruling(on: .noReply(failure), to: .verify, .init(holdsRefreshToken: true)) else {
+            Issue.record("kept")
+            return
+        }
+        #expect(reason.detail == (failure.kind == .cancelled ? nil : text))
+    }
+}

@@ -1,0 +1,608 @@
+@testable import AccountKit
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+struct RefreshStateMachineTests {
+    private typealias Run = StateMachineRun<RefreshStateMachine>
+
+    private static let diskFull = AccountError(.inaccessible, "no space left on device")
+    private static let conflict = AccountError(.conflict, "changed meanwhile")
+    private static let ended = SignOut(.signedOutByUser, date: Fixture.now)
+
+    private static let pending = RevocationQueue.Pending(
+        entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: Fixture.other, account: Fixture.alice)
+
+    /// A refresh of Alice's tokens that has come to the request.
+    private func asking(
+        _ account: Account = Fixture.alice, unfinished: Date? = nil, revokesSingleGrants: Bool = false
+    ) throws -> Run {
+        var run = Run(
+            RefreshStateMachine(of: account, now: Fixture.now, revokesSingleGrants: revokesSingleGrants))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(account, Fixture.old)))
+        try run.expect("withdraw revocation", then: .done)
+        try run.expect("prepare save", then: .done)
+        try run.expect("record intent", then: .intentRecorded(unfinished: unfinished))
+        try run.expect("end", then: .done)
+        try #require(run.action.name == "request tokens")
+        return run
+    }
+
+    /// One whose response has come, and which has looked at what is stored by now.
+    private func comparing(
+        to content: AccountArchive.Content, revokesSingleGrants: Bool = false
+    ) throws -> Run {
+        var run = try asking(revokesSingleGrants: revokesSingleGrants)
+        try run.expect("request tokens", then: .renewed(Fixture.newTokens))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(content))
+        return run
+    }
+
+    /// One whose response is to be saved.
+    private func saving() throws -> Run {
+        var run = try comparing(to: .present(Fixture.alice, Fixture.old))
+        try run.expect("withdraw revocation", then: .done)
+        try #require(run.action.name == "save")
+        return run
+    }
+
+    /// One that was refused, and has looked at what is stored by now.
+    private func refused(
+        _ signal: AuthoritySignal, unfinished: Date? = nil,
+        stored content: AccountArchive.Content = .present(Fixture.alice, Fixture.old)
+    ) throws -> Run {
+        var run = try asking(unfinished: unfinished)
+        try run.expect("request tokens", then: .refused(signal))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(content))
+        return run
+    }
+
+    @Test func `The response is stored before anyone gets it, and the intent is forgotten after that`() throws {
+        var run = try saving()
+        guard case .save(let account, let revision) = run.action else { return }
+        #expect(revision == Fixture.old)
+        #expect(account.credentials == Fixture.newTokens.with(scopes: ["openid"], clientID: "test"))
+        #expect(account.verifiedAt == Fixture.now)
+        #expect(account.profile == Fixture.alice.profile)
+        try run.expect("save", then: .saved(account))
+        try run.expect("forget refreshes", then: .done)
+        #expect(run.outcome?.text == "renewed access-2")
+    }
+
+    @Test func `A reply without a refresh token keeps the old one`() throws {
+        var run = try asking()
+        run.answer(.renewed(Credentials(accessToken: Secret("access-2"), issuedAt: Fixture.now)))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        try run.expect("withdraw revocation", then: .done)
+        guard case .save(let account, _) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(account.credentials.refreshToken == Secret("refresh-1"))
+        #expect(account.credentials.scopes == ["openid"])
+        #expect(account.credentials.clientID == "test")
+        #expect(account.credentials.expiresAt == nil, "the old expiry says nothing about the new token")
+    }
+
+    @Test(arguments: Fixture.failures)
+    func `The service is not asked if the reply could not be stored`(error: AccountError) throws {
+        for failing in ["begin", "withdraw revocation", "prepare save", "record intent"] {
+            var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
+            while run.outcome == nil {
+                switch run.action.name {
+                case failing: run.answer(.failed(error))
+                case "load": run.answer(.content(.present(Fixture.alice, Fixture.old)))
+                case "record intent": run.answer(.intentRecorded(unfinished: nil))
+                default: run.answer(.done)
+                }
+            }
+            #expect(!run.actions.contains("request tokens"), "after \(failing) failed")
+            #expect(!run.actions.contains("save"), "after \(failing) failed")
+            #expect(run.outcome?.text == "kept access-1: \(error.code == .busy ? "busy" : "cannotSave")")
+        }
+    }
+
+    @Test func `Tokens that another process has replaced are adopted without a request`() throws {
+        for stored in [Fixture.replaced, Fixture.bob] {
+            var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
+            try run.expect("begin", then: .done)
+            try run.expect("load", then: .content(.present(stored, Fixture.other)))
+            #expect(run.outcome?.text == "adopted \(stored.credentials.accessToken.reveal())")
+        }
+    }
+
+    @Test func `Without an archive, or without a readable one, nothing is asked`() throws {
+        for (content, text) in [
+            (AccountArchive.Content.absent(Self.ended), "signed out: signedOutByUser"),
+            (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
+        ] {
+            var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
+            try run.expect("begin", then: .done)
+            try run.expect("load", then: .content(content))
+            #expect(run.outcome?.text == text)
+        }
+    }
+
+    @Test func `Without a refresh token nothing is asked`() throws {
+        var run = Run(RefreshStateMachine(of: Fixture.withoutRefreshToken, now: Fixture.now))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.old)))
+        #expect(run.outcome?.text == "kept access-1: notChecked")
+    }
+
+    // MARK: The answer
+
+    @Test func `A definite answer clears the revision that it is about`() throws {
+        var run = try refused(.oauthError(.invalidGrant, description: "reused"))
+        guard case .clear(let signOut, let revision) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(revision == Fixture.old)
+        #expect(
+            signOut
+                == SignOut(
+                    .sessionEnded, date: Fixture.now, issuer: "https://auth.example.com", detail: "invalid_grant"))
+        run.answer(.done)
+        try run.expect("forget refreshes", then: .done)
+        #expect(run.outcome?.text == "signed out: sessionEnded")
+    }
+
+    @Test func `A session that ends after a refresh whose reply was never stored says so`() throws {
+        let earlier = Fixture.now.addingTimeInterval(-60)
+        let run = try refused(.oauthError(.invalidGrant), unfinished: earlier)
+        guard case .clear(let signOut, _) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(signOut.unfinishedRefresh == earlier)
+    }
+
+    @Test(
+        arguments: [
+            (AuthoritySignal.noReply(.reset), true), (.noReply(.timeout), true), (.noReply(.truncated), true),
+            (.noReply(.garbled), true), (.noReply(.cancelled), true),
+            (.unavailable(status: 500, retryAfter: nil), true),
+            (.unavailable(status: 502, retryAfter: nil), true), (.unavailable(status: 504, retryAfter: nil), true),
+            (.unavailable(status: 408, retryAfter: nil), true), (.intercepted("a web page"), true),
+            (.unclear("200 without an access token"), true), (.noReply(.refused), false),
+            (.noReply(.unknownHost), false),
+            (.unavailable(status: 503, retryAfter: nil), true), (.unavailable(status: 429, retryAfter: nil), false),
+            (.oauthError(.invalidClient), false), (.oauthError(.temporarilyUnavailable), true),
+            (.untrustedTLS("certificate"), false), (.proxyAuthenticationRequired, false), (.misconfigured("no"), false),
+        ])
+    func `The record says as long as it may be so that the token may have been spent`(
+        signal: AuthoritySignal, mayBeSpent: Bool
+    ) throws {
+        let run = try refused(signal)
+        guard case .recordFailure(_, mayBeSpent) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+    }
+
+    @Test func `A refusal that spends nothing does not undo the record of a refresh before it`() throws {
+        var run = try refused(.noReply(.refused), unfinished: Fixture.now)
+        guard case .recordFailure(_, mayBeSpent: true) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        run.answer(.done)
+        #expect(run.outcome?.text == "kept access-1: offline")
+        #expect(!run.actions.contains("forget refreshes"))
+    }
+
+    @Test(arguments: Fixture.signals.filter { $0 != .oauthError(.invalidGrant) && $0 != .rejected("closed") })
+    func `No other answer clears anything`(signal: AuthoritySignal) throws {
+        var run = try refused(signal)
+        guard case .recordFailure(let reason, _) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        run.answer(.done)
+        #expect(!run.actions.contains("clear"))
+        #expect(run.outcome?.text == "kept access-1: \(reason.code)")
+    }
+
+    @Test(arguments: [
+        (AuthoritySignal.noReply(.timeout), true), (.noReply(.reset), true), (.noReply(.truncated), true),
+        (.noReply(.garbled), true), (.noReply(.cancelled), true), (.noReply(.refused), false),
+        (.noReply(.unknownHost), false), (.noReply(.unreachable), true), (.noReply(.proxy), false),
+        (.oauthError(.invalidClient), false),
+    ])
+    func `A failure of each kind leaves the service alone for a while`(
+        signal: AuthoritySignal, mayBeSpent: Bool
+    ) throws {
+        for event in [SessionEvent.done, .failed(Self.diskFull)] {
+            var run = try refused(signal)
+            guard case .recordFailure(_, mayBeSpent) = run.action else {
+                Issue.record("\(run.actions)")
+                return
+            }
+            run.answer(event)
+            #expect(run.outcome?.text.hasPrefix("kept access-1") == true)
+        }
+    }
+
+    @Test func `A failure that could not be written down keeps the record of the intent`() throws {
+        for failing in Fixture.failures {
+            var run = try asking()
+            try run.expect("request tokens", then: .refused(.noReply(.timeout)))
+            try run.expect("begin", then: .failed(failing))
+            #expect(run.outcome?.text == "kept access-1: offline")
+        }
+    }
+
+    @Test func `A failure is not written down for other tokens than it was about, or for nobody`() throws {
+        for (content, text) in [
+            (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
+            (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
+            (.absent(Self.ended), "signed out: signedOutByUser"),
+            (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
+        ] {
+            let run = try refused(.noReply(.timeout), stored: content)
+            #expect(run.outcome?.text == text)
+        }
+    }
+
+    @Test func `A failure is told of what is stored by then`() throws {
+        var run = try refused(.noReply(.timeout), stored: .present(Fixture.renamed, Fixture.other))
+        try run.expect("record failure", then: .done)
+        guard case .kept(let account, _)? = run.outcome else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(account.profile.nickname == "Ally")
+    }
+
+    // MARK: What came in between
+
+    @Test func `A response that comes after a sign-out changes nothing, and its tokens are revoked`() throws {
+        var runs = [try comparing(to: .absent(Self.ended))]
+        // The same in spite of the lock.
+        var superseded = try saving()
+        superseded.answer(.failed(Self.conflict))
+        try superseded.expect("load", then: .content(.absent(Self.ended)))
+        runs.append(superseded)
+        for run in runs {
+            for event in [SessionEvent.queued(Self.pending), .failed(Self.diskFull)] {
+                var run = run
+                guard case .queueRevocation(let account) = run.action else {
+                    Issue.record("live tokens are dropped: \(run.actions)")
+                    return
+                }
+                #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
+                run.answer(event)
+                // The service may be slow, so nobody waits for the lock meanwhile.
+                try run.expect("end", then: .done)
+                guard case .revoke(let revoked, let pending) = run.action else {
+                    Issue.record("live tokens are dropped: \(run.actions)")
+                    return
+                }
+                #expect(revoked.credentials.hasSameTokens(as: Fixture.newTokens))
+                if case .queued = event { #expect(pending != nil) } else { #expect(pending == nil) }
+                run.answer(.done)
+                #expect(run.outcome?.text == "signed out: signedOutByUser")
+                #expect(run.actions.count { $0 == "save" } <= 1 && !run.actions.contains("forget refreshes"))
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            // Who is signed in by then, whether a revocation leaves the user's other sign-ins alone, whether there is one.
+            (Fixture.bob, false, true), (Fixture.bob, true, true), (Fixture.replaced, true, true),
+            (Fixture.replaced, false, false),
+        ])
+    func `A response that comes after another sign-in changes nothing, and its tokens do not live on`(
+        stored: Account, revokesSingleGrants: Bool, isRevoked: Bool
+    ) throws {
+        let content = AccountArchive.Content.present(stored, Fixture.other)
+        var superseded = try comparing(
+            to: .present(Fixture.alice, Fixture.old), revokesSingleGrants: revokesSingleGrants)
+        try superseded.expect("withdraw revocation", then: .done)
+        try superseded.expect("save", then: .failed(Self.conflict))
+        try superseded.expect("load", then: .content(content))
+        for run in [try comparing(to: content, revokesSingleGrants: revokesSingleGrants), superseded] {
+            var run = run
+            if isRevoked {
+                try run.expect("queue revocation", then: .queued(Self.pending))
+                try run.expect("end", then: .done)
+                try run.expect("revoke", then: .done)
+            }
+            #expect(run.outcome?.text == "adopted \(stored.credentials.accessToken.reveal())")
+        }
+    }
+
+    @Test func `Of another sign-in with the same refresh token nothing is revoked`() throws {
+        // The response has no refresh token of its own, so that the new access token shares that of what is stored.
+        let stored = Fixture.alice.with(token: "another", refreshToken: "refresh-1")
+        var run = try asking(revokesSingleGrants: true)
+        run.answer(.renewed(Credentials(accessToken: Secret("access-2"), issuedAt: Fixture.now)))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(stored, Fixture.other)))
+        #expect(run.outcome?.text == "adopted another")
+    }
+
+    @Test func `A response that comes when the archive cannot be read any more is remembered`() throws {
+        var run = try comparing(to: .unreadable(AccountError(.damaged, "")))
+        guard case .keepUnsaved(let account, let spent, Fixture.old) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(account.credentials.accessToken == Secret("access-2"))
+        #expect(spent == Fixture.alice)
+        run.answer(.done)
+        #expect(run.outcome?.text == "unreadable: damaged")
+    }
+
+    @Test(arguments: Fixture.failures)
+    func `A response that comes when the lock cannot be had is remembered`(error: AccountError) throws {
+        var run = try asking()
+        try run.expect("request tokens", then: .renewed(Fixture.newTokens))
+        try run.expect("begin", then: .failed(error))
+        guard case .keepUnsaved(let account, let spent, Fixture.old) = run.action else {
+            Issue.record("the token is spent, and its successor is lost: \(run.actions)")
+            return
+        }
+        #expect(account.credentials.accessToken == Secret("access-2"))
+        #expect(spent == Fixture.alice)
+        run.answer(.done)
+        #expect(run.outcome?.text == "unsaved access-2: \(error.code)")
+    }
+
+    @Test func `A response that comes after a change of the profile is stored with the change`() throws {
+        var run = try comparing(to: .present(Fixture.renamed, Fixture.other))
+        try run.expect("withdraw revocation", then: .done)
+        guard case .save(let account, Fixture.other) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(account.credentials.accessToken == Secret("access-2"))
+        #expect(account.profile.nickname == "Ally")
+    }
+
+    @Test func `What a sign-out that died has queued is withdrawn before the new tokens are saved`() throws {
+        for event in [SessionEvent.done, .failed(Self.diskFull), .failed(Self.conflict)] {
+            var run = try comparing(to: .present(Fixture.alice, Fixture.old))
+            guard case .withdrawRevocation(let account) = run.action else {
+                Issue.record("\(run.actions)")
+                return
+            }
+            #expect(account.credentials.hasSameTokens(as: Fixture.alice.credentials), "those that were spent")
+            run.answer(event)
+            #expect(run.action.name == "save", "saving comes first")
+        }
+    }
+
+    @Test func `A change of the profile in spite of the lock is stored with the response`() throws {
+        var run = try saving()
+        run.answer(.failed(Self.conflict))
+        try run.expect("load", then: .content(.present(Fixture.renamed, Fixture.other)))
+        guard case .save(let account, let revision) = run.action else {
+            Issue.record("the token is spent, and its successor is lost: \(run.actions)")
+            return
+        }
+        #expect(revision == Fixture.other)
+        #expect(account.credentials.accessToken == Secret("access-2"))
+        #expect(account.profile.nickname == "Ally")
+
+        // It is changed again and again: the new tokens are remembered for the newest revision.
+        let newest = ArchiveRevision(bytes: [3])
+        run.answer(.failed(Self.conflict))
+        try run.expect("load", then: .content(.present(Fixture.renamed, newest)))
+        guard case .keepUnsaved(let kept, _, newest) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(kept.credentials.accessToken == Secret("access-2"))
+        run.answer(.done)
+        #expect(run.outcome?.text == "unsaved access-2: conflict")
+    }
+
+    @Test func `A definite answer about a revision that was replaced meanwhile clears nothing`() throws {
+        for (content, text) in [
+            (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
+            (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
+            (.present(Fixture.renamed, Fixture.other), "kept access-1: replacedMeanwhile"),
+            (.absent(Self.ended), "signed out: signedOutByUser"),
+            (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
+        ] {
+            var run = try refused(.oauthError(.invalidGrant))
+            try run.expect("clear", then: .failed(Self.conflict))
+            try run.expect("load", then: .content(content))
+            #expect(run.outcome?.text == text)
+        }
+    }
+
+    @Test func `A definite answer about tokens that were replaced meanwhile adopts the stored ones`() throws {
+        for signal in [AuthoritySignal.oauthError(.invalidGrant), .rejected("closed")] {
+            for (content, text) in [
+                (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
+                (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
+                (.absent(Self.ended), "signed out: signedOutByUser"),
+                (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
+            ] {
+                let run = try refused(signal, stored: content)
+                #expect(run.outcome?.text == text)
+            }
+        }
+    }
+
+    // MARK: A disk that fails
+
+    @Test func `New tokens that cannot be saved are tried once more, and then remembered`() throws {
+        var run = try saving()
+        try run.expect("save", then: .failed(Self.diskFull))
+        try run.expect("save", then: .failed(Self.diskFull))
+        guard case .keepUnsaved(let account, _, Fixture.old) = run.action else {
+            Issue.record("the token is spent, and its successor is lost: \(run.actions)")
+            return
+        }
+        #expect(account.credentials.accessToken == Secret("access-2"))
+        run.answer(.done)
+        #expect(run.outcome?.text == "unsaved access-2: inaccessible")
+    }
+
+    @Test func `A second try that succeeds is a refresh like any other`() throws {
+        var run = try saving()
+        try run.expect("save", then: .failed(Self.diskFull))
+        guard case .save(let account, Fixture.old) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        run.answer(.saved(account))
+        try run.expect("forget refreshes", then: .failed(Self.diskFull))
+        #expect(run.outcome?.text == "renewed access-2", "a record too many is harmless")
+    }
+
+    @Test(arguments: Fixture.failures.filter { $0.code != .conflict })
+    func `An account that cannot be cleared is kept`(error: AccountError) throws {
+        for failing in ["begin", "clear"] {
+            var run = try asking()
+            run.answer(.refused(.oauthError(.invalidGrant)))
+            if failing == "clear" {
+                try run.expect("begin", then: .done)
+                try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+            }
+            try run.expect(failing, then: .failed(error))
+            #expect(run.outcome?.text == "kept access-1: \(error.code == .busy ? "busy" : "cannotSave")")
+        }
+    }
+
+    // MARK: All of it
+
+    @Test(arguments: [false, true])
+    func `Whatever comes of each action, no token is lost and nobody is signed out by mistake`(
+        revokesSingleGrants: Bool
+    ) {
+        let contents: [AccountArchive.Content] = [
+            .present(Fixture.alice, Fixture.old), .present(Fixture.renamed, Fixture.other),
+            .present(Fixture.replaced, Fixture.other), .present(Fixture.bob, Fixture.other), .absent(Self.ended),
+            .unreadable(AccountError(.damaged, "")),
+        ]
+        let failures: [SessionEvent] = [.failed(Self.diskFull), .failed(Self.conflict)]
+        let machine = RefreshStateMachine(
+            of: Fixture.alice, now: Fixture.now, revokesSingleGrants: revokesSingleGrants)
+        let endCount = Run.explore(machine) { run in
+            switch run.action {
+            case .load: contents.map { .content($0) }
+            case .requestTokens: [.renewed(Fixture.newTokens)] + Fixture.signals.map { .refused($0) }
+            case .save(let account, _): failures + [.saved(account)]
+            case .keepUnsaved, .endTransaction, .revoke: [.done]
+            case .queueRevocation: failures + [.queued(Self.pending)]
+            case .recordIntent: failures + [.intentRecorded(unfinished: nil)]
+            default: failures + [.done]
+            }
+        } visit: { run, events in
+            check(run, after: events, revokesSingleGrants: revokesSingleGrants)
+        }
+        #expect(endCount > 500)
+    }
+
+    /// What holds at each action of each run.
+    private func check(_ run: Run, after events: [SessionEvent], revokesSingleGrants: Bool) {
+        let actions = run.actions
+        let isLocked = run.isInTransaction(after: events)
+        let lastContent = events.compactMap { if case .content(let content) = $0 { content } else { nil } }.last
+        switch run.action {
+        case .beginTransaction: #expect(!isLocked, "\(actions)")
+        case .requestTokens(let sent):
+            #expect(!isLocked, "others wait for the service: \(actions)")
+            #expect(
+                actions == [
+                    "begin", "load", "withdraw revocation", "prepare save", "record intent", "end", "request tokens",
+                ])
+            #expect(sent.credentials.hasSameTokens(as: Fixture.alice.credentials))
+        case .revoke(let account, _):
+            #expect(!isLocked, "others wait for the service: \(actions)")
+            #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
+        case .clear(_, let revision):
+            #expect(isLocked, "\(actions)")
+            let isDefinite = events.contains { event in
+                if case .refused(.oauthError(.invalidGrant, _)) = event { return true }
+                if case .refused(.rejected) = event { return true }
+                return false
+            }
+            #expect(isDefinite, "\(actions)")
+            guard case .present(let stored, revision)? = lastContent else {
+                Issue.record("what is cleared was not looked at: \(actions)")
+                return
+            }
+            #expect(stored.isSameGrant(as: Fixture.alice), "\(actions)")
+        case .save(let account, let revision):
+            #expect(isLocked, "\(actions)")
+            guard case .present(let stored, revision)? = lastContent else {
+                Issue.record("what is replaced was not looked at: \(actions)")
+                return
+            }
+            #expect(stored.isSameGrant(as: Fixture.alice), "\(actions)")
+            #expect(account.profile == stored.profile, "a change is undone: \(actions)")
+            #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
+        case .recordIntent, .recordFailure, .prepareSave, .forgetRefreshes, .withdrawRevocation, .queueRevocation:
+            #expect(isLocked, "\(actions)")
+        case .finish(let outcome): check(outcome, run, events, lastContent, revokesSingleGrants)
+        default: break
+        }
+    }
+
+    /// What holds at the end of each run.
+    private func check(
+        _ outcome: RefreshOutcome, _ run: Run, _ events: [SessionEvent], _ lastContent: AccountArchive.Content?,
+        _ revokesSingleGrants: Bool
+    ) {
+        let actions = run.actions
+        let hasResponse = events.contains { if case .renewed = $0 { true } else { false } }
+        let isSaved = events.contains { if case .saved = $0 { true } else { false } }
+        if hasResponse {
+            // Where that would end the sign-in of the same user that took its place, there is nothing to be done.
+            var isOfSameUser = false
+            if case .present(let stored, _)? = lastContent {
+                isOfSameUser = stored.isSameUser(as: Fixture.alice) && !revokesSingleGrants
+            }
+            let isRevoked = actions.contains("queue revocation") && actions.contains("revoke")
+            let isRemembered = actions.contains("keep unsaved")
+            if isSaved || isRemembered {
+                #expect(isSaved != isRemembered && !isRevoked, "\(actions)")
+            } else {
+                #expect(isRevoked || isOfSameUser, "tokens are lost: \(actions)")
+            }
+        } else {
+            #expect(!actions.contains("save") && !actions.contains("keep unsaved") && !actions.contains("revoke"))
+        }
+        switch outcome {
+        case .renewed: #expect(isSaved)
+        case .kept: #expect(!hasResponse, "a response that is thrown away: \(actions)")
+        case .unsaved: #expect(hasResponse && actions.contains("keep unsaved"), "\(actions)")
+        case .signedOut(let signOut): #expect(signOut == Self.ended || actions.contains("clear"), "\(actions)")
+        case .adopted(let account):
+            #expect(!account.credentials.hasSameTokens(as: Fixture.alice.credentials), "\(actions)")
+        case .unreadable: break
+        }
+        // Whoever has not been told that the tokens are replaced, or gone, is told of no failure of theirs either.
+        if actions.contains("record failure") {
+            guard case .kept = outcome else {
+                Issue.record("\(actions)")
+                return
+            }
+        }
+    }
+}
+
+extension Credentials {
+    fileprivate func with(scopes: [String], clientID: String) -> Credentials {
+        var credentials = self
+        credentials.scopes = scopes
+        credentials.clientID = clientID
+        return credentials
+    }
+}

@@ -1,0 +1,300 @@
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@testable import AccountKit
+
+/// What happens while a refresh waits for its service.
+struct RefreshUnderWayTests {
+    /// A refresh of Alice's tokens that has been sent, in one process; there is another one.
+    private final class Scene: Sendable {
+        let clock = ManualClock()
+        let base = InMemoryArchiveStorage()
+        let faulty: FaultyArchiveStorage
+        let store: AccountStore
+        let other: AccountStore
+        let authority: SteppedAuthority
+        let gate = Gate()
+        let refresh: Task<Account, any Error>
+
+        init(
+            revokesSingleGrants: Bool = false, answering answer: AuthoritySignal? = nil,
+            revocation: @escaping @Sendable () async throws -> RevocationOutcome = { .done }
+        ) async throws {
+            faulty = FaultyArchiveStorage(base)
+            store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
+            // It waits for nothing, so that whatever it does while the service is asked would fail if that was locked.
+            other = AccountStore(
+                storage: faulty, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
+                lockPatience: .zero)
+            _ = await other.load()
+            gate.shut()
+            authority = SteppedAuthority(
+                revokesSingleGrants: revokesSingleGrants,
+                tokens: { [gate] in
+                    await gate.pass()
+                    if let answer { throw answer }
+                    return Fixture.newTokens
+                }, revocation: revocation)
+            refresh = Task { [store, authority] in try await store.refresh(with: authority) }
+            await gate.waitForSomebody()
+        }
+
+        /// What is stored after the response has come.
+        func finish() async throws -> SessionState {
+            gate.open()
+            await store.finishExchanges()
+            return try await base.stateForNewProcess()
+        }
+    }
+
+    @Test func `Nobody waits for it: neither who reads, nor who changes, signs in or signs out`() async throws {
+        let scene = try await Scene()
+        #expect(await scene.other.load().account?.username == "alice")
+        try await scene.other.update { $0.profile.points = 7 }
+        try await scene.other.signIn { Fixture.bob }
+        try await scene.other.signOut()
+        // Nor in the same process.
+        #expect(await scene.store.load().text == "signed out: signedOutByUser")
+        try await scene.store.signIn { Fixture.bob }
+        try await scene.store.signOut()
+        #expect(scene.authority.requests == ["tokens"])
+        _ = try await scene.finish()
+        await expectAccountError(.notSignedIn) { try await scene.refresh.value }
+    }
+
+    @Test func `The new tokens are stored with what was changed meanwhile`() async throws {
+        let scene = try await Scene()
+        try await scene.other.update { $0.profile.points = 7 }
+        let stored = try await scene.finish().account
+        #expect(stored?.profile.points == 7)
+        #expect(stored?.credentials.accessToken == Secret("access-2"))
+        #expect(try await scene.refresh.value == stored)
+        #expect(try await scene.store.unfinishedRefresh() == nil)
+    }
+
+    @Test func `After a sign-out the new tokens are revoked, and nobody is signed in`() async throws {
+        let scene = try await Scene()
+        try await scene.other.signOut()
+        #expect(try await scene.finish().text == "signed out: signedOutByUser")
+        await expectAccountError(.notSignedIn) { try await scene.refresh.value }
+        #expect(scene.authority.revoked == ["access-2"])
+        #expect(try await scene.store.pendingRevocations().isEmpty)
+        #expect(scene.base.entries[.refreshRecord] == nil)
+    }
+
+    @Test func `If the service cannot be told then, it is told later`() async throws {
+        let scene = try await Scene(revocation: { throw AuthoritySignal.noReply(.timeout) })
+        try await scene.other.signOut()
+        #expect(try await scene.finish().text == "signed out: signedOutByUser")
+        #expect(scene.authority.revoked == ["access-2"])
+        #expect(try await scene.store.pendingRevocations().count == 1)
+
+        let later = SteppedAuthority()
+        #expect(await scene.other.deliverRevocations(with: { _ in later }, ignoringPauses: true).map(\.outcome) == [.done])
+        #expect(later.revoked == ["access-2"])
+        #expect(try await scene.store.pendingRevocations().isEmpty)
+    }
+
+    @Test func `After another user's sign-in the new tokens are revoked, and the other user stays`() async throws {
+        let scene = try await Scene()
+        try await scene.other.signIn { Fixture.bob }
+        #expect(try await scene.finish().account == Fixture.bob)
+        #expect(try await scene.refresh.value == Fixture.bob)
+        // Those that were replaced are in the queue, for whoever delivers them.
+        #expect(scene.authority.revoked == ["access-2"])
+        #expect(try await scene.store.pendingRevocations().count == 1)
+    }
+
+    @Test(arguments: [true, false])
+    func `After a new sign-in of the same user they are revoked where that leaves the new one alone`(
+        revokesSingleGrants: Bool
+    ) async throws {
+        let scene = try await Scene(revokesSingleGrants: revokesSingleGrants)
+        try await scene.other.signIn { Fixture.replaced }
+        #expect(try await scene.finish().account == Fixture.replaced)
+        #expect(try await scene.refresh.value == Fixture.replaced)
+        #expect(scene.authority.revoked == (revokesSingleGrants ? ["access-2"] : []))
+        #expect(try await scene.store.pendingRevocations().isEmpty)
+    }
+
+    @Test(arguments: [AuthoritySignal.oauthError(.invalidGrant), .rejected("closed"), .noReply(.timeout)])
+    func `A refusal says nothing about who has signed in meanwhile`(signal: AuthoritySignal) async throws {
+        for stored in [Fixture.replaced, Fixture.bob] {
+            let scene = try await Scene(answering: signal)
+            try await scene.other.signIn { stored }
+            #expect(try await scene.finish().account == stored)
+            #expect(try await scene.refresh.value == stored)
+            #expect(scene.base.entries[.refreshRecord] == nil, "nor does the next refresh have to wait for it")
+        }
+    }
+
+    @Test(arguments: [AuthoritySignal.oauthError(.invalidGrant), .noReply(.timeout)])
+    func `A refusal after a sign-out leaves nobody signed in, and no record`(signal: AuthoritySignal) async throws {
+        let scene = try await Scene(answering: signal)
+        try await scene.other.signOut()
+        #expect(try await scene.finish().text == "signed out: signedOutByUser")
+        await expectAccountError(.notSignedIn) { try await scene.refresh.value }
+        #expect(scene.base.entries.keys.map(\.rawValue) == ["SignOut.plist"])
+    }
+
+    @Test func `A sign-out that dies meanwhile does not end the session that goes on`() async throws {
+        let scene = try await Scene()
+        // It puts the spent tokens into the queue, and gets no further.
+        for number in 1...2 { scene.faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .remove) }
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) {
+            try await scene.other.signOut(with: SteppedAuthority())
+        }
+        #expect(try await scene.store.pendingRevocations().count == 1)
+        #expect(try await scene.finish().account?.credentials.accessToken == Secret("access-2"))
+        #expect(try await scene.store.pendingRevocations().isEmpty)
+        let later = SteppedAuthority(revokesSingleGrants: true)
+        await scene.other.deliverRevocations(with: { _ in later }, ignoringPauses: true)
+        #expect(later.requests.isEmpty, "a service may end the whole session for a token of it")
+    }
+
+    // MARK: Who waits
+
+    @Test func `A caller whose time is over leaves, and the tokens are stored all the same`() async throws {
+        let scene = try await Scene()
+        let state = await scene.store.checkSession(with: scene.authority, timeout: .zero)
+        #expect(state.text == "unverified access-1: awaitingResponse")
+        await expectAccountError(.serviceUnavailable) {
+            try await scene.store.accessToken(timeout: .zero, with: scene.authority)
+        }
+        // So does the last of them.
+        scene.refresh.cancel()
+        await expectAccountError(.cancelled) { try await scene.refresh.value }
+        #expect(!scene.store.hasFinishedExchanges)
+        #expect(try await scene.finish().account?.credentials.accessToken == Secret("access-2"))
+        #expect(scene.store.hasFinishedExchanges)
+        #expect(scene.authority.requests == ["tokens"])
+    }
+
+    @Test func `One that has not expired is used by whoever cannot wait for its successor`() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .testing(at: clock.now, expiringIn: 30), clock: clock)
+        let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
+        let first = Task { try await store.accessToken(timeout: nil, with: authority) }
+        await authority.waitForRequest(.refresh)
+        #expect(try await store.accessToken(timeout: .zero, with: authority) == Secret("access-1"))
+        authority.release()
+        #expect(try await first.value == Secret("access-2"))
+    }
+
+    @Test func `Whoever asks for no exchange waits for none`() async throws {
+        let store = try await AccountStore.testing(signedIn: Fixture.alice)
+        await store.finishExchanges()
+        #expect(store.hasFinishedExchanges)
+    }
+
+    @Test func `A refresh that waits for another process is given up by a caller whose time is over`() async throws {
+        let scene = try await Scene()
+        let third = try await AccountStore.testing(signedIn: nil, clock: scene.clock, storage: scene.base)
+        let authority = SteppedAuthority()
+        for _ in 1...20 {
+            let state = await third.checkSession(with: authority, timeout: .zero)
+            #expect(state.text == "unverified access-1: busy")
+        }
+        await expectAccountError(.busy) { try await third.refresh(with: authority, timeout: .zero) }
+        #expect(third.hasFinishedExchanges, "what was not sent need not be waited for")
+        _ = try await scene.finish()
+        // It is not at it any more, or finds the new tokens.
+        let lease = try await scene.base.acquireRefreshLease(timeout: .seconds(10))
+        await lease.end()
+        #expect(authority.requests.isEmpty)
+    }
+
+    @Test func `Another process waits for the response, and adopts it`() async throws {
+        let scene = try await Scene()
+        let storage = FaultyArchiveStorage(scene.base)
+        storage.inject(.stalls, of: .lease)
+        let third = try await AccountStore.testing(signedIn: nil, clock: scene.clock, storage: storage)
+        let authority = SteppedAuthority()
+        let second = Task { try await third.refresh(with: authority, timeout: nil) }
+        await storage.waitForStall()
+        storage.release()
+        _ = try await scene.finish()
+        #expect(try await second.value.credentials.accessToken == Secret("access-2"))
+        #expect(authority.requests.isEmpty)
+    }
+
+    @Test(arguments: ["lease", "lock", "intent"])
+    func `A refresh that was not sent yet is given up with the last who waits for it`(point: String) async throws {
+        let clock = ManualClock()
+        let base = InMemoryArchiveStorage()
+        let faulty = FaultyArchiveStorage(base)
+        let (ended, end) = AsyncStream.makeStream(of: Void.self)
+        let storage = HookedStorage(base: faulty, onLeaseEnd: { end.yield() })
+        _ = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
+        let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        switch point {
+        case "lease": faulty.inject(.stalls, of: .lease)
+        case "lock": faulty.inject(.stalls, of: .begin)
+        default: faulty.inject(.stalls, of: .reserve)
+        }
+        let recorder = ExchangeRecorder()
+        store.observeExchanges(recorder)
+        let authority = ScriptedAuthority(clock: clock)
+        let first = Task { try await store.refresh(with: authority) }
+        await faulty.waitForStall()
+        let second = Task { await store.checkSession(with: authority, timeout: .zero) }
+        #expect(await second.value.text == "unverified access-1: busy")
+        first.cancel()
+        await expectAccountError(.cancelled) { try await first.value }
+        #expect(store.hasFinishedExchanges)
+        faulty.release()
+        for await _ in ended { break }
+        #expect(authority.requests.isEmpty, "nothing waits for a response of which nobody knows")
+        #expect(base.entries[.refreshRecord] == nil)
+        #expect(recorder.counts[1] == 0)
+        // Who comes now begins anew.
+        #expect(try await store.refresh(with: authority).credentials.accessToken == Secret("access-2"))
+        #expect(authority.requests == [.refresh])
+    }
+
+    // MARK: Who is told
+
+    @Test func `Exchanges begin and end in balance, whatever comes of them`() async throws {
+        for answer in [nil] + Fixture.signals.map(Optional.some) {
+            for signsOut in [false, true] {
+                let scene = try await Scene(answering: answer)
+                let recorder = ExchangeRecorder()
+                scene.store.observeExchanges(recorder)
+                if signsOut { try await scene.other.signOut() }
+                _ = try await scene.finish()
+                // That one had begun before anybody was told.
+                #expect(recorder.counts == [0, -1])
+
+                let next = ExchangeRecorder()
+                scene.store.observeExchanges(next)
+                try await scene.store.signIn { Fixture.expired }
+                let authority = ScriptedAuthority(refresh: [answer.map { .refuse($0) } ?? .accept], clock: scene.clock)
+                _ = await scene.store.checkSession(with: authority)
+                #expect(next.counts == [1, 0])
+            }
+        }
+    }
+
+    @Test func `A refresh that could not be stored is none that anybody is told of`() async throws {
+        let clock = ManualClock()
+        let storage = FaultyArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
+        let recorder = ExchangeRecorder()
+        store.observeExchanges(recorder)
+        storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .reserve)
+        _ = await store.checkSession(with: ScriptedAuthority(clock: clock))
+        #expect(recorder.counts == [0, 0])
+        // The record of the intent is the last thing that can fail.
+        storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
+        let authority = ScriptedAuthority(clock: clock)
+        _ = await store.checkSession(with: authority)
+        #expect(recorder.counts == [1, 0])
+        #expect(authority.requests.isEmpty)
+    }
+}

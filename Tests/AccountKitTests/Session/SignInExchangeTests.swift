@@ -1,0 +1,234 @@
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@testable import AccountKit
+
+/// From a code or password to an account: what was sent is finished, and what is issued is stored or revoked.
+struct SignInExchangeTests {
+    /// A way to sign in at a service.
+    enum Way: CaseIterable, Sendable {
+        case device, browser, password
+
+        /// Whether the tokens come first, and whose they are is another question.
+        var identifies: Bool { self != .password }
+
+        func signIn(
+            _ store: AccountStore, _ authority: SteppedAuthority, clock: InstantClock = InstantClock()
+        ) async throws -> Account {
+            switch self {
+            case .device: try await store.signIn(with: authority, clock: clock, showing: { _ in })
+            case .browser: try await store.signIn(with: authority, clock: clock, opening: { _ in })
+            case .password: try await store.signIn(username: "carol", password: Secret("p"), with: authority)
+            }
+        }
+    }
+
+    private let storage = InMemoryArchiveStorage()
+
+    private func store(signedIn account: Account? = nil) async throws -> AccountStore {
+        try await AccountStore.testing(signedIn: account, storage: storage)
+    }
+
+    @Test(arguments: Way.allCases)
+    func `What is issued is stored, and the exchange is over by then`(way: Way) async throws {
+        let store = try await store()
+        let recorder = ExchangeRecorder()
+        store.observeExchanges(recorder)
+        let authority = SteppedAuthority()
+        let account = try await way.signIn(store, authority)
+        #expect(store.hasFinishedExchanges)
+        #expect(recorder.counts == [1, 0])
+        #expect(try await storage.stateForNewProcess().account == account)
+        #expect(!authority.requests.contains("revoke"))
+    }
+
+    // MARK: Whose they are
+
+    @Test(arguments: Way.allCases.filter(\.identifies))
+    func `Once tokens came only whose they are is asked again, less and less often`(way: Way) async throws {
+        let users = Answers<String>(
+            .failure(.noReply(.timeout)), .failure(.unavailable(status: 503, retryAfter: nil)),
+            .failure(.unclear("no JSON")), .success("carol"))
+        let authority = SteppedAuthority(user: { try users.next() })
+        let clock = InstantClock()
+        let account = try await way.signIn(try await store(), authority, clock: clock)
+        #expect(account.id == "carol")
+        #expect(authority.requests.count { $0 == "tokens" } == 1, "the code is spent")
+        #expect(authority.requests.count { $0 == "user" } == 4)
+        #expect(clock.waits.suffix(3) == [.seconds(1), .seconds(2), .seconds(4)])
+        #expect(authority.revoked.isEmpty)
+    }
+
+    @Test(arguments: Way.allCases.filter(\.identifies))
+    func `If nobody ever says whose they are, they are revoked, and the error says which step failed`(
+        way: Way
+    ) async throws {
+        let store = try await store(signedIn: Fixture.alice)
+        let before = storage.entries
+        let authority = SteppedAuthority(user: { throw AuthoritySignal.noReply(.timeout) })
+        let clock = InstantClock()
+        let error = await expectAccountError(.serviceUnavailable) {
+            try await way.signIn(store, authority, clock: clock)
+        }
+        #expect(error?.message.contains("did not say whose they are") == true)
+        #expect(error?.message.contains("they have been revoked") == true)
+        // Till the code would have expired, in pauses of fifteen seconds at most.
+        let limit = way == .device ? 600.0 : 60
+        #expect(clock.now.offset.seconds > limit - 16 && clock.now.offset.seconds < limit)
+        #expect(authority.requests.count { $0 == "tokens" } == 1)
+        #expect(authority.revoked == ["access-2"])
+        #expect(storage.entries == before)
+        #expect(store.hasFinishedExchanges)
+    }
+
+    @Test(arguments: Way.allCases.filter(\.identifies))
+    func `What cannot be revoked then is revoked later`(way: Way) async throws {
+        let store = try await store()
+        let authority = SteppedAuthority(
+            user: { throw AuthoritySignal.bearerChallenge(error: "invalid_token") },
+            revocation: { throw AuthoritySignal.noReply(.timeout) })
+        let error = await #expect(throws: AccountError.self) { try await way.signIn(store, authority) }
+        #expect(error?.message.contains("they will be revoked") == true)
+        #expect(authority.requests.count { $0 == "user" } == 1, "the same question would get the same answer")
+        let later = SteppedAuthority()
+        await store.deliverRevocations(with: { _ in later }, ignoringPauses: true)
+        #expect(later.revoked == ["access-2"])
+    }
+
+    @Test func `Until tokens come the code is asked about, and nobody is asked whose they are`() async throws {
+        let polls = Answers<Credentials>(
+            .failure(.oauthError(.authorizationPending)), .failure(.oauthError(.slowDown)),
+            .failure(.noReply(.timeout)), .success(Fixture.newTokens))
+        let authority = SteppedAuthority(tokens: { try polls.next() })
+        let clock = InstantClock()
+        let store = try await store()
+        let recorder = ExchangeRecorder()
+        store.observeExchanges(recorder)
+        _ = try await Way.device.signIn(store, authority, clock: clock)
+        #expect(authority.requests == ["tokens", "tokens", "tokens", "tokens", "user"])
+        #expect(clock.waits == [5, 5, 10, 20].map { .seconds($0) })
+        #expect(recorder.counts == [4, 0], "each poll may be the one that spends the code")
+    }
+
+    // MARK: Who gives up
+
+    @Test(arguments: Way.allCases)
+    func `Whoever is cancelled while the exchange is under way stores nothing, and what it brings is revoked`(
+        way: Way
+    ) async throws {
+        let store = try await store(signedIn: Fixture.alice)
+        let before = storage.entries
+        let gate = Gate()
+        gate.shut()
+        let authority = SteppedAuthority(tokens: {
+            await gate.pass()
+            return Fixture.newTokens
+        })
+        let signIn = Task { try await way.signIn(store, authority) }
+        await gate.waitForSomebody()
+        signIn.cancel()
+        // Who is cancelled does not wait for it.
+        await expectAccountError(.cancelled) { try await signIn.value }
+        #expect(!store.hasFinishedExchanges)
+        gate.open()
+        await store.finishExchanges()
+        #expect(authority.revoked == ["access-2"])
+        #expect(storage.entries == before)
+        #expect(store.account == Fixture.alice)
+    }
+
+    @Test(arguments: Way.allCases)
+    func `A person who interrupts it stores nothing, and what it brings is revoked`(way: Way) async throws {
+        let store = try await store(signedIn: Fixture.alice)
+        let before = storage.entries
+        let recorder = ExchangeRecorder()
+        store.observeExchanges(recorder)
+        let authority = SteppedAuthority(tokens: {
+            recorder.interrupt()
+            return Fixture.newTokens
+        })
+        await expectAccountError(.cancelled) { try await way.signIn(store, authority) }
+        #expect(authority.revoked == ["access-2"])
+        #expect(!authority.requests.contains("user"))
+        #expect(storage.entries == before)
+        #expect(recorder.counts == [1, 0])
+    }
+
+    @Test(arguments: Way.allCases.filter(\.identifies))
+    func `Nor is it asked for ever whose they are`(way: Way) async throws {
+        let store = try await store()
+        let recorder = ExchangeRecorder()
+        store.observeExchanges(recorder)
+        let authority = SteppedAuthority(user: {
+            recorder.interrupt()
+            throw AuthoritySignal.noReply(.timeout)
+        })
+        await expectAccountError(.cancelled) { try await way.signIn(store, authority) }
+        #expect(authority.requests.count { $0 == "user" } == 1)
+        #expect(authority.revoked == ["access-2"])
+    }
+
+    @Test func `What an interrupted sign-in of the same user brings does not end the session that is stored`() async throws
+    {
+        for revokesSingleGrants in [false, true] {
+            let store = try await store(signedIn: Fixture.alice)
+            let recorder = ExchangeRecorder()
+            store.observeExchanges(recorder)
+            let authority = SteppedAuthority(
+                revokesSingleGrants: revokesSingleGrants,
+                tokens: {
+                    recorder.interrupt()
+                    var tokens = Fixture.newTokens
+                    tokens.clientID = "test"
+                    return tokens
+                })
+            await expectAccountError(.cancelled) { try await Way.device.signIn(store, authority) }
+            #expect(authority.revoked == (revokesSingleGrants ? ["access-2"] : []))
+            #expect(try await store.pendingRevocations().isEmpty)
+        }
+    }
+
+    @Test(arguments: Way.allCases)
+    func `What cannot be stored is revoked`(way: Way) async throws {
+        let faulty = FaultyArchiveStorage(storage)
+        let store = try await AccountStore.testing(signedIn: nil, storage: faulty)
+        let authority = SteppedAuthority(tokens: {
+            faulty.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
+            return Fixture.newTokens
+        })
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await way.signIn(store, authority) }
+        #expect(authority.revoked == ["access-2"])
+        #expect(await store.load().account == nil)
+        #expect(try await store.pendingRevocations().isEmpty)
+    }
+
+    @Test(arguments: Way.allCases)
+    func `A refusal leaves everything as it was`(way: Way) async throws {
+        let store = try await store(signedIn: Fixture.alice)
+        let before = storage.entries
+        let recorder = ExchangeRecorder()
+        store.observeExchanges(recorder)
+        let authority = SteppedAuthority(tokens: { throw AuthoritySignal.oauthError(.accessDenied) })
+        await expectAccountError(.signInRefused) { try await way.signIn(store, authority) }
+        #expect(storage.entries == before)
+        #expect(!authority.requests.contains("revoke") && !authority.requests.contains("user"))
+        #expect(recorder.counts == [1, 0])
+    }
+
+    @Test func `The browser is shown what came of it, before it is left alone`() async throws {
+        let authority = SteppedAuthority()
+        _ = try await Way.browser.signIn(try await store(), authority)
+        #expect(authority.requests == ["response", "tokens", "user", "page: done"])
+        let refusing = SteppedAuthority(tokens: { throw AuthoritySignal.oauthError(.invalidGrant) })
+        await expectAccountError(.signInRefused) {
+            try await Way.browser.signIn(try await self.store(), refusing)
+        }
+        #expect(Array(refusing.requests.prefix(3)) == ["response", "tokens", "page: failed"])
+    }
+}

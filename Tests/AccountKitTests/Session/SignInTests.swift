@@ -1,0 +1,188 @@
+import AccountTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@testable import AccountKit
+
+/// What a sign-in makes of what is there.
+struct SignInTests {
+    private let clock = ManualClock()
+
+    private func store(
+        signedIn account: Account?, _ storage: any ArchiveStorage
+    ) async throws -> AccountStore {
+        try await AccountStore.testing(signedIn: account, clock: clock, storage: storage)
+    }
+
+    @Test func `A sign-in takes the place of what is there`() async throws {
+        for before in [nil, Fixture.alice, Fixture.bob] {
+            let storage = InMemoryArchiveStorage()
+            let store = try await store(signedIn: before, storage)
+            let generation = try storage.storedGeneration
+            #expect(try await store.signIn { Fixture.alice } == Fixture.alice)
+            #expect(try await storage.stateForNewProcess().account == Fixture.alice)
+            let new = try #require(try storage.storedGeneration)
+            #expect(new.generation == (generation?.generation ?? 0) + 1)
+            if let generation { #expect(new.lineage == generation.lineage) }
+        }
+    }
+
+    @Test(arguments: Fixture.unreadable.filter { !$0.isAboutContent })
+    func `An archive that cannot be reached when the account is to be stored is left alone`(
+        error: AccountError
+    ) async throws {
+        let base = InMemoryArchiveStorage()
+        let isOutOfReach = Switch()
+        let storage = HookedStorage(
+            base: base, onRead: { entry in if entry == .account, isOutOfReach.isOn { throw error } })
+        let store = try await store(signedIn: Fixture.bob, storage)
+        let before = base.entries
+        await expectAccountError(error.code) {
+            try await store.signIn {
+                isOutOfReach.turnOn()
+                return Fixture.alice
+            }
+        }
+        #expect(base.entries == before)
+    }
+
+    @Test(arguments: Fixture.failures, [true, false])
+    func `An archive that was moved aside comes back if nothing takes its place`(
+        error: AccountError, failsTwice: Bool
+    ) async throws {
+        let base = InMemoryArchiveStorage()
+        let storage = FaultyArchiveStorage(base)
+        base.overwrite(.account, with: [1, 2, 3])
+        let store = try await store(signedIn: nil, storage)
+        await expectAccountError(error.code) {
+            try await store.signIn {
+                storage.inject(.fails(error), of: .replace)
+                if failsTwice { storage.inject(.fails(error), of: .putBack) }
+                return Fixture.alice
+            }
+        }
+        #expect(base.entries.values.map(\.bytes) == [[1, 2, 3]], "what could not be read has become nothing at all")
+        if !failsTwice { #expect(base.entries[.account] != nil) }
+        #expect(store.movedArchive == nil)
+    }
+
+    @Test(arguments: ["nobody", "bob", "damaged"])
+    func `Whichever call fails, a sign-in that failed has changed nothing`(before: String) async throws {
+        func scene() async throws -> (InMemoryArchiveStorage, FaultyArchiveStorage, AccountStore) {
+            let base = InMemoryArchiveStorage()
+            if before == "bob" { _ = try await self.store(signedIn: Fixture.bob, base) }
+            if before == "damaged" { base.overwrite(.account, with: [1, 2, 3]) }
+            let storage = FaultyArchiveStorage(base)
+            return (base, storage, try await self.store(signedIn: nil, storage))
+        }
+        let (_, whole, undisturbed) = try await scene()
+        try await undisturbed.signIn { Fixture.alice }
+        try #require(whole.callCount > 5)
+        for number in 1...whole.callCount {
+            for error in Fixture.failures {
+                let (base, storage, store) = try await scene()
+                let bytes = base.entries.mapValues(\.bytes)
+                storage.inject(.fails(error), at: number)
+                do {
+                    try await store.signIn { Fixture.alice }
+                    #expect(try await base.stateForNewProcess().account == Fixture.alice, "call \(number)")
+                } catch {
+                    #expect(base.entries.mapValues(\.bytes) == bytes, "call \(number): \(error)")
+                }
+            }
+        }
+    }
+
+    // MARK: What is replaced
+
+    private static func by(issuer: String?, client: String?) -> Account {
+        var account = Fixture.replaced
+        account.issuer = issuer
+        account.credentials.clientID = client
+        return account
+    }
+
+    @Test(
+        arguments: [
+            // Who signs in after Alice, whether a revocation leaves a user's other sign-ins alone, what is to be revoked.
+            (Fixture.bob, false, true), (Fixture.bob, true, true),
+            (by(issuer: "https://other.example.com", client: "test"), false, true),
+            (by(issuer: nil, client: "test"), false, true),
+            (by(issuer: "https://auth.example.com", client: "another"), false, true),
+            (by(issuer: "https://auth.example.com", client: nil), false, true),
+            (Fixture.replaced, true, true), (Fixture.replaced, false, false),
+            // They share a token.
+            (Fixture.alice, true, false), (Fixture.alice.with(token: "another", refreshToken: "refresh-1"), true, false),
+            (Fixture.alice.with(token: "access-1", refreshToken: nil), true, false),
+        ])
+    func `What a sign-in replaces is to be revoked, unless that would end the new one`(
+        account: Account, revokesSingleGrants: Bool, isQueued: Bool
+    ) async throws {
+        let storage = InMemoryArchiveStorage()
+        let store = try await store(signedIn: Fixture.alice, storage)
+        _ = try await store.storeSignIn(account, revokesSingleGrants: revokesSingleGrants)
+        let pending = try await store.driver.revocations.pending()
+        #expect(pending.map(\.account.credentials.refreshToken) == (isQueued ? [Secret("refresh-1")] : []))
+        #expect(try await storage.stateForNewProcess().account == account)
+    }
+
+    @Test func `What is replaced is in the queue before it is, and is revoked when the service is told`() async throws {
+        let base = InMemoryArchiveStorage()
+        let storage = FaultyArchiveStorage(base)
+        let store = try await store(signedIn: Fixture.bob, storage)
+        storage.inject(.stalls, at: 2, of: .replace)
+        let signIn = Task { try await store.signIn { Fixture.alice } }
+        await storage.waitForStall()
+        // A death here loses nothing: the queue says what to revoke, and who is signed in is not revoked.
+        #expect(try await base.stateForNewProcess().account == Fixture.bob)
+        #expect(try await store.pendingRevocations().count == 1)
+        storage.release()
+        #expect(try await signIn.value == Fixture.alice)
+        let authority = SteppedAuthority()
+        #expect(await store.deliverRevocations { _ in authority }.map(\.outcome) == [.done])
+        #expect(authority.revoked == ["bob-access"])
+    }
+
+    @Test func `If the new one cannot be saved, the old one is taken off the queue`() async throws {
+        let base = InMemoryArchiveStorage()
+        let storage = FaultyArchiveStorage(base)
+        let store = try await store(signedIn: Fixture.bob, storage)
+        storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signIn { Fixture.alice } }
+        #expect(try await store.pendingRevocations().isEmpty)
+
+        // If not even that can be done, who is signed in is not revoked all the same.
+        storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
+        storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .remove)
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signIn { Fixture.alice } }
+        #expect(try await store.pendingRevocations().count == 1)
+        let authority = SteppedAuthority(revokesSingleGrants: true)
+        #expect(await store.deliverRevocations { _ in authority }.isEmpty)
+        #expect(authority.requests.isEmpty)
+        #expect(try await store.pendingRevocations().isEmpty)
+        #expect(try await base.stateForNewProcess().account == Fixture.bob)
+    }
+
+    @Test func `A queue that cannot be written keeps nobody from signing in`() async throws {
+        let storage = FaultyArchiveStorage()
+        let store = try await store(signedIn: Fixture.bob, storage)
+        storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
+        #expect(try await store.signIn { Fixture.alice } == Fixture.alice)
+        #expect(try await store.pendingRevocations().isEmpty)
+    }
+}
+
+/// Is off until it is turned on.
+private final class Switch: Sendable {
+    private let state = Mutex(false)
+
+    var isOn: Bool { state.withLock { $0 } }
+
+    func turnOn() { state.withLock { $0 = true } }
+}

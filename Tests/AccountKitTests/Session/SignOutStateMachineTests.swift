@@ -1,0 +1,106 @@
+@testable import AccountKit
+import AccountTesting
+import Testing
+
+struct SignOutStateMachineTests {
+    private typealias Run = StateMachineRun<SignOutStateMachine>
+
+    private static let signOut = SignOut(.signedOutByUser, date: Fixture.now)
+    private static let failures: [SessionEvent] = Fixture.failures.map { .failed($0) }
+    private static let pending = RevocationQueue.Pending(
+        entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: Fixture.other, account: Fixture.alice)
+
+    @Test func `A sign-out clears what is there, and tells whom`() throws {
+        var run = Run(SignOutStateMachine(Self.signOut, isToBeTold: false))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.bob, Fixture.other)))
+        guard case .clear(Self.signOut, Fixture.other) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        run.answer(.done)
+        try run.expect("forget refreshes", then: .failed(AccountError(.inaccessible, "")))
+        guard case .success(.account(let account, nil)) = run.outcome else {
+            Issue.record("a record too many is harmless: \(run.actions)")
+            return
+        }
+        #expect(account == Fixture.bob)
+    }
+
+    @Test func `The tokens are in the queue before the account is gone`() throws {
+        var run = Run(SignOutStateMachine(Self.signOut, isToBeTold: true))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        try run.expect("queue revocation", then: .queued(Self.pending))
+        try run.expect("clear", then: .done)
+        try run.expect("forget refreshes", then: .done)
+        guard case .success(.account(_, let pending?)) = run.outcome else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(pending.entry == Self.pending.entry)
+    }
+
+    @Test(arguments: Fixture.unreadable, [true, false])
+    func `An archive that does not open is moved out of the way, one that cannot be reached is left alone`(
+        error: AccountError, isToBeTold: Bool
+    ) throws {
+        var run = Run(SignOutStateMachine(Self.signOut, isToBeTold: isToBeTold))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.unreadable(error)))
+        if error.code == .inaccessible || error.code == .insecureContainer {
+            expectAccountError(error.code) { try run.outcome?.get() }
+            return
+        }
+        guard case .quarantine(Self.signOut) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        run.answer(.quarantined(place: "aside"))
+        try run.expect("forget refreshes", then: .done)
+        guard case .success(.quarantined(place: "aside")) = run.outcome else {
+            Issue.record("\(run.actions)")
+            return
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `Whatever fails, nobody is told of a sign-out that did not happen`(isToBeTold: Bool) {
+        let contents: [AccountArchive.Content] =
+            [.absent(.neverSignedIn), .present(Fixture.alice, Fixture.old)]
+            + Fixture.unreadable.map { .unreadable($0) }
+        let endCount = Run.explore(SignOutStateMachine(Self.signOut, isToBeTold: isToBeTold)) { run in
+            switch run.action {
+            case .load: contents.map { .content($0) }
+            case .queueRevocation: Self.failures + [.queued(Self.pending)]
+            case .quarantine: Self.failures + [.quarantined(place: "aside")]
+            default: Self.failures + [.done]
+            }
+        } visit: { run, events in
+            switch run.action {
+            case .beginTransaction, .finish: break
+            default: #expect(run.isInTransaction(after: events), "\(run.actions)")
+            }
+            guard let outcome = run.outcome else { return }
+            let wasPresent = events.contains { if case .content(.present) = $0 { true } else { false } }
+            let wasAbsent = events.contains { if case .content(.absent) = $0 { true } else { false } }
+            let wasMoved = events.contains { if case .quarantined = $0 { true } else { false } }
+            let wasCleared = zip(run.actions, events).contains { name, event in
+                if name == "clear", case .done = event { true } else { false }
+            }
+            let isQueued = events.contains { if case .queued = $0 { true } else { false } }
+            switch outcome {
+            case .success(.account(let account, let pending)):
+                #expect(account == Fixture.alice && wasCleared)
+                #expect((pending != nil) == isQueued)
+            case .success(.quarantined): #expect(wasMoved)
+            case .success(.nobody): #expect(wasAbsent)
+            case .failure: #expect(!wasAbsent && !wasCleared && !wasMoved)
+            }
+            #expect(run.actions.contains("clear") == wasPresent, "what cannot be read is not cleared")
+            #expect(run.actions.contains("queue revocation") == (wasPresent && isToBeTold))
+            #expect(run.actions.contains("withdraw revocation") == (wasPresent && isToBeTold && !wasCleared))
+        }
+        #expect(endCount > 10)
+    }
+}

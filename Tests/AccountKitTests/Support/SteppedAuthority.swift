@@ -1,0 +1,193 @@
+import AccountKit
+import AccountTesting
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A service whose answers a test makes at each step of a sign-in or refresh, and which remembers what it was asked.
+final class SteppedAuthority: PasswordAuthority, DeviceAuthority, BrowserAuthority {
+    typealias Tokens = @Sendable () async throws -> Credentials
+
+    let revokesSingleGrants: Bool
+    let accountIssuer: String? = "https://auth.example.com"
+
+    private let state = Mutex(State())
+    private let tokens: Tokens
+    private let user: @Sendable () async throws -> String
+    private let revocation: @Sendable () async throws -> RevocationOutcome
+
+    private struct State {
+        var requests: [String] = []
+        var revoked: [String] = []
+    }
+
+    /// - Parameters:
+    ///   - revokesSingleGrants: Whether the end of a sign-in leaves the user's others alone.
+    ///   - tokens: Answers a request for tokens, whatever is exchanged for them.
+    ///   - user: Answers whose they are.
+    ///   - revocation: Answers to the end of a sign-in.
+    init(
+        revokesSingleGrants: Bool = false, tokens: @escaping Tokens = { Fixture.newTokens },
+        user: @escaping @Sendable () async throws -> String = { "carol" },
+        revocation: @escaping @Sendable () async throws -> RevocationOutcome = { .done }
+    ) {
+        self.revokesSingleGrants = revokesSingleGrants
+        self.tokens = tokens
+        self.user = user
+        self.revocation = revocation
+    }
+
+    /// What it was asked: `tokens`, `user`, `verify`, `revoke` and what becomes of a browser.
+    var requests: [String] { state.withLock { $0.requests } }
+
+    /// The access tokens that it was asked to revoke.
+    var revoked: [String] { state.withLock { $0.revoked } }
+
+    fileprivate func note(_ request: String) { state.withLock { $0.requests.append(request) } }
+
+    fileprivate func exchange() async throws -> Credentials {
+        note("tokens")
+        return try await tokens()
+    }
+
+    func account(with credentials: Credentials) async throws -> Account {
+        note("user")
+        return Account(
+            id: try await user(), issuer: accountIssuer, username: "carol", credentials: credentials,
+            verifiedAt: Fixture.now)
+    }
+
+    func verify(_ account: Account) async throws -> Identity {
+        note("verify")
+        return Identity(id: account.id)
+    }
+
+    func refresh(_ account: Account) async throws -> Credentials { try await exchange() }
+
+    func revoke(_ account: Account) async throws -> RevocationOutcome {
+        state.withLock { state in
+            state.requests.append("revoke")
+            state.revoked.append(account.credentials.accessToken.reveal())
+        }
+        return try await revocation()
+    }
+
+    func isAuthority(of account: Account) -> Bool { account.issuer == accountIssuer }
+
+    func signIn(username: String, password: Secret) async throws -> Account {
+        Account(
+            id: username, issuer: accountIssuer, username: username, credentials: try await exchange(),
+            verifiedAt: Fixture.now)
+    }
+
+    func beginDeviceSignIn() async throws -> DeviceAuthorization {
+        DeviceAuthorization(
+            deviceCode: Secret("device"), userCode: "WDJB-MJHT", verificationURL: "https://example.com/device",
+            lifetime: .seconds(600), interval: .seconds(5))
+    }
+
+    func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws -> Credentials { try await exchange() }
+
+    func beginBrowserSignIn() async throws -> any BrowserSignIn { SteppedBrowserSignIn(authority: self) }
+}
+
+private struct SteppedBrowserSignIn: BrowserSignIn {
+    let authority: SteppedAuthority
+    let url = "https://auth.example.com/authorize"
+    let lifetime = Duration.seconds(300)
+
+    func waitForResponse() async throws { authority.note("response") }
+
+    func credentials() async throws -> Credentials { try await authority.exchange() }
+
+    func account(with credentials: Credentials) async throws -> Account {
+        try await authority.account(with: credentials)
+    }
+
+    func finish(with result: Result<Account, any Error>) async {
+        if case .success = result { authority.note("page: done") } else { authority.note("page: failed") }
+    }
+
+    func receive(_ pastedURL: String) throws(AccountError) {}
+}
+
+/// What a service answers, one after the other; the last answer again and again.
+final class Answers<Value: Sendable>: Sendable {
+    private let answers: Mutex<[Result<Value, AuthoritySignal>]>
+
+    init(_ answers: Result<Value, AuthoritySignal>...) { self.answers = Mutex(answers) }
+
+    func next() throws -> Value {
+        try answers.withLock { answers in answers.count > 1 ? answers.removeFirst() : answers[0] }.get()
+    }
+}
+
+/// A clock on which a wait is over at once, and has taken its time all the same.
+final class InstantClock: Clock {
+    typealias Duration = Swift.Duration
+
+    struct Instant: InstantProtocol {
+        typealias Duration = Swift.Duration
+
+
+        var offset = Duration.zero
+
+        func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        func duration(to other: Instant) -> Duration { other.offset - offset }
+        static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
+    }
+
+    private let state = Mutex((now: Instant(), waits: [Duration]()))
+
+    var now: Instant { state.withLock { $0.now } }
+
+    /// How long was waited, each time.
+    var waits: [Duration] { state.withLock { $0.waits } }
+
+    let minimumResolution = Duration.nanoseconds(1)
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        try Task.checkCancellation()
+        state.withLock { state in
+            state.waits.append(state.now.duration(to: deadline))
+            state.now = max(state.now, deadline)
+        }
+    }
+}
+
+/// Counts the exchanges that it is told of.
+final class ExchangeRecorder: ExchangeObserver {
+    private struct State {
+        var isInterrupted = false
+        var beginCount = 0
+        var openCount = 0
+        var wasNegative = false
+    }
+
+    private let state = Mutex(State())
+
+    var isInterrupted: Bool { state.withLock { $0.isInterrupted } }
+
+    /// How many have begun, and how many of them have not ended.
+    var counts: [Int] { state.withLock { [$0.beginCount, $0.wasNegative ? -1 : $0.openCount] } }
+
+    func interrupt() { state.withLock { $0.isInterrupted = true } }
+
+    func exchangeBegan(limit: Duration) {
+        state.withLock { state in
+            state.beginCount += 1
+            state.openCount += 1
+        }
+    }
+
+    func exchangeEnded() {
+        state.withLock { state in
+            state.openCount -= 1
+            if state.openCount < 0 { state.wasNegative = true }
+        }
+    }
+}
