@@ -53,7 +53,7 @@ struct AuthServer: AsyncParsableCommand {
     @Flag(help: "Let tokens expire, as those of a GitHub App; with --manner github.")
     var expiringTokens = false
 
-    @Option(help: "Whether a refresh brings a new refresh token; off: it stays the same; both: the access token ends too.")
+    @Option(help: "Whether a refresh ends the old refresh token; off: it stays; both: the access token ends as well.")
     var refreshRotation = Rotation.on
 
     @Option(help: "Whether a spent refresh token that comes back ends the sign-in.")

@@ -55,6 +55,14 @@ struct DiscoveryTests {
         }
     }
 
+    @Test func `The help says which client id is sent without --client-id`() async throws {
+        try await Container.run { container in
+            let help = try await Tool.account(in: container)("login", "--help")
+            #expect(help.exitCode == 0)
+            #expect(help.output.contains("account-cli"), "\(help)")
+        }
+    }
+
     // MARK: Errors that name host and cause
 
     @Test func `A name server that does not answer is told from a name that does not exist`() async throws {

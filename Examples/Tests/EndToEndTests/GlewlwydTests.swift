@@ -72,9 +72,9 @@ struct GlewlwydTests {
                         .map { (String($0.1), String($0.2)) }
                 }
                 try await alice.browser.open(shown.0)
-                // The page that asks for the code comes before or after the one that asks who it is.
+                // The code is asked for first, and then who it is.
                 try await alice.browser.follow(
-                    GlewlwydPages.signIn + GlewlwydPages.enterCode(shown.1) + GlewlwydPages.grant + GlewlwydPages.goOn)
+                    GlewlwydPages.enterCode(shown.1) + GlewlwydPages.signIn + GlewlwydPages.grant + GlewlwydPages.goOn)
             }
             #expect(outcome.exitCode == 0, "\(outcome)")
             try await expectOneRefresh(alice.account)

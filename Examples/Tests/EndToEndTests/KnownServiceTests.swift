@@ -89,6 +89,43 @@ struct KnownServiceTests {
         }
     }
 
+    /// Four commands at once that want another token, of which one refreshes.
+    private func expectOneRefresh(_ account: Tool) async throws {
+        try await withThrowingTaskGroup { group in
+            for _ in 1...4 { group.addTask { try await account("token", "--min-validity", "86400") } }
+            var tokens: Set<String> = []
+            for try await outcome in group {
+                #expect(outcome.exitCode == 0, "\(outcome)")
+                tokens.insert(outcome.output)
+            }
+            #expect(tokens.count == 1)
+        }
+    }
+
+    @Test(arguments: [githubApp, gitlab, google, microsoft])
+    func `Four commands at once refresh once, also after the service was stopped and started again`(row: Row)
+        async throws
+    {
+        try await Container.run { container in
+            var account = try Tool.account(in: container)
+            for (name, value) in row.environment { account = account.with(name, value) }
+            let place = ["--state", container.path("state.json"), "--port", String(try FreePort.find())]
+            try await ExampleServer.run(row.serverOptions + place) { server in
+                let login = try await signInOnDevice(account, server, row.arguments(server))
+                try #require(login.exitCode == 0, "\(login)")
+                try await expectOneRefresh(account)
+                #expect(try await server.log()["refreshes"] == 1)
+            }
+            #expect(try await account("whoami", "--max-age", "0").output == "alice\n")
+            try await ExampleServer.run(row.serverOptions + place) { server in
+                #expect(try await account("whoami", "--verify").output == "alice\n")
+                try await expectOneRefresh(account)
+                #expect(try await server.log()["refreshes"] == 1)
+                #expect(try await server.log()["reuseAlarms"] == 0)
+            }
+        }
+    }
+
     @Test(arguments: [github, gitlab, google, microsoft])
     func `Who declines on the other device is not signed in, whatever the service calls it`(row: Row) async throws {
         try await run(row) { server, container, account in

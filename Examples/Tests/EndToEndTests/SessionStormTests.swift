@@ -28,7 +28,10 @@ struct SessionStormTests {
         let interruption: (signal: String, delay: Int)?
 
         init(using random: inout Generator) {
-            let commands = [["whoami", "--max-age", "0"], ["whoami", "--verify"], ["token"], ["refresh"], ["status"]]
+            let commands = [
+                ["whoami", "--max-age", "0"], ["whoami", "--verify"], ["token", "--min-validity", "86400"], ["refresh"],
+                ["status"],
+            ]
             words = commands.randomElement(using: &random) ?? []
             let signal = ["INT", "TERM", "HUP", "QUIT"].randomElement(using: &random) ?? ""
             interruption =
@@ -40,7 +43,9 @@ struct SessionStormTests {
             let command = account.command(words)
             guard let interruption else { return command }
             return command.run(
-                by: "timeout", "--signal=" + interruption.signal, String(Double(interruption.delay) / 1000))
+                // In the foreground it sends the signal once, and not to its whole group as well.
+                by: "timeout", "--foreground", "--signal=" + interruption.signal,
+                String(Double(interruption.delay) / 1000))
         }
     }
 
@@ -63,6 +68,7 @@ struct SessionStormTests {
                         path: "/oauth/token", grantType: "refresh_token", delayMilliseconds: delay, afterHandler: true))
                 let processes = (1...Int.random(in: 1...4, using: &random)).map { _ in Process(using: &random) }
                 let signsOut = round.isMultiple(of: 5)
+                let signsIn = round.isMultiple(of: 7)
                 try await withThrowingTaskGroup { group in
                     for process in processes {
                         let command = process.command(user.account)
@@ -74,6 +80,7 @@ struct SessionStormTests {
                             #expect(logout.exitCode == 0, "\(place): \(logout)")
                         }
                     }
+                    if signsIn, !signsOut { group.addTask { try await user.signIn() } }
                     try await group.waitForAll()
                 }
                 try await user.server.clearFaults()
@@ -88,6 +95,8 @@ struct SessionStormTests {
                     #expect(name.output == "alice\n", "\(place): \(name)")
                     // What follows would only say the same again.
                     guard name.exitCode == 0 else { return }
+                    let refreshTokens = try await user.server.liveTokens(of: "alice").filter { $0.kind == "refresh" }
+                    #expect(refreshTokens.count == 1, "\(place)")
                 }
             }
             #expect(try await user.account("logout").exitCode == 0)
