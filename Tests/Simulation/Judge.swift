@@ -468,7 +468,9 @@ private struct QueueReader: ArchiveStorage {
         throw AccountError(.busy, "only reads")
     }
 
-    func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
+        AsyncThrowingStream { $0.finish() }
+    }
 
     private struct Transaction: ArchiveTransaction {
         let reader: QueueReader
