@@ -63,6 +63,7 @@ let package = Package(
                 .product(name: "AccountKit", package: "swift-account-kit"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]
         ),
         // The built commands, run as a person or a script runs them, against real servers.

@@ -10,8 +10,10 @@ checkouts=${2:?usage: manual.sh COMMAND CHECKOUTS}
 build=(swift build --quiet --package-path "$checkouts/swift-argument-parser" --scratch-path .build/manual)
 "${build[@]}" --product generate-manual >&2
 # A page with the date of the day would be another one every day. And mdoc(7) wants a line for each sentence, and no empty
-# ones; nor a paragraph before an item, which the tool writes behind the help of an argument.
+# ones; nor a paragraph before an item, which the tool writes behind the help of an argument. The tool also lists the hidden
+# subcommand that suggests others.
 "$("${build[@]}" --show-bin-path)/generate-manual" "$command" --output-directory - \
     --date "$(git log -1 --format=%cs -- Sources/AccountCommands 2>/dev/null || date +%F)" |
+    awk '/^\.It Em / { hidden = $0 == ".It Em unknown-subcommand" } !hidden' |
     sed -E 's/^$/.Pp/; /^[^.]/s/([[:lower:])0-9]\.) ([[:upper:]])/\1\n\2/g' |
     sed -E '/^\.Pp$/{N; s/^\.Pp\n(\.It )/\1/}'

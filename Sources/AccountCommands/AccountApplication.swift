@@ -100,7 +100,8 @@ public struct AccountService: Sendable, Hashable {
     ///   - parameters: Further parameters of the authorization request.
     public init(
         name: String? = nil, issuer: String? = nil, clientID: String? = nil, scopes: [String] = [],
-        redirectURI: String? = nil, audience: String? = nil, resources: [String] = [], parameters: [String: String] = [:]
+        redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
+        parameters: [String: String] = [:]
     ) {
         self.name = name
         self.issuer = issuer
@@ -172,4 +173,15 @@ public struct ImportedLogin: Sendable {
         self.account = account
         self.warnings = warnings
     }
+}
+
+extension AccountApplication {
+    /// A token to use instead of the archive.
+    static var tokenVariable: String { environmentPrefix + "_TOKEN" }
+
+    /// The archive's key, if it is to come from the environment.
+    static var keyVariable: String { environmentPrefix + "_KEY" }
+
+    /// What no program gets that is run from here: a browser, one that has a key, one that draws a code.
+    static var secretVariables: [String] { [tokenVariable, keyVariable, environmentPrefix + "_CLIENT_SECRET"] }
 }

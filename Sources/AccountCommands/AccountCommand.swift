@@ -9,12 +9,12 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
     /// The subcommands.
     public static var configuration: CommandConfiguration {
         var subcommands: [any ParsableCommand.Type] = [
-            LoginCommand<App>.self, LogoutCommand<App>.self, WhoAmICommand<App>.self, StatusCommand<App>.self,
+            UnknownCommand<App>.self, LoginCommand<App>.self, LogoutCommand<App>.self, WhoAmICommand<App>.self,
+            StatusCommand<App>.self,
             TokenCommand<App>.self, RefreshCommand<App>.self, SessionsCommand<App>.self, SwitchCommand<App>.self,
             KeyCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self, DoctorCommand<App>.self,
         ]
         if App.importer != nil { subcommands.append(ImportCommand<App>.self) }
-        subcommands.append(UnknownCommand<App>.self)
         return CommandConfiguration(
             commandName: "account", abstract: "Sign in once, and stay signed in.",
             discussion: """

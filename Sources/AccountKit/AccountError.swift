@@ -1,7 +1,8 @@
 /// Why something could not be done with an account, and what to do about it.
 ///
 /// Being signed out, being offline and an answer that is not understood are not errors but states; see
-/// ``SessionState``. No error ever holds a token or a password. Two errors are equal if their codes are.
+/// ``SessionState``. No error ever holds a token or a password. Errors are told apart by their ``code``; two of one code may
+/// say different things, so there is no `==`.
 public struct AccountError: Error, Sendable {
     /// What kind of error it is.
     public var code: Code
@@ -85,11 +86,6 @@ extension AccountError {
         /// A name, an address or a value is not of the form that it must have.
         public static let invalidArgument = Code(rawValue: "invalidArgument")
     }
-}
-
-extension AccountError: Equatable {
-    /// Whether both are of the same kind.
-    public static func == (left: AccountError, right: AccountError) -> Bool { left.code == right.code }
 }
 
 extension AccountError: CustomStringConvertible {

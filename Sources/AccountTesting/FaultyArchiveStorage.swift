@@ -91,7 +91,7 @@ public final class FaultyArchiveStorage: ArchiveStorage {
     }
 
     /// Tells of each change.
-    public func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { base.changes(of: entry) }
+    public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { base.changes(of: entry) }
 
     fileprivate func pass(_ call: Call) async throws {
         let fault: Fault? = state.withLock { state in

@@ -15,7 +15,8 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
         var lastRevision: UInt64 = 0
         var locks: [LockName: Lock] = [.transaction: Lock(), .refresh: Lock()]
         var lastWaiter: UInt64 = 0
-        var listeners: [UInt64: (entry: ArchiveEntry, continuation: AsyncStream<Void>.Continuation)] = [:]
+        var listeners:
+            [UInt64: (entry: ArchiveEntry, continuation: AsyncThrowingStream<Void, any Error>.Continuation)] = [:]
     }
 
     fileprivate let state = Mutex(State())
@@ -77,8 +78,9 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
     }
 
     /// Tells of each change.
-    public func changes(of entry: ArchiveEntry) -> AsyncStream<Void> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
+        let (stream, continuation) = AsyncThrowingStream.makeStream(
+            of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
         let id = state.withLock { state in
             state.lastWaiter += 1
             state.listeners[state.lastWaiter] = (entry, continuation)

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -63,11 +64,31 @@ int accountkit_forbid_dumps(void) {
 #endif
 }
 
-int accountkit_spawn(char *const arguments[], int output, pid_t *process) {
+static int is_hidden(const char *entry, char *const hidden[]) {
+    for (; *hidden != NULL; hidden++) {
+        size_t length = strlen(*hidden);
+        if (strncmp(entry, *hidden, length) == 0 && entry[length] == '=') return 1;
+    }
+    return 0;
+}
+
+int accountkit_spawn(char *const arguments[], char *const hidden[], int output, pid_t *process) {
     extern char **environ;
+    size_t count = 0;
+    while (environ != NULL && environ[count] != NULL) count++;
+    char **environment = malloc((count + 1) * sizeof *environment);
+    if (environment == NULL) return ENOMEM;
+    size_t kept = 0;
+    for (size_t index = 0; index < count; index++) {
+        if (!is_hidden(environ[index], hidden)) environment[kept++] = environ[index];
+    }
+    environment[kept] = NULL;
     posix_spawn_file_actions_t actions;
     int status = posix_spawn_file_actions_init(&actions);
-    if (status != 0) return status;
+    if (status != 0) {
+        free(environment);
+        return status;
+    }
     posix_spawnattr_t attributes;
     status = posix_spawnattr_init(&attributes);
     if (status == 0) {
@@ -80,10 +101,11 @@ int accountkit_spawn(char *const arguments[], int output, pid_t *process) {
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
         status = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
         if (status == 0) status = posix_spawn_file_actions_adddup2(&actions, output, 1);
-        if (status == 0) status = posix_spawnp(process, arguments[0], &actions, &attributes, arguments, environ);
+        if (status == 0) status = posix_spawnp(process, arguments[0], &actions, &attributes, arguments, environment);
         posix_spawnattr_destroy(&attributes);
     }
     posix_spawn_file_actions_destroy(&actions);
+    free(environment);
     return status;
 }
 

@@ -12,7 +12,8 @@ import Foundation
 @Suite struct AccountServiceTests {
     private static let whole = AccountService(
         name: "gitlab", issuer: "https://auth.example.com", clientID: "tool", scopes: ["openid"],
-        redirectURI: "http://127.0.0.1:8400/callback", audience: "api", resources: ["https://a.example", "https://b.example"],
+        redirectURI: "http://127.0.0.1:8400/callback", audience: "api",
+        resources: ["https://a.example", "https://b.example"],
         parameters: ["prompt": "login"])
 
     @Test(arguments: [whole, AccountService(), AccountService(issuer: "https://auth.example.com")])

@@ -25,7 +25,8 @@ import Testing
     @Test func `What a service wants beyond scopes can be said`() throws {
         let command = try parse(
             "--redirect-uri", "http://127.0.0.1:8400/callback", "--audience", "api", "--resource", "https://a.example",
-            "--resource", "https://b.example", "--parameter", "prompt=login", "--parameter", "login_hint=a=b", "--paste")
+            "--resource", "https://b.example", "--parameter", "prompt=login", "--parameter", "login_hint=a=b", "--paste"
+        )
         #expect(command.request.redirectURI == "http://127.0.0.1:8400/callback")
         #expect(command.request.audience == "api")
         #expect(command.request.resources == ["https://a.example", "https://b.example"])
@@ -36,7 +37,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "state", "STATE", "redirect_uri", "client_id", "client_secret", "scope", "code_challenge", "code_verifier", "nonce",
+        "state", "STATE", "redirect_uri", "client_id", "client_secret", "scope", "code_challenge", "code_verifier",
+        "nonce",
         "response_type", "grant_type", "request_uri",
     ])
     func `A parameter that the sign-in needs for itself cannot be set`(name: String) throws {
@@ -45,14 +47,48 @@ import Testing
         #expect(LoginCommand<App>.message(for: error).contains(name))
     }
 
+    @Test(arguments: [
+        "http://127.0.0.1:8400/callback", "http://127.0.0.1/", "http://localhost:8400/a/b", "http://[::1]:1",
+        "http://127.0.0.1",
+    ])
+    func `An address of this machine is a redirect URI`(uri: String) throws {
+        #expect(try parse("--redirect-uri", uri).request.redirectURI == uri)
+    }
+
+    @Test(arguments: [
+        "https://127.0.0.1:8400/callback", "http://example.com:8400/", "http://192.168.1.7/", "callback", "",
+        "http://127.0.0.1:8400/callback#part", "http://127.0.0.1:8400/callback?x=1", "http://127.0.0.1.example.com/",
+        "http://127.0.0.1:0/", "http://127.0.0.1:99999/", "http://127.0.0.1:x/", "http://127.0.0.1@example.com/",
+        "http://localhost:/", "http://127.0.0.1:80 /",
+    ])
+    func `Anything else is none`(uri: String) throws {
+        let error = try #require(throws: (any Error).self) { try parse("--redirect-uri", uri) }
+        #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
+        #expect(LoginCommand<App>.message(for: error).contains("--redirect-uri"))
+    }
+
+    @Test(arguments: ["https://files.example/", "urn:example:mail", "api://1234-5678"])
+    func `An absolute URI is a resource`(uri: String) throws {
+        #expect(try parse("--resource", uri).request.resources == [uri])
+    }
+
+    @Test(arguments: ["files", "https://files.example/#part", "", ":x", "1a:x", "a b:x", "https:", "https://a b/"])
+    func `What is none is no resource`(uri: String) throws {
+        let error = try #require(throws: (any Error).self) { try parse("--resource", uri) }
+        #expect(LoginCommand<App>.exitCode(for: error).rawValue == 64)
+        #expect(LoginCommand<App>.message(for: error).contains("--resource"))
+    }
+
     @Test(arguments: [["--parameter", "prompt"], ["--parameter", "=login"], ["--parameter", ""]])
     func `A parameter has a name and a value`(arguments: [String]) {
         #expect(throws: (any Error).self) { try LoginCommand<App>.parse(arguments) }
     }
 
     @Test(arguments: [
-        ["--paste", "--device"], ["--paste", "--password"], ["--paste", "--with-token"], ["--paste", "--username", "alice"],
-        ["--redirect-uri", "http://127.0.0.1:1/", "--device"], ["--redirect-uri", "http://127.0.0.1:1/", "--with-token"],
+        ["--paste", "--device"], ["--paste", "--password"], ["--paste", "--with-token"],
+        ["--paste", "--username", "alice"],
+        ["--redirect-uri", "http://127.0.0.1:1/", "--device"],
+        ["--redirect-uri", "http://127.0.0.1:1/", "--with-token"],
     ])
     func `What is for a browser goes with no other way`(arguments: [String]) throws {
         let error = try #require(throws: (any Error).self) { try LoginCommand<App>.parse(arguments) }

@@ -12,7 +12,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "http://localhost:8400/device", "http://LOCALHOST", "http://localhost./x", "http://app.localhost/", "http://127.0.0.1",
+        "http://localhost:8400/device", "http://LOCALHOST", "http://localhost./x", "http://app.localhost/",
+        "http://127.0.0.1",
         "http://127.1.2.3:80/x", "http://[::1]:80/", "http://[::ffff:127.0.0.1]/", "http://0.0.0.0:80",
         "http://user@127.0.0.1/", "http://localhost?x=1", "not an address", "",
     ])

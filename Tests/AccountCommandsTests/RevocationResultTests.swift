@@ -15,7 +15,8 @@ import Testing
 
     @Test func `A sign-out that is still to be told says when it will be`() {
         #expect(
-            text(.queued) == " https://auth.example.com could not be told yet (offline); a later command tells it, once it "
+            text(.queued)
+                == " https://auth.example.com could not be told yet (offline); a later command tells it, once it "
                 + "can be reached.")
     }
 

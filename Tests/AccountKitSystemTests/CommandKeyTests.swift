@@ -1,3 +1,4 @@
+import AccountTesting
 import Foundation
 import Sealing
 import Testing
@@ -75,9 +76,26 @@ struct CommandKeyTests {
         #expect(kill(process, 0) == -1 && errno == ESRCH)
     }
 
+    @Test func `A program gets the environment without what is hidden from it`() async throws {
+        let names = ProcessInfo.processInfo.environment.keys.sorted().filter { name in
+            name != "PATH" && name.allSatisfy { $0.isASCII && ($0.isLetter || $0 == "_") }
+        }
+        let (hidden, kept) = (try #require(names.first), try #require(names.last))
+        try #require(hidden != kept)
+        let script =
+            "test -z \"${\(hidden)+set}\" && test -n \"${\(kept)+set}\" && test -n \"$PATH\" && echo \(Self.text)"
+        let command = ["/bin/sh", "-c", script]
+        #expect(content(of: try await CommandKey(command, hiding: [hidden]).key()) != nil)
+        await expectAccountError(.noKey) { try await CommandKey(command).key() }
+        // Neither its beginning nor a longer name is meant.
+        for name in [String(hidden.dropLast()), hidden + "X"] {
+            await expectAccountError(.noKey) { try await CommandKey(command, hiding: [name]).key() }
+        }
+    }
+
     @Test func `An empty command is refused`() {
         for command in [[], [""], ["cat", "a\0b"]] {
-            #expect(throws: AccountError(.invalidArgument, "")) { try CommandKey(command) }
+            expectAccountError(.invalidArgument) { try CommandKey(command) }
         }
     }
 }

@@ -71,15 +71,15 @@ import Testing
         let store = AccountStore(container: try folder.container())
         _ = await store.load()
         let events = store.events()
-        let following = Task { await store.followChanges() }
+        let following = Task { try await store.followChanges() }
         defer { following.cancel() }
         // The watch has begun once the first change is told; until then it is made again and again.
         let changing = Task {
             while !Task.isCancelled { try Exerciser.run(folder, "update", "1") }
         }
         for await event in events {
-            guard case .updated(let account) = event else { continue }
-            #expect((account.profile.points ?? 0) > 0)
+            guard case .updated(let user) = event else { continue }
+            #expect((user.profile.points ?? 0) > 0)
             break
         }
         changing.cancel()

@@ -27,7 +27,7 @@ import Testing
             let revision = try #require(try await transaction.read(.account)?.revision)
             _ = try Exerciser.shell(folder, "P=$ROOT/Documents/Account.plist\n\(change)")
             let changed = try? folder.bytes()
-            await #expect(throws: AccountError(.conflict, "")) {
+            await expectAccountError(.conflict) {
                 if isRemoval {
                     _ = try await transaction.remove(.account, ifRevision: revision)
                 } else {

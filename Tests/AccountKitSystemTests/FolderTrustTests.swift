@@ -33,9 +33,9 @@ import Testing
         }
         #expect(error.code == .insecureContainer)
         #expect(error.message.contains("chmod go-w \(path)`"))
-        await #expect(throws: error) { try await store.update { _ in } }
-        await #expect(throws: error) { try await store.signOut() }
-        await #expect(throws: error) { try await store.signIn { .fresh(at: ManualClock().now) } }
+        await expectAccountError(error.code) { try await store.update { _ in } }
+        await expectAccountError(error.code) { try await store.signOut() }
+        await expectAccountError(error.code) { try await store.signIn { .fresh(at: ManualClock().now) } }
         #expect(try listing() == before)
 
         try folder.setPermissions(0o755, of: path)
@@ -211,7 +211,7 @@ import Testing
         let container = try folder.container()
         let transaction = try await FileArchiveStorage(container: container).beginTransaction(patience: .zero)
         let impatient = AccountStore(container: container, lockPatience: .milliseconds(5))
-        let error = await #expect(throws: AccountError(.busy, "")) { try await impatient.update { _ in } }
+        let error = await expectAccountError(.busy) { try await impatient.update { _ in } }
         #expect(error?.message.contains("fuser \(folder.documents)/Account.lock") == true)
 
         let patient = AccountStore(container: container, lockPatience: .seconds(3600))
@@ -221,7 +221,7 @@ import Testing
         ] as [@Sendable () async throws -> Void] {
             let waiting = Task { try await change() }
             waiting.cancel()
-            await #expect(throws: AccountError(.cancelled, "")) { try await waiting.value }
+            await expectAccountError(.cancelled) { try await waiting.value }
         }
         #expect(await patient.load().account?.username == "alice", "a read needs no lock")
         await transaction.end()

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountTesting
 import Foundation
 import Sealing
 import Testing
@@ -68,17 +69,17 @@ import Testing
     @Test(arguments: [0, 1, 31, 33, 64, 4096, 1024 * 1024])
     func `A file of another length is damaged, and is not replaced`(byteCount: Int) async throws {
         try write(byteCount: byteCount)
-        await #expect(throws: AccountError(.damaged, "")) { try await keyFile.key() }
-        await #expect(throws: AccountError(.damaged, "")) { try await keyFile.makeKey() }
+        await expectAccountError(.damaged) { try await keyFile.key() }
+        await expectAccountError(.damaged) { try await keyFile.makeKey() }
         #expect(try folder.bytes(path) == Data(repeating: 7, count: byteCount))
     }
 
     @Test(arguments: [0o640, 0o604, 0o660, 0o602, 0o620, 0o610, 0o601, 0o644, 0o777])
     func `A file that others can use is refused, with what to do`(permissions: Int) async throws {
         try write(byteCount: 32, permissions: permissions)
-        let error = await #expect(throws: AccountError(.insecureContainer, "")) { try await keyFile.key() }
+        let error = await expectAccountError(.insecureContainer) { try await keyFile.key() }
         #expect(error?.message.contains("chmod 600 \(path)`") == true)
-        await #expect(throws: AccountError(.insecureContainer, "")) { try await keyFile.makeKey() }
+        await expectAccountError(.insecureContainer) { try await keyFile.makeKey() }
         #expect(try folder.permissions(path) == permissions)
     }
 
@@ -92,7 +93,7 @@ import Testing
         // Who is not root takes a file of root's.
         let isRoot = geteuid() == 0
         if isRoot { #expect(chown(path, 65534, 65534) == 0) }
-        let error = await #expect(throws: AccountError(.insecureContainer, "")) {
+        let error = await expectAccountError(.insecureContainer) {
             try await KeyFile(path: isRoot ? path : "/etc/passwd").key()
         }
         #expect(error?.message.contains("belongs to user \(isRoot ? 65534 : 0)") == true)
@@ -110,8 +111,8 @@ import Testing
         default: try folder.make(path)
         }
         let before = try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? UInt64
-        await #expect(throws: AccountError(.inaccessible, "")) { try await keyFile.key() }
-        await #expect(throws: AccountError(.inaccessible, "")) { try await keyFile.makeKey() }
+        await expectAccountError(.inaccessible) { try await keyFile.key() }
+        await expectAccountError(.inaccessible) { try await keyFile.makeKey() }
         #expect(try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? UInt64 == before)
         #expect(try folder.names(in: keys) == ["Account.key"])
         #expect(!FileManager.default.fileExists(atPath: target + "-nowhere"))
@@ -120,7 +121,7 @@ import Testing
     @Test func `A folder that others can write to gets no key`() async throws {
         try folder.make(keys)
         try folder.setPermissions(0o777, of: keys)
-        await #expect(throws: AccountError(.insecureContainer, "")) { try await keyFile.makeKey() }
+        await expectAccountError(.insecureContainer) { try await keyFile.makeKey() }
         #expect(try folder.names(in: keys).isEmpty)
     }
 
@@ -133,7 +134,7 @@ import Testing
         }
         try FileManager.default.removeItem(atPath: path)
         try await expect(.noKey)
-        await #expect(throws: AccountError(.noKey, "")) { try await store.update { _ in } }
+        await expectAccountError(.noKey) { try await store.update { _ in } }
         #expect(!FileManager.default.fileExists(atPath: path), "only a sign-in makes a key")
         try write(byteCount: 32)
         try await expect(.wrongKeyOrDamaged)

@@ -1,3 +1,4 @@
+import AccountTesting
 import Foundation
 import Testing
 
@@ -15,6 +16,7 @@ struct KeyRotationTests {
         file = KeyFile(container: container)
     }
 
+    private var stored: any KeyStorage { get throws { try #require(file.storage) } }
     private var keys: String { folder.path + "/Library/Keys" }
 
     private func signIn(_ sources: (any KeySource)...) async throws -> AccountStore {
@@ -72,13 +74,13 @@ struct KeyRotationTests {
     @Test func `One that died before the new key was in place is begun anew`() async throws {
         let store = try await signIn()
         // Its file only; then its slot too.
-        _ = try file.makeSuccessor()
+        _ = try await stored.makeSuccessor()
         try await expectSignedIn()
         try await store.rotateKey(of: .keyFile)
         try await expectSignedIn()
         #expect(try folder.names(in: keys) == ["Account.key"])
 
-        _ = try file.makeSuccessor()
+        _ = try await stored.makeSuccessor()
         try await store.addKey(from: KeyFile(path: file.path + ".next"))
         try await expectSignedIn(2)
         try await store.rotateKey(of: .keyFile)
@@ -88,9 +90,9 @@ struct KeyRotationTests {
 
     @Test func `One that died after the new key was in place is finished`() async throws {
         let store = try await signIn()
-        _ = try file.makeSuccessor()
+        _ = try await stored.makeSuccessor()
         try await store.addKey(from: KeyFile(path: file.path + ".next"))
-        try file.installSuccessor()
+        try await stored.installSuccessor()
         try await expectSignedIn(2)
         #expect(try folder.names(in: keys) == ["Account.key", "Account.key.old"])
         try await store.rotateKey(of: .keyFile)
@@ -103,9 +105,55 @@ struct KeyRotationTests {
         let store = try await signIn(file, elsewhere)
         let archive = try folder.bytes()
         try FileManager.default.removeItem(atPath: elsewhere.path)
-        await #expect(throws: AccountError(.noKey, "")) { try await store.rotateKey(of: .keyFile) }
+        await expectAccountError(.noKey) { try await store.rotateKey(of: .keyFile) }
         #expect(try folder.bytes() == archive)
         #expect(try folder.names(in: keys) == ["Account.key"])
+    }
+
+    /// A source around another, as one that logs or that asks a security chip first.
+    private struct Wrapper: KeySource {
+        let base: any KeySource
+        var kind: KeyKind { base.kind }
+        var asksPerson: Bool { base.asksPerson }
+        var storage: (any KeyStorage)? { base.storage }
+        func key() async throws -> ArchiveKey? { try await base.key() }
+        func keyFromPerson(attempt: Int) async throws -> ArchiveKey? { try await base.keyFromPerson(attempt: attempt) }
+        func makeKey() async throws -> ArchiveKey { try await base.makeKey() }
+    }
+
+    @Test func `A source around a key file can all that the key file can`() async throws {
+        // Settled: what died beside the key goes when the archive is made.
+        try FileManager.default.createDirectory(atPath: keys, withIntermediateDirectories: true)
+        for path in [folder.path, folder.path + "/Library", keys] {
+            try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: path)
+        }
+        let leftover = keys + "/Account.key.0123456789abcdef.tmp"
+        #expect(FileManager.default.createFile(atPath: leftover, contents: nil))
+        let command = try CommandKey(["echo", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
+        let store = try await signIn(Wrapper(base: file), command)
+        #expect(try folder.names(in: keys) == ["Account.key"])
+
+        // Replaced.
+        let before = try folder.bytes(file.path)
+        try await store.rotateKey(of: .keyFile)
+        #expect(try folder.bytes(file.path) != before)
+        #expect(try folder.names(in: keys) == ["Account.key"])
+        try await expectSignedIn(2)
+
+        // A replacement that was not finished is seen, and finished.
+        #expect(try await !store.hasUnfinishedReplacement())
+        _ = try await stored.makeSuccessor()
+        try await store.addKey(from: KeyFile(path: file.path + ".next"))
+        try await stored.installSuccessor()
+        #expect(try await store.hasUnfinishedReplacement())
+        try await store.finishReplacement()
+        #expect(try folder.names(in: keys) == ["Account.key"])
+        try await expectSignedIn(2)
+
+        // Removed with its slot.
+        let slot = try #require(try await store.keySlots().first { $0.kind == .keyFile })
+        try await store.removeKey(slot.id)
+        #expect(try folder.names(in: keys) == [])
     }
 
     @Test func `A key file that was taken away is gone`() async throws {

@@ -63,7 +63,7 @@ struct BrokenStorage: ArchiveStorage {
         }
     }
 
-    func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { base.changes(of: entry) }
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { base.changes(of: entry) }
 
     struct Lease: ArchiveLease {
         let storage: BrokenStorage

@@ -9,7 +9,7 @@ struct FaultyArchiveStorageTests {
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
         let transaction = try await storage.beginTransaction(patience: .zero)
         let first = try await transaction.replace(.account, with: [1], ifRevision: nil).revision
-        await #expect(throws: FaultyArchiveStorage.diskFull) {
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) {
             try await transaction.replace(.account, with: [2], ifRevision: first)
         }
         #expect(base.entries[.account]?.bytes == [1])
@@ -25,8 +25,8 @@ struct FaultyArchiveStorageTests {
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2)
         storage.inject(.fails(AccountError(.busy, "")), of: .begin)
         _ = try await storage.read(.account)
-        await #expect(throws: FaultyArchiveStorage.diskFull) { try await storage.read(.account) }
-        await #expect(throws: AccountError(.busy, "")) { try await storage.beginTransaction(patience: .zero) }
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await storage.read(.account) }
+        await expectAccountError(.busy) { try await storage.beginTransaction(patience: .zero) }
         let transaction = try await storage.beginTransaction(patience: .zero)
         await transaction.end()
     }

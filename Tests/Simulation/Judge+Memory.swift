@@ -10,7 +10,7 @@ extension Judge {
             var events = process.heard
             process.heard = []
             if world.mistake == .swapsEvents, events.count > 1 { events.reverse() }
-            for event in events { hear(event, process) }
+            for (event, account) in events { hear(event, account, process) }
             if process.store?.account != process.account {
                 violate(
                     .eventForEveryChange,
@@ -26,33 +26,36 @@ extension Judge {
         }
     }
 
-    private func hear(_ event: AccountEvent, _ process: SimulatedProcess) {
-        world.note("\(process.name): event \(event.text)")
+    private func hear(_ event: AccountEvent, _ account: Account?, _ process: SimulatedProcess) {
+        let text = event.text(account)
+        world.note("\(process.name): event \(text)")
         let old = process.account
         let isFitting: Bool
         switch event {
-        case .loaded(let new):
-            isFitting = old == nil && !process.isKnown
-            process.account = new
-        case .signedIn(let new):
-            isFitting = old == nil || old?.tokens.grant != new.tokens.grant
-            process.account = new
-        case .refreshed(let new):
-            isFitting = old.map { $0.isSameUser(as: new) && $0.tokens != new.tokens } ?? false
-            process.account = new
-        case .updated(let new):
-            isFitting = old.map { $0.isSameGrant(as: new) && $0 != new } ?? false
-            process.account = new
+        case .loaded(let user):
+            isFitting = old == nil && !process.isKnown && isOf(user, account)
+            process.account = account
+        case .signedIn(let user):
+            isFitting = isOf(user, account) && (old == nil || old?.tokens.grant != account?.tokens.grant)
+            process.account = account
+        case .refreshed(let user):
+            isFitting =
+                isOf(user, account)
+                && isChange(from: old, to: account) { $0.isSameUser(as: $1) && $0.tokens != $1.tokens }
+            process.account = account
+        case .updated(let user):
+            isFitting = isOf(user, account) && isChange(from: old, to: account) { $0.isSameGrant(as: $1) && $0 != $1 }
+            process.account = account
         case .signedOut:
             isFitting = old != nil
             process.account = nil
-        case .durabilityUnknown: return
+        case .durabilityUnknown, .missed: return
         }
         process.isKnown = true
         // Who loses the lock before hearing of a write can only tell of it too late.
         if world.weather.canLockBeLost { return }
         if !isFitting {
-            violate(.eventForEveryChange, "\(process.name) had \(old?.token ?? "nobody"), and heard \(event.text)")
+            violate(.eventForEveryChange, "\(process.name) had \(old?.token ?? "nobody"), and heard \(text)")
         }
         // It may skip what was stored in between, and never goes back.
         if let version = versions[process.seenVersion...].firstIndex(where: {
@@ -62,13 +65,22 @@ extension Judge {
         } else if !isUnsaved(process.account, process) {
             violate(
                 .eventForEveryChange,
-                "\(process.name) heard \(event.text), and that is not what was stored since what it had")
+                "\(process.name) heard \(text), and that is not what was stored since what it had")
         }
+    }
+
+    private func isOf(_ user: AccountUser, _ account: Account?) -> Bool { account.map(AccountUser.init) == user }
+
+    private func isChange(
+        from old: Account?, to new: Account?, _ isFitting: (Account, Account) -> Bool
+    ) -> Bool {
+        guard let old, let new else { return false }
+        return isFitting(old, new)
     }
 
     private func isUnsaved(_ account: Account?, _ process: SimulatedProcess) -> Bool {
         guard let tokens = account?.tokens else { return false }
-        return process.unsaved.contains(tokens) || process.unwritten?.tokens == tokens
+        return process.unsaved.contains(tokens) || process.unwritten.contains { $0.tokens == tokens }
     }
 
     /// Whether its memory is what was stored at some time since then, or what it could not store.
@@ -81,6 +93,7 @@ extension Judge {
     // MARK: What operations say
 
     func ended(_ operation: Operation, _ outcome: Operation.Outcome) {
+        look(operation, outcome)
         switch outcome {
         case .state(.verified(let account)): check(account.token, operation)
         case .state(.unverified(let account, _)):
@@ -95,10 +108,30 @@ extension Judge {
             }
         case .accessToken(let token): check(token, operation)
         case .signedOut(let report): if report.account == nil { checkNobody(operation) }
-        case .failed(let error): if error.code == .notSignedIn { checkNobody(operation) }
+        case .failed(let error):
+            // Whose token is over and cannot be refreshed has nothing to call with, and stays.
+            if error.code == .notSignedIn, operation.kind != .accessToken || !hasEndedToken(operation) {
+                checkNobody(operation)
+            }
         case .done: return
         }
         if operation.kind == .load { operation.process.endedLoads.append(operation.firstVersion) }
+    }
+
+    private func look(_ operation: Operation, _ outcome: Operation.Outcome) {
+        let process = operation.process
+        let exchanges = world.turns.filter { $0.process === process && $0.call.isExchange }
+        if operation.kind == .finishExchanges, exchanges.contains(where: { $0.number <= operation.firstTurn }) {
+            violate(.everythingEnds, "\(process.name) has waited for its exchanges, and there is one left")
+        }
+        if exchanges.contains(where: { $0.operation === operation }) { world.coverage.count(.callerLeft) }
+        guard case .failed(let error) = outcome else { return }
+        if operation.kind == .accessToken, error.code == .serviceUnavailable, operation.requestCount == 0 {
+            world.coverage.count(.leftAlone)
+        }
+        if operation.hasStored, error.code == .cancelled {
+            violate(.memoryAndDiskAgree, "\(operation.kind) said that nothing was changed, and has stored an account")
+        }
     }
 
     /// Whether a token was the stored one, or one that could not be stored, at some time since the operation began.
@@ -115,6 +148,13 @@ extension Judge {
         else { return }
         if issued.process !== process { world.coverage.count(.adoption) }
         if issued.process === process, issued.operation !== operation { world.coverage.count(.join) }
+    }
+
+    private func hasEndedToken(_ operation: Operation) -> Bool {
+        versions[operation.firstVersion...].contains { version in
+            guard let credentials = version.account?.credentials, credentials.refreshToken == nil else { return false }
+            return credentials.expiresAt != nil
+        }
     }
 
     private func checkNobody(_ operation: Operation) {
@@ -138,14 +178,6 @@ extension Judge {
             )
         }
     }
-
-    func checkRevocations() {
-        // Without knowing who is signed in nobody is told.
-        guard !world.weather.canLockBeLost, !versions.last!.isUnreadable else { return }
-        for (grant, operation) in mustEnd where !operation.hasLostRevocation && !world.service.grants[grant].hasEnded {
-            violate(.signOutReachesTheService, "in the end the service does not know that a\(grant) is signed out")
-        }
-    }
 }
 
 extension Judge.Version {
@@ -153,14 +185,16 @@ extension Judge.Version {
 }
 
 extension AccountEvent {
-    fileprivate var text: String {
-        switch self {
-        case .loaded(let account): "loaded \(account.token)"
-        case .signedIn(let account): "signed in \(account.token)"
-        case .refreshed(let account): "refreshed \(account.token)"
-        case .updated(let account): "updated \(account.token)"
+    fileprivate func text(_ account: Account?) -> String {
+        let token = account?.token ?? "nobody"
+        return switch self {
+        case .loaded: "loaded \(token)"
+        case .signedIn: "signed in \(token)"
+        case .refreshed: "refreshed \(token)"
+        case .updated: "updated \(token)"
         case .signedOut(let signOut): "signed out (\(signOut.reason.rawValue))"
         case .durabilityUnknown: "durability unknown"
+        case .missed(let count): "missed \(count)"
         }
     }
 }

@@ -142,12 +142,12 @@ do {
     case "follow":
         let store = AccountStore(container: container)
         let events = store.events()
-        let following = Task { await store.followChanges() }
+        let following = Task { try await store.followChanges() }
         for await event in events {
             var line: String?
             switch event {
-            case .loaded(let account), .signedIn(let account), .refreshed(let account), .updated(let account):
-                line = "signed in, \(account.profile.points ?? 0)"
+            case .loaded(let user), .signedIn(let user), .refreshed(let user), .updated(let user):
+                line = "signed in, \(user.profile.points ?? 0)"
             case .signedOut: line = "signed out"
             default: break
             }
@@ -157,7 +157,7 @@ do {
             if let line, line == argument { break }
         }
         following.cancel()
-        await following.value
+        try await following.value
     default:
         fatalError("unknown: \(arguments[2])")
     }

@@ -23,10 +23,17 @@ import Darwin
 
 let numbers = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
 
-// A shell that starts a process in the background has it ignore some of them.
-for number in numbers { signal(number, SIG_DFL) }
+// A shell that starts a process in the background has it ignore some of them, and a thread that holds them back has its child
+// do that too.
+var all = sigset_t()
+sigemptyset(&all)
+for number in numbers {
+    signal(number, SIG_DFL)
+    sigaddset(&all, number)
+}
+pthread_sigmask(SIG_UNBLOCK, &all, nil)
 
-/// Touched by the handler, which runs on the only thread.
+/// Touched by the handler only, and read on the thread that it interrupts.
 nonisolated(unsafe) var handledCount = 0
 
 func installed() -> String {
@@ -41,7 +48,8 @@ func installed() -> String {
     }.map(String.init).joined(separator: " ")
 }
 
-func carryOut() async {
+// On the thread that signals are sent to, so that one that was sent has been dealt with before the next line is read.
+@MainActor func carryOut() async {
     while let line = readLine() {
         let words = line.split(separator: " ")
         let argument = words.dropFirst().first.flatMap { Int32($0) } ?? 0
@@ -50,9 +58,11 @@ func carryOut() async {
         case "begin": SignalGuard.shared.exchangeBegan(limit: .seconds(Int(argument)))
         case "end": SignalGuard.shared.exchangeEnded()
         case "wait":
-            print("done")
-            fflush(nil)
-            await SignalGuard.shared.whileWaiting { await carryOut() }
+            await SignalGuard.shared.whileWaiting {
+                print("done")
+                fflush(nil)
+                await carryOut()
+            }
         case "leave":
             return
         case "interrupted": reply = SignalGuard.shared.isInterrupted ? "yes" : "no"

@@ -10,7 +10,9 @@ final class MemoryStorage: ArchiveStorage, ArchiveTransaction {
 
     func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction { self }
 
-    func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
+        AsyncThrowingStream { $0.finish() }
+    }
 
     func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {}
 

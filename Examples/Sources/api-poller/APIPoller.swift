@@ -3,6 +3,7 @@ import AccountKit
 import Foundation
 import Logging
 import ServiceLifecycle
+import UnixSignals
 
 /// A service that runs on and on in the name of whoever signed in with `account login`: it asks an API every few seconds.
 ///
@@ -34,7 +35,7 @@ import ServiceLifecycle
             while true {
                 do {
                     print(String(decoding: try await client.send(.get(path)).body, as: UTF8.self))
-                } catch let error where error.code != .cancelled {
+                } catch let error as AccountError where error.code != .cancelled {
                     print("\(error)")
                 }
                 try await Task.sleep(for: .seconds(5))

@@ -25,7 +25,7 @@ struct AuthServer: AsyncParsableCommand {
 
             With --manner it has the paths and the peculiarities of a service: github (an Enterprise Server), google, \
             gitlab, or microsoft (issuer http://127.0.0.1:PORT/common/v2.0). Google, and the browser flow of GitHub, \
-            want a client_secret; any will do.
+            want a client_secret; any will do. Otherwise the client has a secret if --client-secret gives it one.
 
             Requests to /control/ make it fail in the ways of real servers, which is why it only listens on the \
             loopback interface. It is an example: never use it to protect anything.
@@ -53,11 +53,41 @@ struct AuthServer: AsyncParsableCommand {
     @Flag(help: "Let tokens expire, as those of a GitHub App; with --manner github.")
     var expiringTokens = false
 
-    @Option(help: "Whether a refresh brings a new refresh token; off: it stays the same.")
-    var refreshRotation = Switch.on
+    @Option(help: "Whether a refresh ends the old refresh token; off: it stays; both: the access token ends as well.")
+    var refreshRotation = Rotation.on
 
     @Option(help: "Whether a spent refresh token that comes back ends the sign-in.")
     var reuseDetection = Switch.on
+
+    @Option(help: "Which sign-ins bring a refresh token.")
+    var refreshTokens = RefreshTokenPolicy.always
+
+    @Option(help: "What revoking a token ends: its whole sign-in, or that token alone.")
+    var revocationEnds = RevocationScope.signIn
+
+    @Option(help: "How user info says what is wrong with a token.")
+    var userInfoRefusal = StandardManner.Refusal.challenge
+
+    @Option(help: ArgumentHelp("The client has this secret. Not for real ones.", valueName: "text"))
+    var clientSecret: String?
+
+    @Option(help: "How the client may show its secret.")
+    var clientAuthentication = AuthenticationMethods.both
+
+    @Option(
+        name: .customLong("redirect-uri"),
+        help: ArgumentHelp("A browser may be sent back there and nowhere else; may be repeated.", valueName: "uri")
+    )
+    var redirectURIs: [String] = []
+
+    @Option(
+        name: .customLong("resource"),
+        help: ArgumentHelp("Every request for tokens has to name this resource, or one of these.", valueName: "uri")
+    )
+    var resources: [String] = []
+
+    @Option(help: ArgumentHelp("Every sign-in has to name this audience.", valueName: "name"))
+    var audience: String?
 
     @Option(help: ArgumentHelp("How long a device code is valid.", valueName: "seconds"))
     var deviceCodeLifetime = 600
@@ -96,6 +126,9 @@ struct AuthServer: AsyncParsableCommand {
         guard !expiringTokens || manner == .github else {
             throw ValidationError("--expiring-tokens goes with --manner github.")
         }
+        guard userInfoRefusal == .challenge || manner == nil else {
+            throw ValidationError("--user-info-refusal does not go with --manner.")
+        }
         guard (tlsCertificate == nil) == (tlsKey == nil) else {
             throw ValidationError("--tls-certificate and --tls-key go together.")
         }
@@ -106,8 +139,15 @@ struct AuthServer: AsyncParsableCommand {
         var settings = ServerSettings()
         settings.manner = service
         settings.accessTokenLifetime = accessTokenLifetime
-        settings.rotatesRefreshTokens = refreshRotation == .on
+        settings.rotatesRefreshTokens = refreshRotation != .off
+        settings.rotatesAccessTokens = refreshRotation == .both
         settings.detectsReuse = reuseDetection == .on
+        settings.refreshTokens = refreshTokens
+        settings.revocationEndsSignIn = revocationEnds == .signIn
+        settings.clientSecret = clientSecret.map { ClientSecret(text: $0, methods: clientAuthentication.methods) }
+        settings.redirectURIs = redirectURIs
+        settings.resources = resources
+        settings.audience = audience
         settings.deviceCodeLifetime = deviceCodeLifetime
         settings.deviceInterval = deviceInterval
         settings.users = UserDirectory(demoUsers: demoUsers)
@@ -157,7 +197,7 @@ struct AuthServer: AsyncParsableCommand {
         case .google: GoogleManner()
         case .microsoft: MicrosoftManner()
         case .gitlab: GitLabManner()
-        case nil: StandardManner()
+        case nil: StandardManner(refusal: userInfoRefusal)
         }
     }
 
@@ -165,6 +205,34 @@ struct AuthServer: AsyncParsableCommand {
     enum Switch: String, ExpressibleByArgument, CaseIterable {
         case on
         case off
+    }
+
+    /// What a refresh ends.
+    enum Rotation: String, ExpressibleByArgument, CaseIterable {
+        case on
+        case both
+        case off
+    }
+
+    /// What revoking a token ends.
+    enum RevocationScope: String, ExpressibleByArgument, CaseIterable {
+        case signIn = "sign-in"
+        case token
+    }
+
+    /// How the client may show its secret.
+    enum AuthenticationMethods: String, ExpressibleByArgument, CaseIterable {
+        case basic
+        case post
+        case both
+
+        var methods: [ClientSecret.Method] {
+            switch self {
+            case .basic: [.basic]
+            case .post: [.post]
+            case .both: [.basic, .post]
+            }
+        }
     }
 
     /// Why the server could not start.
@@ -184,3 +252,7 @@ extension DemoUser: ExpressibleByArgument {
         self.init(argument)
     }
 }
+
+extension RefreshTokenPolicy: ExpressibleByArgument {}
+
+extension StandardManner.Refusal: ExpressibleByArgument {}

@@ -23,6 +23,8 @@ struct AuthServerTests {
             ["--device-code-lifetime", "-1"], ["--refresh-rotation", "maybe"], ["--reuse-detection", "no"],
             ["--manner", "myspace"], ["--expiring-tokens"], ["--manner", "google", "--expiring-tokens"],
             ["--tls-key", "key.pem"], ["--tls-certificate", "certificate.pem"], ["--demo-user", "carol"],
+            ["--refresh-tokens", "some"], ["--revocation-ends", "everything"], ["--client-authentication", "none"],
+            ["--user-info-refusal", "body", "--manner", "github"],
         ]
     )
     func refusesNonsense(arguments: [String]) {

@@ -43,7 +43,7 @@ struct RequestLogMiddlewareTests {
         var log = RequestLog()
         var last = 0
         for _ in 0..<10_001 {
-            last = log.add(method: "GET", path: "/x", grantType: nil)
+            last = log.add(RequestLog.Entry(method: "GET", path: "/x", grantType: nil))
         }
         log.setStatus(200, ofRequest: last)
         log.setStatus(500, ofRequest: 0)
@@ -56,9 +56,9 @@ struct RequestLogMiddlewareTests {
     @Test("A reply to a request from before the log was cleared changes nothing")
     func ignoresOldReplies() {
         var log = RequestLog()
-        let old = log.add(method: "GET", path: "/old", grantType: nil)
+        let old = log.add(RequestLog.Entry(method: "GET", path: "/old", grantType: nil))
         log.clear()
-        let new = log.add(method: "GET", path: "/new", grantType: nil)
+        let new = log.add(RequestLog.Entry(method: "GET", path: "/new", grantType: nil))
         log.setStatus(500, ofRequest: old)
         #expect(log.requests.map(\.status) == [nil])
         log.setStatus(200, ofRequest: new)

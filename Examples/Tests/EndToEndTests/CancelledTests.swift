@@ -35,16 +35,4 @@ struct CancelledTests {
             #expect(session.echo)
         }
     }
-
-    @Test func `Nothing that is rewritten is wider than a narrow terminal`() async throws {
-        try await SignedInUser.run { user in
-            let session = try await Terminal.run(
-                user.account.command(["login", "--device"]), columns: 40, .wait("Waiting: "), .wait(" left "), .controlC)
-            let rewritten = session.screen.split(whereSeparator: \.isNewline).filter { $0.contains("Waiting: ") }
-            #expect(!rewritten.isEmpty)
-            for line in rewritten { #expect(line.split(separator: "\r").allSatisfy { $0.count < 40 }) }
-            // Another device could not open an address of this machine.
-            #expect(!session.screen.contains("scan this"))
-        }
-    }
 }

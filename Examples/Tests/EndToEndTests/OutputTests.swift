@@ -16,30 +16,6 @@ struct OutputTests {
         }
     }
 
-    @Test func `Someone without a user name is called by what a person would know best`() async throws {
-        try await Container.run { container in
-            try await ExampleServer.run { server in
-                let user = SignedInUser(server: server, container: container, account: try .account(in: container))
-                var missing = ["preferred_username"]
-                for (claim, value) in [("name", "Alice Liddell"), ("email", "a@example.com"), ("nickname", "Al")] {
-                    try await server.alter(
-                        .userInfo, omitting: missing,
-                        setting: [claim: .text(value), "nickname": .text("Al")])
-                    try await user.signInWithToken()
-                    #expect(try await user.account("whoami", "--offline").output == value + "\n")
-                    #expect(try await user.account("sessions").output.contains(value))
-                    #expect(try await user.account("status").output.contains("Signed in   \(value)\n"))
-                    let report = try await user.account("whoami", "--offline", "--json").document()
-                    #expect(report.account?.username == nil)
-                    #expect(report.account?.profile?[claim] == .text(value))
-                    let logout = try await user.account("logout")
-                    #expect(logout.errors.hasPrefix("Signed out \(value)."))
-                    missing.append(claim)
-                }
-            }
-        }
-    }
-
     @Test func `Someone without any name is called by the id`() async throws {
         try await Container.run { container in
             try await ExampleServer.run { server in
@@ -127,20 +103,6 @@ struct OutputTests {
             #expect(failure.code == "signInRefused")
             #expect(text.errors == "account: \(failure.message)\n")
             #expect(json.errors == text.errors)
-        }
-    }
-
-    @Test func `Where there is nothing to list or to end, that is said`() async throws {
-        try await Container.run { container in
-            let account = try Tool.account(in: container)
-            let sessions = try await account("sessions")
-            #expect(sessions.exitCode == 0)
-            #expect(sessions.output == "")
-            #expect(sessions.errors == "There are no sign-ins yet. Sign in with `account login`.\n")
-            let logout = try await account("logout", "--all")
-            #expect(logout.exitCode == 0)
-            #expect(logout.errors == "There are no sign-ins to end.\n")
-            #expect(try await account("logout", "--all", "--json").output == #"{"sessions":[],"state":"signedOut"}"# + "\n")
         }
     }
 

@@ -222,7 +222,7 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
 private struct KeyDocument: Encodable {
     struct Slot: Encodable {
         var id: String
-        var kind: KeyName
+        var kind: String
         var created: Date
         var opensNow: Bool
     }
@@ -239,7 +239,9 @@ private struct KeyDocument: Encodable {
         session = context.session.rawValue
         sources = try await context.preferences.keySettings(of: context.session).sources
         slots = try await context.store(of: context.session).keySlots().map {
-            Slot(id: $0.id, kind: KeyName($0.kind), created: $0.created, opensNow: $0.opensNow)
+            Slot(
+                id: $0.id, kind: KeyName($0.kind)?.rawValue ?? $0.kind.rawValue, created: $0.created,
+                opensNow: $0.opensNow)
         }
     }
 
@@ -248,10 +250,11 @@ private struct KeyDocument: Encodable {
         for slot in slots {
             let state =
                 slot.opensNow
-                ? "opens now" : slot.kind == .passphrase ? "asks for the passphrase" : "its key is not here"
+                ? "opens now"
+                : slot.kind == KeyName.passphrase.rawValue ? "asks for the passphrase" : "its key is not here"
             try Terminal.printLine(
                 [
-                    slot.id.prefix(8).description, slot.kind.rawValue.padding(to: 12), StateText.date(slot.created),
+                    slot.id.prefix(8).description, slot.kind.padding(to: 12), StateText.date(slot.created),
                     state,
                 ]
                 .joined(separator: "  "))
@@ -259,7 +262,7 @@ private struct KeyDocument: Encodable {
         for source in sources where slots.isEmpty {
             try Terminal.printLine("at the next sign-in: \(source.text)")
         }
-        for source in sources where !slots.isEmpty && !slots.contains(where: { $0.kind == source.kind }) {
+        for source in sources where !slots.isEmpty && !slots.contains(where: { $0.kind == source.kind.rawValue }) {
             try Terminal.printLine("not of this archive, but of the next one: \(source.text)")
         }
     }

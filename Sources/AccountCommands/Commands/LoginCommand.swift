@@ -60,9 +60,6 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if request.redirectURI != nil, device || password || passwordStdin || withToken {
             throw ValidationError("--redirect-uri is for a sign-in with a browser: add --web or --paste")
         }
-        for parameter in request.parameters where RequestParameter.reserved.contains(parameter.name.lowercased()) {
-            throw ValidationError("--parameter cannot set \(parameter.name): the sign-in does that itself")
-        }
     }
 
     func run(in context: CommandContext<App>) async throws {
@@ -70,13 +67,19 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let service = try await context.service(service, request)
         let authority = try context.authority(for: service, timeout: .seconds(30))
         let way = try way(for: authority)
-        let account = try await SignalGuard.shared.whileWaiting {
-            switch way {
-            case .device: try await signInOnDevice(context, authority)
-            case .browser: try await signInWithBrowserOrDevice(context, authority)
-            case .password: try await signInWithPassword(context, authority)
-            case .token: try await signInWithToken(context, authority)
+        let account: Account
+        do {
+            account = try await SignalGuard.shared.whileWaiting {
+                switch way {
+                case .device: try await signInOnDevice(context, authority)
+                case .browser: try await signInWithBrowserOrDevice(context, authority)
+                case .password: try await signInWithPassword(context, authority)
+                case .token: try await signInWithToken(context, authority)
+                }
             }
+        } catch {
+            sayClientSecret(after: error, context)
+            throw error
         }
         if App.takesIssuer {
             var service = service
@@ -103,6 +106,17 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         await context.deliverRevocations()
     }
 
+    /// Says that a secret from the environment took part in a sign-in that the service, or the program, is not set up for.
+    private func sayClientSecret(after error: any Error, _ context: CommandContext<App>) {
+        let variable = App.environmentPrefix + "_CLIENT_SECRET"
+        guard let error = error as? AccountError, error.code == .misconfigured, Environment.value(variable) != nil
+        else {
+            return
+        }
+        context.say(
+            "note: \(variable) is set, and is this program's client secret at the service: unset it if there is none.")
+    }
+
     /// What was asked for; else, for a person at a terminal, what suits the machine and the service.
     private func way(for authority: any AccountAuthority) throws(AccountError) -> Way {
         if device { return .device }
@@ -126,7 +140,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         guard let authority = authority as? any DeviceAuthority else {
             throw AccountError(.invalidArgument, "this service has no sign-in on another device: omit --device")
         }
-        let prompt = DevicePrompt(showsQRCode: qr, isJSON: options.json)
+        let prompt = DevicePrompt(showsQRCode: qr, isJSON: options.json, secretVariables: App.secretVariables)
         var countdown: Countdown?
         defer { countdown?.stop() }
         return try await context.store.signIn(with: authority) { authorization in
@@ -153,7 +167,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                     "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(url)\n\n"
                         + "Waiting up to \(signIn.lifetime.text); press Ctrl-C to cancel.")
                 // Not waited for: a browser that was not running yet may stay in the foreground until it is closed.
-                Task { await ExternalProgram.openBrowser(url) }
+                Task { await ExternalProgram.openBrowser(url, hiding: App.secretVariables) }
             }
         } catch {
             let isFinal = error.code != .misconfigured || isShown || web || paste

@@ -79,8 +79,9 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     private func text(_ session: SessionName, _ report: SignOutReport) -> String {
         let place = session == .default ? "" : " (session \(session))"
         if let archive = report.quarantinedArchive {
-            return "Signed out\(place). The archive could not be opened, so it was moved to \(archive); the service could not be "
-                + "told, because the tokens cannot be read."
+            return
+                "Signed out\(place). The archive could not be opened, so it was moved to \(archive); the service could not "
+                + "be told, because the tokens cannot be read."
         }
         guard let account = report.account else { return "Nobody was signed in\(place)." }
         let (result, reason) = RevocationResult.of(report)

@@ -49,8 +49,11 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         let authority = try await context.authority(of: account)
         // Without a token that is still good, there is nothing better than to wait.
         let isExpired = account.credentials.expires(within: 0, of: Date())
-        let token = try await context.store.accessToken(
-            minimumValidity: minValidity, timeout: isExpired ? nil : .seconds(5), with: authority)
+        let timeout: Duration? = isExpired ? nil : .seconds(5)
+        let limit = timeout ?? authority.exchangeTimeout
+        let token = try await Waiting.shown(for: account.issuer ?? "the service", upTo: limit) {
+            try await context.store.accessToken(minimumValidity: minValidity, timeout: timeout, with: authority)
+        }
         let credentials = context.store.account?.credentials
         try print(
             token, type: credentials?.tokenType ?? "Bearer", expiresAt: credentials?.expiresAt, source: nil, context)
@@ -80,7 +83,10 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "refresh the stored tokens")
         guard let account = await context.store.load().account else { return try await fail(context) }
-        let refreshed = try await context.store.refresh(with: context.authority(of: account))
+        let authority = try await context.authority(of: account)
+        let refreshed = try await Waiting.shown(for: account.issuer ?? "the service", upTo: authority.exchangeTimeout) {
+            try await context.store.refresh(with: authority)
+        }
         if options.json {
             try JSONDocument.print(StateDocument(.verified(refreshed), session: context.session))
         } else {

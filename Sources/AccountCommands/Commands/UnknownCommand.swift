@@ -3,7 +3,7 @@ import ArgumentParser
 /// What is run where no subcommand was named: help, or what the user may have meant.
 struct UnknownCommand<App: AccountApplication>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
-        CommandConfiguration(commandName: "unknown", shouldDisplay: false, helpNames: [])
+        CommandConfiguration(commandName: "unknown-subcommand", shouldDisplay: false, helpNames: [])
     }
 
     @Argument(parsing: .allUnrecognized, help: .hidden)
@@ -14,7 +14,8 @@ struct UnknownCommand<App: AccountApplication>: AsyncParsableCommand {
             guard let option = words.first else { throw CleanExit.helpRequest(AccountCommand<App>.self) }
             throw ValidationError("Unknown option '\(option.shown)'")
         }
-        let names = AccountCommand<App>.configuration.subcommands.compactMap { $0.configuration.commandName }
+        let names = AccountCommand<App>.configuration.subcommands.filter { $0.configuration.shouldDisplay }
+            .compactMap { $0.configuration.commandName }
         if names.contains(word) {
             let others = words.filter { $0 != word }.map(\.shown).joined(separator: " ")
             throw ValidationError(

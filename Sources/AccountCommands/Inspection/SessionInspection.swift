@@ -42,7 +42,7 @@ struct SessionInspection<App: AccountApplication> {
     private func findings(of session: SessionName) async throws -> [Finding] {
         let store = try await context.store(of: session)
         var findings: [Finding] = []
-        if try store.hasUnfinishedReplacement() {
+        if try await store.hasUnfinishedReplacement() {
             findings.append(
                 Finding(
                     problem: "session \(session): the replacement of its key file was not finished",

@@ -68,7 +68,9 @@ package final class SignalGuard: ExchangeObserver {
     // MARK: Waiting for a person
 
     /// Says "Cancelled." if a signal ends the process meanwhile.
-    package func whileWaiting<Result>(_ body: () async throws -> Result) async rethrows -> Result {
+    package func whileWaiting<Result>(
+        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
+    ) async rethrows -> Result {
         beginWaiting()
         defer { endWaiting() }
         return try await body()

@@ -51,7 +51,7 @@ struct CommandContext<App: AccountApplication> {
     let environmentToken: Secret?
 
     /// The environment variable with a token.
-    static var tokenVariable: String { App.environmentPrefix + "_TOKEN" }
+    static var tokenVariable: String { App.tokenVariable }
 
     init(_ options: CommonOptions) async throws {
         self.options = options
@@ -112,7 +112,7 @@ struct CommandContext<App: AccountApplication> {
         let named = AccountService(of: account, remembered: await readableService(of: other ?? session))
         do {
             return try authority(for: named, timeout: timeout)
-        } catch where named != AccountService(of: account, remembered: nil) {
+        } catch  where named != AccountService(of: account, remembered: nil) {
             // A name or an option that only a later version knows; the issuer still says where the service is.
         }
         return try authority(for: AccountService(of: account, remembered: nil), timeout: timeout)
@@ -161,7 +161,8 @@ struct CommandContext<App: AccountApplication> {
             redirectURI: request.redirectURI ?? (isSame ? remembered?.redirectURI : nil),
             audience: request.audience ?? (isSame ? remembered?.audience : nil),
             resources: request.resources.isEmpty && isSame ? remembered?.resources ?? [] : request.resources,
-            parameters: request.parameters.isEmpty && isSame ? remembered?.parameters ?? [:] : request.parameters.values)
+            parameters: request.parameters.isEmpty && isSame ? remembered?.parameters ?? [:] : request.parameters.values
+        )
     }
 
     /// The service that the session signed in to last: that of a token from the environment, too.

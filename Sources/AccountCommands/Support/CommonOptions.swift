@@ -37,7 +37,8 @@ struct RequestOptions: ParsableArguments {
         name: .customLong("redirect-uri"),
         help: ArgumentHelp(
             "Where the service sends the browser back to, as it is registered there, such as "
-                + "http://127.0.0.1:8400/callback. Remembered for the session, as are the next three.", valueName: "uri"))
+                + "http://127.0.0.1:8400/callback. Remembered for the session, as are the next three.", valueName: "uri"
+        ))
     var redirectURI: String?
 
     @Option(help: "Whom the tokens are for, where the service calls it audience.")
@@ -55,7 +56,39 @@ struct RequestOptions: ParsableArguments {
             valueName: "name=value"))
     var parameters: [RequestParameter] = []
 
-    var isEmpty: Bool { redirectURI == nil && audience == nil && resources.isEmpty && parameters.isEmpty }
+    func validate() throws {
+        if let redirectURI, !Self.isRedirect(redirectURI) {
+            throw ValidationError(
+                "--redirect-uri takes a URL of this machine without ? and #, such as http://127.0.0.1:8400/callback")
+        }
+        for resource in resources where !Self.isResource(resource) {
+            throw ValidationError("--resource takes an absolute URI without #, such as https://api.example.com")
+        }
+        for parameter in parameters where RequestParameter.reserved.contains(parameter.name.lowercased()) {
+            throw ValidationError("--parameter cannot set \(parameter.name.shown): the sign-in does that itself")
+        }
+    }
+
+    /// A loopback redirect (RFC 8252, section 7.3; RFC 6749, section 3.1.2).
+    private static func isRedirect(_ text: String) -> Bool {
+        let scheme = "http://"
+        guard text.hasPrefix(scheme), text.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else { return false }
+        guard !text.contains(where: { "?#@".contains($0) }) else { return false }
+        let authority = text.dropFirst(scheme.count).prefix { $0 != "/" }
+        return ["127.0.0.1", "[::1]", "localhost"].contains { host in
+            guard authority.hasPrefix(host) else { return false }
+            let port = authority.dropFirst(host.count)
+            return port.isEmpty || port.first == ":" && UInt16(port.dropFirst()).map { $0 > 0 } == true
+        }
+    }
+
+    /// An absolute URI without a fragment (RFC 8707, section 2; RFC 3986, section 4.3).
+    private static func isResource(_ text: String) -> Bool {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let first = parts[0].first, first.isASCII, first.isLetter else { return false }
+        let isScheme = parts[0].allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
+        return isScheme && !parts[1].isEmpty && text.utf8.allSatisfy { 0x21...0x7E ~= $0 && $0 != UInt8(ascii: "#") }
+    }
 }
 
 /// A parameter of an authorization request, as it is written on the command line.

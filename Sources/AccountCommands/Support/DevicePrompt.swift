@@ -5,6 +5,9 @@ struct DevicePrompt: Sendable {
     let showsQRCode: Bool
     let isJSON: Bool
 
+    /// Environment variables that no other program gets.
+    let secretVariables: [String]
+
     /// The first line of `login --device --json`, for programs that show the code themselves.
     private struct Document: Encodable {
         struct Prompt: Encodable {
@@ -31,7 +34,8 @@ struct DevicePrompt: Sendable {
         Terminal.say("Open this address on any device:\n\n    \(authorization.verificationURL.shown)\n")
         Terminal.say("and enter this code:\n\n    \(authorization.userCode.shown)\n")
         if showsQRCode, Terminal.isTerminal(.error),
-            let code = await QRCode(of: authorization.completeVerificationURL ?? authorization.verificationURL),
+            let code = await QRCode(
+                of: authorization.completeVerificationURL ?? authorization.verificationURL, hiding: secretVariables),
             code.fits(in: Terminal.size(of: .error))
         {
             Terminal.say("or scan this:\n\n\(code.text)")

@@ -3,12 +3,21 @@ import Subprocess
 
 /// Programs of the machine that these commands make use of, if they are there. Never through a shell.
 enum ExternalProgram {
+    /// The environment of this process without some variables.
+    private static func environment(hiding names: [String]) -> Subprocess.Environment {
+        .inherit.updating(Dictionary(uniqueKeysWithValues: names.map { (.init(stringLiteral: $0), String?.none) }))
+    }
+
     /// Runs a program and takes what it prints.
     ///
+    /// - Parameter hidden: Environment variables that it does not get.
     /// - Returns: `nil` if there is no such program, if it fails, or if it prints more than `limit` bytes.
-    static func output(of program: String, _ arguments: [String], limit: Int = 64 * 1024) async -> String? {
+    static func output(
+        of program: String, _ arguments: [String], hiding hidden: [String], limit: Int = 64 * 1024
+    ) async -> String? {
         let result = try? await run(
-            .name(program), arguments: Arguments(arguments), output: .string(limit: limit), error: .discarded)
+            .name(program), arguments: Arguments(arguments), environment: environment(hiding: hidden),
+            output: .string(limit: limit), error: .discarded)
         guard let result, result.terminationStatus.isSuccess else { return nil }
         return result.standardOutput
     }
@@ -17,29 +26,32 @@ enum ExternalProgram {
     ///
     /// It returns when the program ends, which may be when the user closes the browser. That no program takes the address
     /// is no error: the user can open it by hand.
-    static func openBrowser(_ address: String) async {
+    ///
+    /// - Parameter hidden: Environment variables that it does not get: a browser runs on, and many programs can look into it.
+    static func openBrowser(_ address: String, hiding hidden: [String]) async {
         for program in browsers {
             // What it has to say is nothing for this terminal, and may go on after this process has ended.
             // `env` becomes the program, and takes a path as well as a name.
             let result = try? await run(
-                .name("env"), arguments: [program, address], output: .discarded, error: .discarded)
+                .name("env"), arguments: [program, address], environment: environment(hiding: hidden),
+                output: .discarded, error: .discarded)
             if let result, result.terminationStatus.isSuccess { return }
         }
     }
 
     /// Whether there is a browser on this machine, as far as that can be told.
     static var hasBrowser: Bool {
-        if Environment.value("BROWSER") != nil { return true }
+        if AccountKit.Environment.value("BROWSER") != nil { return true }
         #if canImport(Darwin)
-        return Environment.value("SSH_CONNECTION") == nil
+        return AccountKit.Environment.value("SSH_CONNECTION") == nil
         #else
-        return Environment.value("DISPLAY") != nil || Environment.value("WAYLAND_DISPLAY") != nil
+        return AccountKit.Environment.value("DISPLAY") != nil || AccountKit.Environment.value("WAYLAND_DISPLAY") != nil
         #endif
     }
 
     /// `$BROWSER` is a list with colons (environ(7) of Debian's sensible-browser); a name with spaces is one program.
     private static var browsers: [String] {
-        let chosen = Environment.value("BROWSER")?.split(separator: ":").map(String.init) ?? []
+        let chosen = AccountKit.Environment.value("BROWSER")?.split(separator: ":").map(String.init) ?? []
         #if canImport(Darwin)
         return chosen + ["open"]
         #else

@@ -41,10 +41,10 @@ extension KeySettings.Source {
         switch kind {
         case .file: KeyFile(container: container, session: session)
         case .passphrase: PassphraseKey { try PassphrasePrompt(session: session).answer(to: $0) }
-        case .command: try CommandKey(command ?? [])
+        case .command: try CommandKey(command ?? [], hiding: App.secretVariables)
         case .environment:
             EnvironmentKey(
-                variable: App.environmentPrefix + "_KEY", credential: App.environmentPrefix.lowercased() + ".key")
+                variable: App.keyVariable, credential: App.environmentPrefix.lowercased() + ".key")
         }
     }
 
@@ -61,14 +61,15 @@ extension KeySettings.Source {
 enum KeyName: String, Codable, CaseIterable, ExpressibleByArgument {
     case file, passphrase, command, environment
 
-    init(_ kind: KeyKind) {
-        self =
-            switch kind {
-            case .keyFile: .file
-            case .passphrase: .passphrase
-            case .command: .command
-            case .environment: .environment
-            }
+    /// `nil` for a kind that the commands do not set up.
+    init?(_ kind: KeyKind) {
+        switch kind {
+        case .keyFile: self = .file
+        case .passphrase: self = .passphrase
+        case .command: self = .command
+        case .environment: self = .environment
+        default: return nil
+        }
     }
 
     var kind: KeyKind {

@@ -1,3 +1,4 @@
+import AccountKit
 import Dispatch
 import Synchronization
 
@@ -19,6 +20,7 @@ package final class MainThreadExecutor: TaskExecutor {
     /// Runs `body`, which ends the process.
     package static func run(_ body: @escaping @Sendable () async -> Never) -> Never {
         let executor = MainThreadExecutor()
+        BlockingWork.stays(on: executor.asUnownedTaskExecutor())
         Task(executorPreference: executor) { await body() }
         while true {
             executor.count.wait()

@@ -47,8 +47,6 @@ extension AccountCommand {
         endProcess(code)
     }
 
-    
-
     /// Runs a command line that is understood without the parser, which takes several times as long as the command does.
     ///
     /// That is `whoami` and `token` as shell prompts and scripts have them. All the rest, and everything that is wrong, is the

@@ -5,11 +5,14 @@ struct QRCode {
 
     /// Asks `qrencode` for the picture.
     ///
-    /// - Parameter address: The address.
+    /// - Parameters:
+    ///   - address: The address.
+    ///   - secretVariables: What of the environment the program does not get.
     /// - Returns: `nil` if there is no such program, or if no other device could open the address.
-    init?(of address: String) async {
+    init?(of address: String, hiding secretVariables: [String]) async {
         guard Self.isForOtherDevices(address),
-            let text = await ExternalProgram.output(of: "qrencode", ["--type=UTF8", "--margin=2", "--", address])
+            let text = await ExternalProgram.output(
+                of: "qrencode", ["--type=UTF8", "--margin=2", "--", address], hiding: secretVariables)
         else { return nil }
         self.init(text: text)
     }
@@ -37,6 +40,7 @@ struct QRCode {
         }
         let bare = name.lowercased().hasSuffix(".") ? String(name.lowercased().dropLast()) : name.lowercased()
         if ["", "localhost", "::", "::1", "0.0.0.0"].contains(bare) || bare.hasSuffix(".localhost") { return false }
-        return !(bare.hasPrefix("127.") && bare.allSatisfy { $0.isNumber || $0 == "." }) && !bare.hasPrefix("::ffff:127.")
+        if bare.hasPrefix("::ffff:127.") { return false }
+        return !(bare.hasPrefix("127.") && bare.allSatisfy { $0.isNumber || $0 == "." })
     }
 }

@@ -39,6 +39,7 @@ enum StateText {
             case .busy: "another process is using the account"
             case .cannotSave: "the archive cannot be changed"
             case .notSaved: "new tokens could not be saved"
+            default: "not confirmed by \(service) (\(reason.code))"
             }
         var text = cause + (reason.detail.map { " (\($0))" } ?? "")
         if let wait = reason.retryAfter { text += "; try again in \(wait.components.seconds) s" }

@@ -1,33 +1,36 @@
 /// Says what is being waited for, if it takes a while and someone is watching.
 enum Waiting {
-    /// While the service is asked.
-    static func shown<Result: Sendable>(
-        for what: String, upTo limit: Duration, _ body: () async -> Result
-    ) async -> Result {
-        await saying({ "Waiting for \(what), up to \(limit.wholeSeconds) s a request…" }, body)
+    /// While the service is asked. Someone who is watching, and gives up, is told that it was cancelled.
+    static func shown<Result>(
+        for what: String, upTo limit: Duration, _ body: () async throws -> Result
+    ) async rethrows -> Result {
+        guard Terminal.isTerminal(.error) else { return try await body() }
+        let time = "up to \(limit.wholeSeconds) s a request…"
+        let text = "Waiting for \(what), \(time)"
+        let fits = text.count < Terminal.size(of: .error).columns
+        return try await SignalGuard.shared.whileWaiting {
+            try await saying(fits ? text : "Waiting, \(time)", body)
+        }
     }
 
     /// While something is finished that the command has no more to say of.
     ///
     /// - Parameter limit: How long that may take; `nil` if there is nothing to finish.
     static func toFinish(_ limit: Duration?, _ body: () async -> Void) async {
-        guard let limit else { return await body() }
+        guard let limit, Terminal.isTerminal(.error) else { return await body() }
         await saying(
-            {
-                "The service has not sent your new tokens yet. Waiting for them up to \(limit.wholeSeconds) s, so that your "
-                    + "sign-in is not lost…"
-            }, body)
+            "The service has not sent the new tokens yet. Waiting for them up to \(limit.wholeSeconds) s, so that your sign-in "
+                + "is not lost…", body)
     }
 
-    private static func saying<Result: Sendable>(
-        _ text: @escaping @Sendable () -> String, _ body: () async -> Result
-    ) async -> Result {
-        guard Terminal.isTerminal(.error) else { return await body() }
+    private static func saying<Result>(
+        _ text: String, _ body: () async throws -> Result
+    ) async rethrows -> Result {
         let notice = Task {
             try await Task.sleep(for: .milliseconds(700))
-            Terminal.say(text())
+            Terminal.say(text)
         }
         defer { notice.cancel() }
-        return await body()
+        return try await body()
     }
 }

@@ -55,7 +55,7 @@ extension AccountArchive {
             return false
         }
         guard let envelope else { return false }
-        let kinds = Set(ring.sources.map(\.kind.slotKind))
+        let kinds = Set(ring.sources.compactMap(\.kind.slotKind))
         return kinds.isDisjoint(with: envelope.slots.map(\.kind))
     }
 
@@ -156,11 +156,16 @@ extension AccountArchive {
     }
 
     /// The slots that a key opens. Why it does not open another is nobody's concern.
-    func slots(of envelope: Envelope, openedBy keys: [ArchiveKey], kind: KeyKind) -> Set<[UInt8]> {
-        let slots = envelope.slots.filter { slot in
-            slot.kind == kind.slotKind
-                && keys.contains { (try? envelope.unlock(slot, with: $0.opener, context: context)) != nil }
+    func slots(
+        of envelope: Envelope, openedBy keys: [ArchiveKey], kind: KeyKind
+    ) async throws(AccountError) -> Set<[UInt8]> {
+        var opened: Set<[UInt8]> = []
+        for slot in envelope.slots where slot.kind == kind.slotKind {
+            for key in keys {
+                let opener = try await ring.opener(of: key, for: slot)
+                if (try? envelope.unlock(slot, with: opener, context: context)) != nil { opened.insert(slot.keyID) }
+            }
         }
-        return Set(slots.map(\.keyID))
+        return opened
     }
 }

@@ -90,7 +90,7 @@ final class AccountArchive: Sendable {
 
     /// Asks for a passphrase before the lock is taken, where others would wait; once, if nobody knows it.
     func askBeforeLock() async {
-        guard ring.sources.contains(where: { $0.kind == .passphrase }), !isAskedInVain.withLock({ $0 }),
+        guard ring.sources.contains(where: \.asksPerson), !isAskedInVain.withLock({ $0 }),
             // Who takes the lock says why there is none.
             let envelope = try? await envelope(), knownKeys(for: envelope) == nil
         else { return }
@@ -353,10 +353,29 @@ final class AccountArchive: Sendable {
         let receipt = try await transaction.replace(.account, with: bytes, ifRevision: revision)
         let newest = Write(account: account, generation: generation, revision: receipt.revision)
         lastOpened.withLock { $0.change(keys, newest) }
-        if let unsaved = unsaved.withLock({ $0.take() }), !unsaved.isBeingSpent {
-            try? await forgetRefreshes(in: transaction)
+        let unsaved = noteWritten(account, receipt.revision)
+        if unsaved.isOver { try? await forgetRefreshes(in: transaction) }
+        return (unsaved.account ?? account, receipt)
+    }
+
+    /// Looks after the tokens that could not be saved, now that something was.
+    ///
+    /// - Returns: Whether the record of their refresh is of no use any more, or else the account with them: whoever has saved
+    ///   the spent ones once more had read them before.
+    private func noteWritten(_ account: Account, _ revision: ArchiveRevision) -> (isOver: Bool, account: Account?) {
+        unsaved.withLock { unsaved in
+            guard let kept = unsaved else { return (false, nil) }
+            guard kept.stored.isSameGrant(as: account) else {
+                unsaved = nil
+                return (!kept.isBeingSpent, nil)
+            }
+            var account = account
+            account.credentials = kept.account.credentials
+            account.verifiedAt = kept.account.verifiedAt
+            unsaved!.account = account
+            unsaved!.revision = revision
+            return (false, account)
         }
-        return (account, receipt)
     }
 
     /// Makes sure that an account of about the stored one's size can be saved, and that there is a key for it.

@@ -44,13 +44,18 @@ struct ArchiveDirectory: Sendable {
         return folders.reversed()
     }
 
+    /// Whether the folder is there, and the file that is made in it first.
+    func exists(with marker: String) throws(AccountError) -> Bool {
+        try mapping(path) { () throws(SystemCallError) in try SystemCall.status(path(marker)) != nil }
+    }
+
     /// Makes the folder, and those above it that are not there, for the owner only, and waits until the disk has them.
     ///
     /// - Parameter marker: The file that is made in the folder next. As long as it is not there, whoever made the folders
     ///   may have died before the disk had them; so that is waited for again.
     func make(before marker: String) throws(AccountError) {
+        if try exists(with: marker) { return }
         try mapping(path) { () throws(SystemCallError) in
-            guard try SystemCall.status(path(marker)) == nil else { return }
             var folders: [String] = []
             var folder = path
             while !folder.isEmpty {

@@ -37,8 +37,10 @@ public protocol ArchiveStorage: Sendable {
 
     /// Tells when an entry may have changed, whoever changed it, until nobody listens any more.
     ///
-    /// Several changes may be told as one, and one that did not change anything may be told too: who listens reads.
-    func changes(of entry: ArchiveEntry) -> AsyncStream<Void>
+    /// Several changes may be told as one, and one that did not change anything may be told too: who listens reads. The stream
+    /// fails, with an ``AccountError`` that says why, when changes cannot be told or cannot be told any more; it does not
+    /// just end.
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error>
 }
 
 /// The right to refresh the tokens of a session.

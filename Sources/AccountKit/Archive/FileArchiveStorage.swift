@@ -57,7 +57,7 @@ public struct FileArchiveStorage: ArchiveStorage {
     /// 25 ms.
     fileprivate func lock(_ name: String, timeout: Duration) async throws -> FileDescriptor {
         try directory.checkTrust()
-        try directory.make(before: Self.lockName)
+        try await makeDirectory()
         let lockPath = directory.path(name)
         let lock = try mapping(lockPath) { () throws(SystemCallError) in
             let lock = try FileDescriptor.openLock(lockPath)
@@ -88,10 +88,15 @@ public struct FileArchiveStorage: ArchiveStorage {
             isLeased: true)
     }
 
+    private func makeDirectory() async throws(AccountError) {
+        if try directory.exists(with: Self.lockName) { return }
+        try await BlockingWork.run { () throws(AccountError) in try directory.make(before: Self.lockName) }
+    }
+
     /// Tells when the file of an entry was put in place or removed.
     ///
     /// A folder that is not there yet is made, since one that does not exist cannot be watched.
-    public func changes(of entry: ArchiveEntry) -> AsyncStream<Void> {
+    public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         // If it cannot be made, the watch looks for the file now and then.
         try? directory.make(before: Self.lockName)
         return DirectoryWatch.changes(of: entry.rawValue, in: directory.path)
@@ -190,33 +195,40 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     }
 
     func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
-        reservation.discard()
-        reservation.put(try directory.makeTemporary(for: entry, reserving: byteCount, isLeased: isLeased))
+        let (directory, reservation, isLeased) = (directory, reservation, isLeased)
+        try await BlockingWork.run { () throws(AccountError) in
+            reservation.discard()
+            reservation.put(try directory.makeTemporary(for: entry, reserving: byteCount, isLeased: isLeased))
+        }
     }
 
     func replace(
         _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
     ) async throws -> ArchiveReceipt {
         try await check(entry, is: revision)
-        guard let reserved = reservation.take() else {
-            return try directory.makeTemporary(for: entry, reserving: nil).commit(bytes)
+        return try await BlockingWork.run { [directory, reservation] () throws(AccountError) in
+            guard let reserved = reservation.take() else {
+                return try directory.makeTemporary(for: entry, reserving: nil).commit(bytes)
+            }
+            if reserved.entry == entry { return try reserved.commit(bytes) }
+            // What was reserved for another entry stays reserved, whatever becomes of this one.
+            let keptPath = reserved.path
+            reservation.put(reserved)
+            return try directory.makeTemporary(for: entry, reserving: nil, keeping: keptPath).commit(bytes)
         }
-        if reserved.entry == entry { return try reserved.commit(bytes) }
-        // What was reserved for another entry stays reserved, whatever becomes of this one.
-        let keptPath = reserved.path
-        reservation.put(reserved)
-        return try directory.makeTemporary(for: entry, reserving: nil, keeping: keptPath).commit(bytes)
     }
 
     func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
         try await check(entry, is: revision)
-        let path = directory.path(entry.rawValue)
-        try mapping(path) { () throws(SystemCallError) in _ = try SystemCall.remove(path) }
-        return directory.synchronize()
+        return try await BlockingWork.run { [directory] in
+            let path = directory.path(entry.rawValue)
+            try mapping(path) { () throws(SystemCallError) in _ = try SystemCall.remove(path) }
+            return directory.synchronize()
+        }
     }
 
     func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
-        let place = try directory.setAside(entry, label: label)
+        let place = try await BlockingWork.run { [directory] in try directory.setAside(entry, label: label) }
         let identity = try identity(of: entry)
         state.withLock { $0.aside[entry] = identity }
         return place
@@ -228,15 +240,17 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         if isInPlace {
             try mapping(place) { () throws(SystemCallError) in _ = try SystemCall.remove(place) }
         } else {
-            try directory.putBack(entry, from: place)
+            try await BlockingWork.run { [directory] in try directory.putBack(entry, from: place) }
         }
     }
 
     func end() async {
         for entry in state.withLock({ $0.aside.keys }) where (try? isAside(entry)) == true {
             // Nothing took its place. What stays there is no worse than before.
-            _ = try? SystemCall.remove(directory.path(entry.rawValue))
-            _ = directory.synchronize()
+            await BlockingWork.run { [directory] in
+                _ = try? SystemCall.remove(directory.path(entry.rawValue))
+                _ = directory.synchronize()
+            }
         }
         if !isLeased { reservation.discard() }
         state.withLock { $0.lock = nil }

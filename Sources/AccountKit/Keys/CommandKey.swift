@@ -17,18 +17,26 @@ public struct CommandKey: KeySource {
     /// How long the program may take; it may have to ask a person.
     public let patience: Duration
 
+    /// Environment variables that the program does not get.
+    public let hiddenVariables: [String]
+
     /// A program that prints a key: 32 random bytes as Base64 or in hexadecimal, and nothing else.
     ///
     /// - Parameters:
     ///   - command: The program, by its path or as a name that is looked for in `$PATH`, and its arguments.
     ///   - patience: How long it may take.
+    ///   - hiddenVariables: Environment variables that are no business of the program, such as one with a token. It gets all
+    ///     others.
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an empty command.
-    public init(_ command: [String], patience: Duration = .seconds(60)) throws(AccountError) {
+    public init(
+        _ command: [String], patience: Duration = .seconds(60), hiding hiddenVariables: [String] = []
+    ) throws(AccountError) {
         guard let program = command.first, !program.isEmpty, !command.contains(where: { $0.contains("\0") }) else {
             throw AccountError(.invalidArgument, "there is no program to ask for the key: name one")
         }
         self.command = command
         self.patience = patience
+        self.hiddenVariables = hiddenVariables
     }
 
     /// A program.
@@ -40,7 +48,8 @@ public struct CommandKey: KeySource {
     public func key() async throws -> ArchiveKey? {
         let output: Secret
         do throws(ChildProcess.Failure) {
-            output = try await ChildProcess.output(of: command, limit: 1024, patience: patience)
+            output = try await ChildProcess.output(
+                of: command, hiding: hiddenVariables, limit: 1024, patience: patience)
         } catch {
             throw AccountError(
                 .noKey, "the program that has the key failed: `\(command.joined(separator: " "))` \(error.text)")

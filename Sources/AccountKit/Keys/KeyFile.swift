@@ -76,6 +76,13 @@ public struct KeyFile: KeySource {
 
     /// Makes the file, unless another process has just done so; then its key counts.
     public func makeKey() async throws -> ArchiveKey {
+        try await BlockingWork.run { try makeFile() }
+    }
+
+    /// The file is replaced and removed with its slot.
+    public var storage: (any KeyStorage)? { StoredKeyFile(file: self) }
+
+    private func makeFile() throws -> ArchiveKey {
         try makeFolder()
         try write(.random()) { temporary throws(SystemCallError) in
             do throws(SystemCallError) {
@@ -123,7 +130,7 @@ public struct KeyFile: KeySource {
     private var predecessor: String { path + ".old" }
 
     /// Makes a key that is to replace this one, in a file beside it.
-    func makeSuccessor() throws(AccountError) -> ArchiveKey {
+    fileprivate func makeSuccessor() throws(AccountError) -> ArchiveKey {
         try makeFolder()
         let key = ArchiveKey.random()
         try write(key) { temporary throws(SystemCallError) in try SystemCall.rename(temporary, to: successor) }
@@ -131,7 +138,7 @@ public struct KeyFile: KeySource {
     }
 
     /// Puts the successor in place. The key from before stays beside it.
-    func installSuccessor() throws(AccountError) {
+    fileprivate func installSuccessor() throws(AccountError) {
         try mapping(path) { () throws(SystemCallError) in
             try SystemCall.remove(predecessor)
             _ = try SystemCall.link(path, as: predecessor)
@@ -141,7 +148,7 @@ public struct KeyFile: KeySource {
     }
 
     /// The keys of a replacement that was begun and not finished: the one to come, and the one from before.
-    func unfinished() throws -> [ArchiveKey] {
+    fileprivate func unfinished() throws -> [ArchiveKey] {
         try [successor, predecessor].compactMap { path in
             do {
                 return try key(at: path)
@@ -153,7 +160,7 @@ public struct KeyFile: KeySource {
     }
 
     /// Whether a replacement was begun and not finished.
-    func hasReplacement() throws(AccountError) -> Bool {
+    fileprivate func hasReplacement() throws(AccountError) -> Bool {
         try mapping(path) { () throws(SystemCallError) in
             if try SystemCall.status(successor) != nil { return true }
             return try SystemCall.status(predecessor) != nil
@@ -161,7 +168,7 @@ public struct KeyFile: KeySource {
     }
 
     /// Removes what a replacement has beside the key.
-    func forgetReplacement() throws(AccountError) {
+    fileprivate func forgetReplacement() throws(AccountError) {
         try mapping(path) { () throws(SystemCallError) in
             let hadSuccessor = try SystemCall.remove(successor)
             let hadPredecessor = try SystemCall.remove(predecessor)
@@ -170,7 +177,7 @@ public struct KeyFile: KeySource {
     }
 
     /// Removes the key, once no archive opens with it any more.
-    func remove() throws(AccountError) {
+    fileprivate func remove() throws(AccountError) {
         try mapping(path) { () throws(SystemCallError) in
             try SystemCall.remove(path)
             try SystemCall.synchronizeDirectory(path.parentDirectory)
@@ -179,7 +186,7 @@ public struct KeyFile: KeySource {
 
     /// Waits until the disk has the file, before an archive is sealed with it for the first time: whoever made it may have
     /// died before that. Removes what that one left behind.
-    func settle() throws(AccountError) {
+    fileprivate func settle() throws(AccountError) {
         let folder = path.parentDirectory
         for leftover in try leftovers() {
             // What cannot be removed is in nobody's way.
@@ -200,4 +207,17 @@ public struct KeyFile: KeySource {
             }.map { folder + "/" + $0 }
         }
     }
+}
+
+/// A key file, and what can be done with it, away from the threads that tasks share: all of it may wait for the disk.
+private struct StoredKeyFile: KeyStorage {
+    let file: KeyFile
+
+    func settle() async throws { try await BlockingWork.run { try file.settle() } }
+    func makeSuccessor() async throws -> ArchiveKey { try await BlockingWork.run { try file.makeSuccessor() } }
+    func installSuccessor() async throws { try await BlockingWork.run { try file.installSuccessor() } }
+    func hasReplacement() async throws -> Bool { try file.hasReplacement() }
+    func unfinishedReplacement() async throws -> [ArchiveKey] { try file.unfinished() }
+    func forgetReplacement() async throws { try await BlockingWork.run { try file.forgetReplacement() } }
+    func remove() async throws { try await BlockingWork.run { try file.remove() } }
 }

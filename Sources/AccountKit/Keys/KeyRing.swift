@@ -77,7 +77,7 @@ struct KeyRing: Sendable {
                 }
                 guard let key else { break }
                 for slot in slots {
-                    let opener = try opener(of: key, for: slot)
+                    let opener = try await opener(of: key, for: slot)
                     if try firstSlot(of: [slot], for: opener, of: envelope, context) != nil { return (slot, opener) }
                 }
                 note(
@@ -101,14 +101,14 @@ struct KeyRing: Sendable {
         }
         guard let key = try await asking({ try await source.key() }) else { return [] }
         var openers: [KeySlot.Opener] = []
-        for slot in slots { openers.append(try opener(of: key, for: slot)) }
+        for slot in slots { openers.append(try await opener(of: key, for: slot)) }
         return openers
     }
 
     /// The costly part of opening a passphrase's slot is done once, whatever is opened with it.
-    func opener(of key: ArchiveKey, for slot: KeySlot) throws(AccountError) -> KeySlot.Opener {
+    func opener(of key: ArchiveKey, for slot: KeySlot) async throws(AccountError) -> KeySlot.Opener {
         guard case .passphrase(let passphrase) = key.opener, slot.kind == .passphrase else { return key.opener }
-        return try sealing { () throws(EnvelopeError) in
+        return try await sealing(takesLong: true) { () throws(EnvelopeError) in
             .derived(try slot.derivedKey(of: passphrase), keyID: slot.keyID)
         }
     }
@@ -147,12 +147,12 @@ struct KeyRing: Sendable {
     /// Asks for what only a person has for an archive that is to be made, so that nobody is asked under the lock.
     func prepare() async throws(AccountError) {
         try checkCount()
-        for (index, source) in sources.enumerated() where source.kind == .passphrase {
+        for (index, source) in sources.enumerated() where source.asksPerson {
             guard prepared.keys.withLock({ $0[index] }) == nil else { continue }
             let key = try await made(source)
             prepared.keys.withLock { $0[index] = key }
         }
-        for source in sources where source.kind != .passphrase { _ = try await made(source) }
+        for source in sources where !source.asksPerson { _ = try await made(source) }
     }
 
     /// The keys of a new archive: a new lineage and a new data key, which each of the sources opens. What has no key yet
@@ -164,10 +164,13 @@ struct KeyRing: Sendable {
             var key = prepared.keys.withLock { $0.removeValue(forKey: index) }
             if key == nil { key = try await made(source) }
             // Without its key the archive would be worth nothing.
-            try (source as? KeyFile)?.settle()
-            slots.append(newSlot(for: key!, of: source, at: date))
+            try await settle(source)
+            slots.append(try newSlot(for: key!, of: source, at: date))
         }
-        return try sealing { () throws(EnvelopeError) in try ArchiveKeys(for: slots, context: context) }
+        let newSlots = slots
+        return try await sealing(takesLong: newSlots.contains { $0.kind == .passphrase }) { () throws(EnvelopeError) in
+            try ArchiveKeys(for: newSlots, context: context)
+        }
     }
 
     private func checkCount() throws(AccountError) {
@@ -179,11 +182,24 @@ struct KeyRing: Sendable {
         }
     }
 
-    func newSlot(for key: ArchiveKey, of source: any KeySource, at date: Date) -> ArchiveKeys.NewSlot {
-        ArchiveKeys.NewSlot(
-            opener: key.opener, kind: source.kind.slotKind,
-            created: UInt32(clamping: Int64(date.timeIntervalSince1970)),
-            cost: (source as? PassphraseKey)?.cost ?? .moderate)
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if archives have no slots for keys of its kind.
+    func newSlot(
+        for key: ArchiveKey, of source: any KeySource, at date: Date
+    ) throws(AccountError) -> ArchiveKeys.NewSlot {
+        guard let kind = source.kind.slotKind else {
+            throw AccountError(
+                .invalidArgument,
+                "archives have no slots for keys of the kind \(source.kind): let the source be of a kind that they have"
+            )
+        }
+        return ArchiveKeys.NewSlot(
+            opener: key.opener, kind: kind, created: UInt32(clamping: Int64(date.timeIntervalSince1970)), cost: key.cost
+        )
+    }
+
+    /// Makes sure that a key survives a power cut, before an archive is sealed with it.
+    func settle(_ source: any KeySource) async throws(AccountError) {
+        try await asking { try await source.storage?.settle() }
     }
 
     private func made(_ source: any KeySource) async throws(AccountError) -> ArchiveKey {
@@ -201,6 +217,17 @@ struct KeyRing: Sendable {
             throw AccountError(.cancelled, "cancelled while waiting for a key: nothing was changed")
         } catch {
             throw AccountError(.inaccessible, "the key could not be had", cause: error)
+        }
+    }
+
+    /// The same for what may have to make a key of a passphrase.
+    func sealing<Value: Sendable>(
+        takesLong: Bool, _ body: @escaping @Sendable () throws(EnvelopeError) -> Value
+    ) async throws(AccountError) -> Value {
+        do {
+            return takesLong ? try await BlockingWork.run(body) : try body()
+        } catch {
+            throw AccountError(error)
         }
     }
 

@@ -22,24 +22,85 @@ public protocol KeySource: Sendable {
     ///
     /// - Throws: An ``AccountError`` if it cannot be stored, or if this source cannot make keys.
     func makeKey() async throws -> ArchiveKey
+
+    /// Whether it is a person who gives the key, also a new one in ``makeKey()``. Then it is asked for before the archive is
+    /// locked, where others would wait.
+    ///
+    /// By default, whether it is a passphrase.
+    var asksPerson: Bool { get }
+
+    /// The key where this source stores it itself, and can replace and remove it; `nil` if it cannot, as by default.
+    ///
+    /// A source that wraps another passes on the other's.
+    var storage: (any KeyStorage)? { get }
 }
 
 extension KeySource {
     /// No person has it.
     public func keyFromPerson(attempt: Int) async throws -> ArchiveKey? { nil }
+
+    /// Whether it is a passphrase.
+    public var asksPerson: Bool { kind == .passphrase }
+
+    /// It cannot be replaced or removed from here.
+    public var storage: (any KeyStorage)? { nil }
 }
 
-/// The kinds of keys that the archive format knows.
-public enum KeyKind: Sendable, Hashable, CaseIterable {
-    /// A file of 32 random bytes.
-    case keyFile
-    /// A passphrase that a person types.
-    case passphrase
-    /// What a command prints.
-    case command
-    /// What the environment or a credentials directory gives.
-    case environment
+/// A key that its source stores itself, such as in a file or in a security chip. The key of one archive: it is replaced and
+/// removed together with the archive's slot.
+///
+/// A replacement has a key that is to come, the *successor*, and after that the key from before, the *predecessor*, both
+/// stored beside the key, so that a process that dies at any time leaves a key that opens the archive. All but
+/// ``settle()`` and ``hasReplacement()`` are called while the archive is locked.
+public protocol KeyStorage: Sendable {
+    /// Makes sure that the key survives a power cut, before an archive is sealed with it for the first time: whoever made it
+    /// may have died before that.
+    func settle() async throws
 
+    /// Makes a successor, durably, in place of one that there may be already.
+    func makeSuccessor() async throws -> ArchiveKey
+
+    /// Puts the successor in the key's place, in one step. The key from before stays as the predecessor.
+    func installSuccessor() async throws
+
+    /// Whether a replacement was begun and not finished.
+    func hasReplacement() async throws -> Bool
+
+    /// The successor and the predecessor of a replacement that was begun and not finished, as far as they can be read.
+    func unfinishedReplacement() async throws -> [ArchiveKey]
+
+    /// Removes the successor and the predecessor, as far as they are there.
+    func forgetReplacement() async throws
+
+    /// Removes the key, since no archive opens with it any more.
+    func remove() async throws
+}
+
+/// A kind of key. More may be added, so a `switch` needs a `default`. An archive has slots for those that are named here.
+public struct KeyKind: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
+    /// A name that stays the same.
+    public let rawValue: String
+
+    /// A kind by its name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The name.
+    public var description: String { rawValue }
+
+    /// A file of 32 random bytes.
+    public static let keyFile = KeyKind(rawValue: "keyFile")
+
+    /// A passphrase that a person types.
+    public static let passphrase = KeyKind(rawValue: "passphrase")
+
+    /// What a command prints.
+    public static let command = KeyKind(rawValue: "command")
+
+    /// What the environment or a credentials directory gives.
+    public static let environment = KeyKind(rawValue: "environment")
+}
+
+extension KeyKind {
     /// With its article: "a key file".
     package var text: String {
         switch self {
@@ -47,15 +108,18 @@ public enum KeyKind: Sendable, Hashable, CaseIterable {
         case .passphrase: "a passphrase"
         case .command: "a key that a program has"
         case .environment: "a key of the environment"
+        default: "a key of the kind \(rawValue)"
         }
     }
 
-    package var slotKind: KeySlot.Kind {
+    /// The kind of slot that such a key opens; `nil` if archives have none.
+    package var slotKind: KeySlot.Kind? {
         switch self {
         case .keyFile: .keyFile
         case .passphrase: .passphrase
         case .command: .command
         case .environment: .environment
+        default: nil
         }
     }
 
@@ -74,6 +138,9 @@ public enum KeyKind: Sendable, Hashable, CaseIterable {
 public struct ArchiveKey: Sendable {
     package let opener: KeySlot.Opener
 
+    /// What guessing it is to cost, if it is a passphrase.
+    let cost: PassphraseCost
+
     /// A key of exactly 32 bytes.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for another length.
@@ -81,7 +148,7 @@ public struct ArchiveKey: Sendable {
         guard bytes.count == 32 else {
             throw AccountError(.invalidArgument, "a key has 32 bytes, this one has \(bytes.count)")
         }
-        opener = .key(GuardedBytes(copying: bytes))
+        self.init(guarded: GuardedBytes(copying: bytes))
     }
 
     /// A key of 32 bytes as text, the way that programs print one: 64 hexadecimal digits, or Base64 (RFC 4648, sections 4
@@ -95,21 +162,27 @@ public struct ArchiveKey: Sendable {
                 "this is not a key: 32 random bytes as Base64 or in hexadecimal are one, such as `openssl rand -base64 32` "
                     + "prints")
         }
-        opener = .key(bytes)
+        self.init(guarded: bytes)
     }
 
     /// A passphrase, from which Argon2id makes the key.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an empty one.
     public init(passphrase: Secret) throws(AccountError) {
+        try self.init(passphrase: passphrase, cost: .moderate)
+    }
+
+    init(passphrase: Secret, cost: PassphraseCost) throws(AccountError) {
         guard passphrase.byteCount > 0 else { throw AccountError(.invalidArgument, "the passphrase is empty") }
         opener = .passphrase(passphrase.withUnsafeBytes { GuardedBytes(copying: $0) })
+        self.cost = cost
     }
 
     /// A key that is where it should stay.
     init(guarded bytes: GuardedBytes) {
         precondition(bytes.count == 32, "a key has 32 bytes")
         opener = .key(bytes)
+        cost = .moderate
     }
 
     /// A new random key.

@@ -14,7 +14,7 @@ public struct PassphraseKey: KeySource {
         case new
     }
 
-    let cost: PassphraseCost
+    private let cost: PassphraseCost
     private let ask: @Sendable (Question) async throws -> Secret
 
     /// A passphrase.
@@ -42,6 +42,6 @@ public struct PassphraseKey: KeySource {
 
     /// Asks for a new one.
     public func makeKey() async throws -> ArchiveKey {
-        try ArchiveKey(passphrase: try await ask(.new))
+        try ArchiveKey(passphrase: try await ask(.new), cost: cost)
     }
 }

@@ -21,16 +21,20 @@ enum ChildProcess {
     ///
     /// - Parameters:
     ///   - command: The program, by its path or as a name in `$PATH`, and its arguments. There is no shell.
+    ///   - hidden: Environment variables that the program does not get.
     ///   - limit: How many bytes it may print: less than a pipe holds, since they are read when it has ended.
     ///   - patience: How long it may take; after that it is killed.
-    static func output(of command: [String], limit: Int, patience: Duration) async throws(Failure) -> Secret {
+    static func output(
+        of command: [String], hiding hidden: [String] = [], limit: Int, patience: Duration
+    ) async throws(Failure) -> Secret {
         var ends: [Int32] = [0, 0]
         guard accountkit_pipe(&ends) == 0 else { throw failure("could not be started", errno) }
         let reading = FileDescriptor(adopting: ends[0], path: command[0])
-        let process: pid_t
-        do {
-            let writing = FileDescriptor(adopting: ends[1], path: command[0])
-            process = try start(command, output: writing.number)
+        let writingEnd = ends[1]
+        // The program may be on a disk that sleeps.
+        let process = try await BlockingWork.run { () throws(Failure) in
+            let writing = FileDescriptor(adopting: writingEnd, path: command[0])
+            return try start(command, hiding: hidden, output: writing.number)
         }
         let status = try await end(of: process, patience: patience)
         // The low seven bits are the signal, the next eight the exit code (wait(2)).
@@ -50,16 +54,20 @@ enum ChildProcess {
         }
     }
 
-    private static func start(_ command: [String], output: Int32) throws(Failure) -> pid_t {
+    private static func start(
+        _ command: [String], hiding hidden: [String], output: Int32
+    ) throws(Failure) -> pid_t {
         var arguments: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
-        defer { for argument in arguments { free(argument) } }
+        var names: [UnsafeMutablePointer<CChar>?] = hidden.map { strdup($0) } + [nil]
+        defer { for text in arguments + names { free(text) } }
         var process: pid_t = 0
-        let status = accountkit_spawn(&arguments, output, &process)
+        let status = accountkit_spawn(&arguments, &names, output, &process)
         guard status == 0 else { throw failure("could not be started", status) }
         return process
     }
 
-    /// Waits for the end of a process; it is asked again and again, so that no thread is held up.
+    /// Waits for the end of a process; it is asked again and again, so that no thread is held up for as long as a person may
+    /// take to answer.
     private static func end(of process: pid_t, patience: Duration) async throws(Failure) -> Int32 {
         let deadline = ContinuousClock.now.advanced(by: patience)
         var pause = Duration.milliseconds(1)
@@ -74,7 +82,10 @@ enum ChildProcess {
                 continue
             }
             kill(process, SIGKILL)
-            while waitpid(process, &status, 0) == -1, errno == EINTR {}
+            await BlockingWork.run {
+                var status: Int32 = 0
+                while waitpid(process, &status, 0) == -1, errno == EINTR {}
+            }
             throw Failure(text: isLate ? "took longer than \(patience.text)" : "was stopped")
         }
     }

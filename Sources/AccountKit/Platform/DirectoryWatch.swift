@@ -15,12 +15,12 @@ enum DirectoryWatch {
     static let interval: Duration = .milliseconds(90)
 
     /// Changes of the entry `name` from now on; several that come close together are one.
-    static func changes(of name: String, in folder: String) -> AsyncStream<Void> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    static func changes(of name: String, in folder: String) -> AsyncThrowingStream<Void, any Error> {
+        let (stream, continuation) = AsyncThrowingStream.makeStream(
+            of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
         #if os(Linux)
-        if let notifier = Notifier(folder: folder, name: name, continuation) {
+        if let notifier = Notifier(folder: folder, name: name, continuation), notifier.start() {
             continuation.onTermination = { _ in notifier.stop() }
-            notifier.start()
             return stream
         }
         #endif
@@ -33,7 +33,8 @@ enum DirectoryWatch {
     }
 
     private static func look(
-        at path: String, knowing first: FileIdentity??, _ continuation: AsyncStream<Void>.Continuation
+        at path: String, knowing first: FileIdentity??,
+        _ continuation: AsyncThrowingStream<Void, any Error>.Continuation
     ) async {
         var last = first
         while !Task.isCancelled {
@@ -53,9 +54,9 @@ private final class Notifier: Sendable {
     private let stopWriter: Int32
     private let folder: String
     private let name: String
-    private let continuation: AsyncStream<Void>.Continuation
+    private let continuation: AsyncThrowingStream<Void, any Error>.Continuation
 
-    init?(folder: String, name: String, _ continuation: AsyncStream<Void>.Continuation) {
+    init?(folder: String, name: String, _ continuation: AsyncThrowingStream<Void, any Error>.Continuation) {
         let notifications = inotify_init1(O_CLOEXEC)
         guard notifications >= 0 else { return nil }
         var ends: [Int32] = [-1, -1]
@@ -80,8 +81,8 @@ private final class Notifier: Sendable {
         close(stopWriter)
     }
 
-    /// Starts the thread, which holds the notifier until it has stopped.
-    func start() {
+    /// Starts the thread, which holds the notifier until it has stopped; `false` if the system has none to give.
+    func start() -> Bool {
         var thread = pthread_t()
         let retained = Unmanaged.passRetained(self).toOpaque()
         let status = pthread_create(
@@ -94,8 +95,8 @@ private final class Notifier: Sendable {
             pthread_detach(thread)
         } else {
             Unmanaged<Notifier>.fromOpaque(retained).release()
-            continuation.finish()
         }
+        return status == 0
     }
 
     func stop() {
@@ -109,7 +110,11 @@ private final class Notifier: Sendable {
         while true {
             switch wait(upTo: isFolderGone ? DirectoryWatch.interval : nil) {
             case .stopped: return
-            case .failed: return continuation.finish()
+            case .failed(let errno):
+                return continuation.finish(
+                    throwing: AccountError(
+                        .inaccessible, "changes of \(folder) cannot be followed any more",
+                        cause: SystemCallError("poll", folder, errno: errno)))
             case .told:
                 let (names, isLost) = readNames()
                 if names.contains(name) { continuation.yield() }
@@ -128,7 +133,7 @@ private final class Notifier: Sendable {
 
     private var path: String { folder + "/" + name }
 
-    private enum Waited { case told, timeIsUp, stopped, failed }
+    private enum Waited { case told, timeIsUp, stopped, failed(errno: Int32) }
 
     /// Asks the kernel to tell of a folder: of what happens in it, and of its own end.
     private static func watch(_ folder: String, _ notifications: Int32) -> Bool {
@@ -145,9 +150,10 @@ private final class Notifier: Sendable {
                 pollfd(fd: stopReader, events: Int16(POLLIN), revents: 0),
             ]
             let count = poll(&waiting, 2, milliseconds)
-            if count < 0, errno == EINTR { continue }
+            let code = errno
+            if count < 0, code == EINTR { continue }
             if waiting[1].revents != 0 { return .stopped }
-            if count < 0 { return .failed }
+            if count < 0 { return .failed(errno: code) }
             return count == 0 ? .timeIsUp : .told
         }
     }

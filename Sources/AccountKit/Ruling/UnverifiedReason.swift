@@ -16,41 +16,66 @@ public struct UnverifiedReason: Hashable, Sendable {
         self.retryAfter = retryAfter
     }
 
-    /// The kind of reason. The raw values are stable.
-    public enum Code: String, Hashable, Sendable, CaseIterable {
+    /// The kind of reason. The raw values are stable. More may be added, so a `switch` needs a `default`.
+    public struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
+        /// The code as it stands in JSON output.
+        public let rawValue: String
+
+        /// A code of an app's own adapter.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The code as it stands in JSON output.
+        public var description: String { rawValue }
+
         /// The service was not asked.
-        case notChecked
+        public static let notChecked = Code(rawValue: "notChecked")
+
         /// The service could not be reached, or did not answer in time.
-        case offline
+        public static let offline = Code(rawValue: "offline")
+
         /// The service has not answered a request for new tokens yet; they are stored once they come.
-        case awaitingResponse
+        public static let awaitingResponse = Code(rawValue: "awaitingResponse")
+
         /// The check was cancelled.
-        case cancelled
+        public static let cancelled = Code(rawValue: "cancelled")
+
         /// The service has trouble of its own (408, 425, 5xx).
-        case serverError
+        public static let serverError = Code(rawValue: "serverError")
+
         /// The service asked for fewer requests (429).
-        case rateLimited
+        public static let rateLimited = Code(rawValue: "rateLimited")
+
         /// The answer is not clear.
-        case unclearReply
+        public static let unclearReply = Code(rawValue: "unclearReply")
+
         /// Something between here and the service answered in its place.
-        case captivePortal
+        public static let captivePortal = Code(rawValue: "captivePortal")
+
         /// TLS or the certificate of the service could not be trusted.
-        case untrustedTLS
+        public static let untrustedTLS = Code(rawValue: "untrustedTLS")
+
         /// A proxy wants credentials of its own (407).
-        case proxyAuthenticationRequired
+        public static let proxyAuthenticationRequired = Code(rawValue: "proxyAuthenticationRequired")
+
         /// The service, or this app's registration with it, is not set up for what was asked.
-        case misconfigured
+        public static let misconfigured = Code(rawValue: "misconfigured")
+
         /// The tokens do not allow what was asked (403).
-        case insufficientScope
+        public static let insufficientScope = Code(rawValue: "insufficientScope")
+
         /// The service says that the token is another user's.
-        case wrongAccount
+        public static let wrongAccount = Code(rawValue: "wrongAccount")
+
         /// Another process replaced the tokens meanwhile; the new ones were adopted.
-        case replacedMeanwhile
+        public static let replacedMeanwhile = Code(rawValue: "replacedMeanwhile")
+
         /// Another process is at work on the archive.
-        case busy
+        public static let busy = Code(rawValue: "busy")
+
         /// New tokens could not have been stored, so none were asked for.
-        case cannotSave
+        public static let cannotSave = Code(rawValue: "cannotSave")
+
         /// New tokens came and could not be stored: they are in this process's memory only.
-        case notSaved
+        public static let notSaved = Code(rawValue: "notSaved")
     }
 }

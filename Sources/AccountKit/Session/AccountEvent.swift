@@ -1,16 +1,19 @@
 /// A change of the shared account, or of what is known of it.
-public enum AccountEvent: Sendable, Equatable {
-    /// The archive was read, and this account is in it.
-    case loaded(Account)
+///
+/// It says who, and has no tokens: those are in ``AccountStore/account``, for whoever needs them, and no event keeps them in
+/// memory after the sign-out.
+public enum AccountEvent: Sendable, Hashable {
+    /// The archive was read, and this user is signed in.
+    case loaded(AccountUser)
 
     /// A user signed in, here or in another process.
-    case signedIn(Account)
+    case signedIn(AccountUser)
 
     /// The tokens were replaced by new ones of the same session.
-    case refreshed(Account)
+    case refreshed(AccountUser)
 
     /// The profile changed, or the service confirmed the account.
-    case updated(Account)
+    case updated(AccountUser)
 
     /// The session ended, and why.
     case signedOut(SignOut)
@@ -18,19 +21,24 @@ public enum AccountEvent: Sendable, Equatable {
     /// A change was saved, but the storage did not confirm that it survives a power cut, and why.
     case durabilityUnknown(String)
 
+    /// So many events are left out here, since they were not taken while newer ones came. Those that follow lead to what
+    /// there is now: look at ``AccountStore/account`` if you count on having heard of each change.
+    case missed(Int)
+
     /// What a change from one account to another is called.
     init?(from old: Account?, to new: Account, isSignIn: Bool) {
+        let user = AccountUser(new)
         guard let old else {
-            self = isSignIn ? .signedIn(new) : .loaded(new)
+            self = isSignIn ? .signedIn(user) : .loaded(user)
             return
         }
         if old == new { return nil }
         if isSignIn || !old.isSameUser(as: new) {
-            self = .signedIn(new)
+            self = .signedIn(user)
         } else if !old.credentials.hasSameTokens(as: new.credentials) {
-            self = .refreshed(new)
+            self = .refreshed(user)
         } else {
-            self = .updated(new)
+            self = .updated(user)
         }
     }
 }

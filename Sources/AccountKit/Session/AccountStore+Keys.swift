@@ -33,9 +33,9 @@ extension AccountStore {
             var key = try await source.key()
             if key == nil { key = try await source.makeKey() }
             let added = key!
-            try (source as? KeyFile)?.settle()
+            try await archive.ring.settle(source)
             return try await withOpenedArchive { opened, transaction in
-                let present = archive.slots(of: opened.envelope, openedBy: [added], kind: source.kind)
+                let present = try await archive.slots(of: opened.envelope, openedBy: [added], kind: source.kind)
                 if let slot = opened.envelope.slots.first(where: { present.contains($0.keyID) }) {
                     return ArchiveKeySlot(slot, opensNow: true)
                 }
@@ -44,12 +44,11 @@ extension AccountStore {
                         .invalidArgument,
                         "an archive has at most \(ArchiveKeys.slotCounts.upperBound) keys: remove one first")
                 }
-                let new = archive.ring.newSlot(for: added, of: source, at: clock.now)
-                let keys = try archive.ring.sealing { () throws(EnvelopeError) in
-                    try opened.keys.adding(new, context: archive.context)
-                }
-                _ = try await archive.reseal(opened, with: keys, opening: [added.opener], in: transaction)
-                return ArchiveKeySlot(keys.slots.last!, opensNow: source.kind != .passphrase)
+                let keys = try await self.keys(of: opened, adding: added, of: source)
+                let slot = keys.slots.last!
+                let opener = try await archive.ring.opener(of: added, for: slot)
+                _ = try await archive.reseal(opened, with: keys, opening: [opener], in: transaction)
+                return ArchiveKeySlot(slot, opensNow: !source.asksPerson)
             }
         }
     }
@@ -57,7 +56,7 @@ extension AccountStore {
     /// Takes a key's way into the archive away. What is written from now on it cannot open: the archive has a new data key.
     ///
     /// The keys that stay must be at hand, since the new data key is sealed for each of them; passphrases are asked for. A
-    /// key file of this store that opened the slot is removed.
+    /// key that a source of this store stores itself, such as a key file, is removed with its slot.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if there is no such slot, or it is the only one, and
     ///   ``AccountError/Code-swift.struct/noKey`` if a key that stays is not at hand; then nothing was changed.
@@ -69,18 +68,18 @@ extension AccountStore {
                     throw AccountError(.invalidArgument, "there is no key slot \(id)")
                 }
                 let keys = try archive.renewedKeys(of: opened, keeping: { $0 != slot }, openers)
-                var unneeded: [KeyFile] = []
-                for file in archive.ring.sources.compactMap({ $0 as? KeyFile }) {
-                    let slots = archive.slots(
-                        of: opened.envelope, openedBy: try await storedKeys(of: file), kind: .keyFile)
-                    if slots == [slot.keyID] { unneeded.append(file) }
+                var unneeded: [any KeyStorage] = []
+                for stored in storedSources {
+                    let slots = try await archive.slots(
+                        of: opened.envelope, openedBy: try await stored.keys(), kind: stored.source.kind)
+                    if slots == [slot.keyID] { unneeded.append(stored.storage) }
                 }
                 _ = try await resealEverything(opened, with: keys, openers, in: transaction)
                 // It opens nothing any more, and goes by itself.
                 if slot.kind == .passphrase { try? UnlockedKeys.forget(slot.keyID) }
-                for file in unneeded {
-                    try file.remove()
-                    try file.forgetReplacement()
+                for storage in unneeded {
+                    try await storage.remove()
+                    try await storage.forgetReplacement()
                 }
             }
         }
@@ -91,18 +90,20 @@ extension AccountStore {
     /// The new key is added, the archive opened with it, and then the old one taken away: whatever happens in between, the
     /// archive opens with the key that is there. A replacement that was not finished is finished by the next one.
     ///
-    /// - Parameter kind: A key file or a passphrase. A key that a program or the environment has is replaced where it is:
-    ///   add the new one, then remove the old one.
+    /// - Parameter kind: That of a key that its source stores itself, such as a key file, or that a person gives. Any other,
+    ///   such as one that a program or the environment has, is replaced where it is: add the new one, then remove the old
+    ///   one.
     /// - Throws: As ``removeKey(_:)``.
     public func rotateKey(of kind: KeyKind) async throws(AccountError) {
         try await accountErrors {
             guard let source = archive.ring.sources.first(where: { $0.kind == kind }) else {
                 throw AccountError(.invalidArgument, "this session has no key of that kind (\(kind.text))")
             }
-            switch source {
-            case let file as KeyFile: try await rotate(file)
-            case let passphrase as PassphraseKey: try await rotate(passphrase)
-            default:
+            if let storage = source.storage {
+                try await rotate(StoredSource(source: source, storage: storage))
+            } else if source.asksPerson {
+                try await rotateAsking(source)
+            } else {
                 throw AccountError(
                     .invalidArgument,
                     "\(kind.text) cannot be replaced from here: store a new key where the old one is, under another name, "
@@ -111,73 +112,95 @@ extension AccountStore {
         }
     }
 
-    private func rotate(_ file: KeyFile) async throws {
+    /// A source that stores its key itself.
+    private struct StoredSource {
+        let source: any KeySource
+        let storage: any KeyStorage
+
+        func keys() async throws -> [ArchiveKey] { try await source.key().map { [$0] } ?? [] }
+    }
+
+    private var storedSources: [StoredSource] {
+        archive.ring.sources.compactMap { source in source.storage.map { StoredSource(source: source, storage: $0) } }
+    }
+
+    private func rotate(_ stored: StoredSource) async throws {
         let openers = try await openersBeforeLock()
         try await withOpenedArchive { opened, transaction in
             // What a replacement before left behind goes first.
-            let opened = try await discardUnfinished(of: file, opened, openers, in: transaction)
-            let old = archive.slots(of: opened.envelope, openedBy: try await storedKeys(of: file), kind: .keyFile)
+            let opened = try await discardUnfinished(of: stored, opened, openers, in: transaction)
+            let old = try await archive.slots(
+                of: opened.envelope, openedBy: try await stored.keys(), kind: stored.source.kind)
             guard !old.isEmpty else {
                 throw AccountError(
-                    .noKey, "the key file \(file.path) does not open this archive, so there is nothing to replace")
+                    .noKey,
+                    "\(stored.source.kind.text) of this session does not open this archive, so there is nothing to replace"
+                )
             }
             // A key that is missing is found out before anything is changed.
             _ = try archive.fittings(of: opened.keys.slots.filter { !old.contains($0.keyID) }, openers)
-            let successor = try file.makeSuccessor()
+            let successor = try await stored.storage.makeSuccessor()
             try await replace(
-                old, by: successor, of: file, opened: opened, openers, in: transaction,
-                install: { try file.installSuccessor() })
-            try file.forgetReplacement()
+                old, by: successor, of: stored.source, opened: opened, openers, in: transaction,
+                install: { try await stored.storage.installSuccessor() })
+            try await stored.storage.forgetReplacement()
         }
     }
 
     private func discardUnfinished(
-        of file: KeyFile, _ opened: AccountArchive.Opened, _ openers: AccountArchive.Openers,
+        of stored: StoredSource, _ opened: AccountArchive.Opened, _ openers: AccountArchive.Openers,
         in transaction: any ArchiveTransaction
     ) async throws -> AccountArchive.Opened {
         var opened = opened
-        let stale = archive.slots(of: opened.envelope, openedBy: try file.unfinished(), kind: .keyFile)
-            .subtracting(archive.slots(of: opened.envelope, openedBy: try await storedKeys(of: file), kind: .keyFile))
+        let unfinished = try await archive.slots(
+            of: opened.envelope, openedBy: try await stored.storage.unfinishedReplacement(), kind: stored.source.kind)
+        let current = try await archive.slots(
+            of: opened.envelope, openedBy: try await stored.keys(), kind: stored.source.kind)
+        let stale = unfinished.subtracting(current)
         if !stale.isEmpty {
             let keys = try archive.renewedKeys(of: opened, keeping: { !stale.contains($0.keyID) }, openers)
             opened = try await resealEverything(opened, with: keys, openers, in: transaction)
         }
-        try file.forgetReplacement()
+        try await stored.storage.forgetReplacement()
         return opened
     }
 
-    /// Whether the replacement of a key file was begun and not finished, for instance since the process was killed.
-    package func hasUnfinishedReplacement() throws(AccountError) -> Bool {
-        for case let file as KeyFile in archive.ring.sources where try file.hasReplacement() { return true }
-        return false
+    /// Whether the replacement of a stored key was begun and not finished, for instance since the process was killed.
+    package func hasUnfinishedReplacement() async throws(AccountError) -> Bool {
+        try await accountErrors {
+            for stored in storedSources where try await stored.storage.hasReplacement() { return true }
+            return false
+        }
     }
 
-    /// Finishes it: the archive opens with the key file that is there, and nothing of the other one is left.
+    /// Finishes it: the archive opens with the key that is there, and nothing of the other one is left.
     package func finishReplacement() async throws(AccountError) {
         try await accountErrors {
-            for case let file as KeyFile in archive.ring.sources {
+            for stored in storedSources {
                 guard try await archive.envelope() != nil else {
-                    try file.forgetReplacement()
+                    try await stored.storage.forgetReplacement()
                     continue
                 }
                 let openers = try await openersBeforeLock()
                 try await withOpenedArchive { opened, transaction in
-                    _ = try await discardUnfinished(of: file, opened, openers, in: transaction)
+                    _ = try await discardUnfinished(of: stored, opened, openers, in: transaction)
                 }
             }
         }
     }
 
-    private func rotate(_ passphrase: PassphraseKey) async throws {
+    private func rotateAsking(_ source: any KeySource) async throws {
         let openers = try await openersBeforeLock()
-        let new = try await passphrase.makeKey()
+        let new = try await source.makeKey()
         try await withOpenedArchive { opened, transaction in
-            let old = opened.keys.slots.filter { $0.kind == .passphrase && openers[$0.keyID] != nil }.map(\.keyID)
+            let old = opened.keys.slots.filter { $0.kind == source.kind.slotKind && openers[$0.keyID] != nil }
+                .map(\.keyID)
             guard !old.isEmpty else {
-                throw AccountError(.noKey, "no passphrase opens this archive, so there is nothing to replace")
+                throw AccountError(
+                    .noKey, "\(source.kind.text) that opens this archive is not known, so there is nothing to replace")
             }
             try await replace(
-                Set(old), by: new, of: passphrase, opened: opened, openers, in: transaction, install: {})
+                Set(old), by: new, of: source, opened: opened, openers, in: transaction, install: {})
             for keyID in old { try? UnlockedKeys.forget(keyID) }
         }
     }
@@ -185,19 +208,27 @@ extension AccountStore {
     /// Adds a key, puts it in its place, and takes old ones away.
     private func replace(
         _ old: Set<[UInt8]>, by new: ArchiveKey, of source: any KeySource, opened: AccountArchive.Opened,
-        _ openers: AccountArchive.Openers, in transaction: any ArchiveTransaction, install: () throws -> Void
+        _ openers: AccountArchive.Openers, in transaction: any ArchiveTransaction, install: () async throws -> Void
     ) async throws {
-        let slot = archive.ring.newSlot(for: new, of: source, at: clock.now)
-        let both = try archive.ring.sealing { () throws(EnvelopeError) in
-            try opened.keys.adding(slot, context: archive.context)
-        }
+        let both = try await keys(of: opened, adding: new, of: source)
         var openers = openers
         let added = both.slots.last!
-        openers[added.keyID] = try archive.ring.opener(of: new, for: added)
+        openers[added.keyID] = try await archive.ring.opener(of: new, for: added)
         let opened = try await resealEverything(opened, with: both, openers, in: transaction)
-        try install()
+        try await install()
         let only = try archive.renewedKeys(of: opened, keeping: { !old.contains($0.keyID) }, openers)
         _ = try await resealEverything(opened, with: only, openers, in: transaction)
+    }
+
+    /// The keys of an archive and one more, which has the last slot.
+    private func keys(
+        of opened: AccountArchive.Opened, adding key: ArchiveKey, of source: any KeySource
+    ) async throws(AccountError) -> ArchiveKeys {
+        let slot = try archive.ring.newSlot(for: key, of: source, at: clock.now)
+        let (keys, context) = (opened.keys, archive.context)
+        return try await archive.ring.sealing(takesLong: slot.kind == .passphrase) { () throws(EnvelopeError) in
+            try keys.adding(slot, context: context)
+        }
     }
 
     /// Seals the archive with other keys, and what is still to be told to a service.
@@ -209,10 +240,6 @@ extension AccountStore {
             opened, with: keys, opening: keys.slots.compactMap { openers[$0.keyID] }, in: transaction)
         try await driver.revocations.reseal(with: keys, before: opened.keys, in: transaction)
         return resealed
-    }
-
-    private func storedKeys(of file: KeyFile) async throws -> [ArchiveKey] {
-        try await file.key().map { [$0] } ?? []
     }
 
     /// What opens the slots, passphrases included: nobody is asked under the lock, where others would wait.

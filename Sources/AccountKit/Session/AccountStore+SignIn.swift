@@ -46,11 +46,11 @@ extension AccountStore {
         try await driver.prepareSave()
         return try await signInErrors {
             let (username, password) = try await ask()
-            return try await exchanging(with: authority) {
+            return try await exchanging(with: authority) { exchange in
                 let account = try await shielded {
                     try await authority.signIn(username: username, password: password)
                 }
-                return try await self.storeOrRevoke(account, with: authority)
+                return try await self.storeOrRevoke(account, with: authority, exchange)
             }
         }
     }
@@ -108,7 +108,7 @@ extension AccountStore {
             case .poll(let pause):
                 try await clock.sleep(for: pause)
                 do {
-                    return try await exchanging(with: authority) {
+                    return try await exchanging(with: authority) { exchange in
                         let credentials: Credentials
                         do {
                             credentials = try await shielded { try await authority.pollDeviceSignIn(authorization) }
@@ -116,7 +116,9 @@ extension AccountStore {
                             throw NotIssued(signal: AuthoritySignal(error))
                         }
                         // The code is spent: from now on it is asked whose the tokens are, and nothing else.
-                        return try await self.identifyAndStore(credentials, with: authority, clock, until: end) {
+                        return try await self.identifyAndStore(
+                            credentials, with: authority, exchange, clock, until: end
+                        ) {
                             try await authority.account(with: credentials)
                         }
                     }
@@ -164,11 +166,13 @@ extension AccountStore {
     private func redeem<C: Clock<Duration>>(
         _ signIn: any BrowserSignIn, _ authority: any BrowserAuthority, _ clock: C
     ) async throws -> Account {
-        try await exchanging(with: authority) {
+        try await exchanging(with: authority) { exchange in
             do {
                 let credentials = try await shielded { try await signIn.credentials() }
                 let end = clock.now.advanced(by: .seconds(60))
-                let account = try await self.identifyAndStore(credentials, with: authority, clock, until: end) {
+                let account = try await self.identifyAndStore(
+                    credentials, with: authority, exchange, clock, until: end
+                ) {
                     try await signIn.account(with: credentials)
                 }
                 await signIn.finish(with: .success(account))
@@ -184,7 +188,7 @@ extension AccountStore {
 
     /// Runs what must not be cut off: from the sending of a code or a password to the storing, or revoking, of what it brings.
     private func exchanging<Value: Sendable>(
-        with authority: any AccountAuthority, _ body: @escaping @Sendable () async throws -> Value
+        with authority: any AccountAuthority, _ body: @escaping @Sendable (any Storing) async throws -> Value
     ) async throws -> Value {
         try Task.checkCancellation()
         return try await driver.exchanges.run(limit: authority.exchangeTimeout, body)
@@ -192,14 +196,14 @@ extension AccountStore {
 
     /// Asks whose tokens are, again and again until `end`, and stores the account; or has the tokens revoked.
     private func identifyAndStore<C: Clock<Duration>>(
-        _ credentials: Credentials, with authority: any AccountAuthority, _ clock: C, until end: C.Instant,
-        identify: @escaping @Sendable () async throws -> Account
+        _ credentials: Credentials, with authority: any AccountAuthority, _ exchange: any Storing, _ clock: C,
+        until end: C.Instant, identify: @escaping @Sendable () async throws -> Account
     ) async throws -> Account {
         var pause = Duration.seconds(1)
         while true {
             do {
                 try checkInterruption()
-                return try await storeOrRevoke(try await identify(), with: authority)
+                return try await storeOrRevoke(try await identify(), with: authority, exchange)
             } catch let error as Unstored {
                 throw error.cause
             } catch {
@@ -224,11 +228,15 @@ extension AccountStore {
         var cause: any Error
     }
 
-    private func storeOrRevoke(_ account: Account, with authority: any AccountAuthority) async throws -> Account {
+    private func storeOrRevoke(
+        _ account: Account, with authority: any AccountAuthority, _ exchange: any Storing
+    ) async throws -> Account {
         do {
             try checkInterruption()
+            try exchange.beginStoring()
             return try await storeSignIn(account, revokesSingleGrants: authority.revokesSingleGrants)
         } catch {
+            exchange.giveUpStoring()
             _ = await revokeUnstored(account, with: authority)
             throw Unstored(cause: error)
         }

@@ -89,20 +89,43 @@ public final class AccountStore: Sendable {
     /// none.
     public var movedArchive: String? { driver.shared.movedArchive }
 
-    /// The changes of the account from now on, in their order, to each who asks.
+    /// The changes of the account from now on, in their order, to each who asks; without tokens.
+    ///
+    /// Who takes them slowly does not hold anything up: the newest 64 wait, and ``AccountEvent/missed(_:)`` stands where
+    /// older ones had to go.
     public func events() -> some AsyncSequence<AccountEvent, Never> & Sendable {
         driver.shared.events()
     }
 
-    /// Takes over what other processes do to the session, until the task is cancelled.
+    /// All events, each with the account that there was then, for tests that tell one token from another.
+    package func accountEvents() -> AsyncStream<(event: AccountEvent, account: Account?)> {
+        driver.shared.accountEvents()
+    }
+
+    /// Takes over what other processes do to the session. It returns only when the task is cancelled.
     ///
     /// The shared account and the events follow within a moment: on Linux the kernel tells of a change, and nothing is
-    /// polled. A tool that runs on and on has a task for this.
-    public func followChanges() async {
+    /// polled. A tool that runs on and on has a task for this. An archive that cannot be read for a while is no reason to end:
+    /// the next change is looked at again.
+    ///
+    /// - Throws: An ``AccountError`` when changes cannot be followed any more, since the storage does not tell of them. The
+    ///   shared account stays what it is; call it again, or ``load()`` now and then.
+    public func followChanges() async throws(AccountError) {
         let changes = driver.archive.storage.changes(of: .account)
         // What happened before the watch began.
         _ = await load()
-        for await _ in changes { _ = await load() }
+        do {
+            for try await _ in changes { _ = await load() }
+        } catch let error as AccountError {
+            throw error
+        } catch is CancellationError where Task.isCancelled {
+            return
+        } catch {
+            throw AccountError(.inaccessible, "the storage does not tell of changes any more", cause: error)
+        }
+        guard Task.isCancelled else {
+            throw AccountError(.inaccessible, "the storage does not tell of changes any more: follow them again")
+        }
     }
 
     // MARK: Looking

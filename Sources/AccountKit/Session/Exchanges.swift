@@ -52,16 +52,16 @@ final class Exchanges: Sendable {
     }
 
     /// Runs `body` in a task of its own. Who is cancelled leaves at once, and the task is cancelled and goes on: what it must
-    /// not break off it shields with ``shielded(_:)``.
+    /// not break off it shields with ``shielded(_:)``. While it stores, nobody leaves, so that who does knows that nothing is stored.
     func run<Value: Sendable>(
-        limit: Duration, _ body: @escaping @Sendable () async throws -> Value
+        limit: Duration, _ body: @escaping @Sendable (any Storing) async throws -> Value
     ) async throws -> Value {
         begin(limit: limit)
         let result = SharedResult<Value>()
         let task = Task {
             let outcome: Result<Value, any Error>
             do {
-                outcome = .success(try await body())
+                outcome = .success(try await body(result))
             } catch {
                 outcome = .failure(error)
             }
@@ -73,9 +73,18 @@ final class Exchanges: Sendable {
             try await result.value()
         } onCancel: {
             task.cancel()
-            result.set(.failure(CancellationError()))
+            result.leave()
         }
     }
+}
+
+/// What an exchange says of itself, so that its caller does not leave between the decision to store something and its end.
+protocol Storing: Sendable {
+    /// - Throws: `CancellationError` if the caller has left.
+    func beginStoring() throws
+
+    /// Nothing was stored: who was cancelled meanwhile leaves now.
+    func giveUpStoring()
 }
 
 /// Runs something to its end, whether the task is cancelled or not.
@@ -89,37 +98,57 @@ func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) as
 }
 
 /// A result that is set once, and waited for by one task.
-private final class SharedResult<Value: Sendable>: Sendable {
-    private enum State {
-        case empty
-        case waiting(CheckedContinuation<Value, any Error>)
-        case set(Result<Value, any Error>)
+private final class SharedResult<Value: Sendable>: Storing {
+    private struct State {
+        var result: Result<Value, any Error>?
+        var waiter: CheckedContinuation<Value, any Error>?
+        var isStoring = false
+        var isLeaving = false
+
+        /// Sets the result; only the first counts.
+        mutating func set(_ new: Result<Value, any Error>) -> CheckedContinuation<Value, any Error>? {
+            guard result == nil else { return nil }
+            result = new
+            return waiter.take()
+        }
     }
 
-    private let state = Mutex(State.empty)
+    private let state = Mutex(State())
 
-    /// Sets the result; only the first counts.
     func set(_ result: Result<Value, any Error>) {
-        let continuation: CheckedContinuation<Value, any Error>? = state.withLock { state in
-            switch state {
-            case .set: return nil
-            case .empty:
-                state = .set(result)
-                return nil
-            case .waiting(let continuation):
-                state = .set(result)
-                return continuation
-            }
+        state.withLock { $0.set(result) }?.resume(with: result)
+    }
+
+    /// The caller does not wait any longer than for something that is being stored.
+    func leave() {
+        let cancelled = Result<Value, any Error>.failure(CancellationError())
+        let waiter = state.withLock { state in
+            state.isLeaving = true
+            return state.isStoring ? nil : state.set(cancelled)
         }
-        continuation?.resume(with: result)
+        waiter?.resume(with: cancelled)
+    }
+
+    func beginStoring() throws {
+        try state.withLock { state in
+            if state.isLeaving { throw CancellationError() }
+            state.isStoring = true
+        }
+    }
+
+    func giveUpStoring() {
+        let isLeaving = state.withLock { state in
+            state.isStoring = false
+            return state.isLeaving
+        }
+        if isLeaving { leave() }
     }
 
     func value() async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             let result: Result<Value, any Error>? = state.withLock { state in
-                if case .set(let result) = state { return result }
-                state = .waiting(continuation)
-                return nil
+                if state.result == nil { state.waiter = continuation }
+                return state.result
             }
             if let result { continuation.resume(with: result) }
         }

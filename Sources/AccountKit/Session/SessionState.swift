@@ -5,7 +5,7 @@ public import Foundation
 #endif
 
 /// How things stand with a session: four different things, none of which is ever taken for another.
-public enum SessionState: Sendable, Equatable {
+public enum SessionState: Sendable {
     /// Nobody is signed in, and why.
     case signedOut(SignOut)
 
@@ -23,6 +23,21 @@ public enum SessionState: Sendable, Equatable {
         switch self {
         case .verified(let account), .unverified(let account, _): account
         case .signedOut, .unreadable: nil
+        }
+    }
+}
+
+extension SessionState: Equatable {
+    /// Whether both are the same state with the same account and the same reason; of two that are unreadable, whether their
+    /// errors have the same ``AccountError/code``, whatever else they say.
+    public static func == (left: SessionState, right: SessionState) -> Bool {
+        switch (left, right) {
+        case (.signedOut(let left), .signedOut(let right)): left == right
+        case (.verified(let left), .verified(let right)): left == right
+        case (.unverified(let left, let leftReason), .unverified(let right, let rightReason)):
+            left == right && leftReason == rightReason
+        case (.unreadable(let left), .unreadable(let right)): left.code == right.code
+        default: false
         }
     }
 }

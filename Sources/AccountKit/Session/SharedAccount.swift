@@ -10,8 +10,15 @@ final class SharedAccount: Sendable {
         var movedArchive: String?
         /// Counts the changes, so that a slow read does not undo what came after it began.
         var changeCount = 0
-        var listeners: [Int: AsyncStream<AccountEvent>.Continuation] = [:]
+        var listeners: [Int: Listener] = [:]
         var nextListener = 0
+    }
+
+    /// What is done with the events of one that listens.
+    fileprivate struct Listener {
+        let hear: (_ number: Int, AccountEvent, Account?) -> Void
+        let finish: () -> Void
+        var count = 0
     }
 
     private let state = Mutex(State())
@@ -59,17 +66,31 @@ final class SharedAccount: Sendable {
         state.withLock { $0.yield(.durabilityUnknown(reason)) }
     }
 
-    func events() -> AsyncStream<AccountEvent> {
-        let (stream, continuation) = AsyncStream.makeStream(of: AccountEvent.self)
+    func events() -> AccountEventStream {
+        let (stream, continuation) = AccountEventStream.make()
+        listen(continuation) { number, event, _ in continuation.yield((number, event)) }
+        return stream
+    }
+
+    /// All events, each with the account that there was then, tokens included.
+    func accountEvents() -> AsyncStream<(event: AccountEvent, account: Account?)> {
+        let (stream, continuation) = AsyncStream.makeStream(of: (event: AccountEvent, account: Account?).self)
+        listen(continuation) { _, event, account in continuation.yield((event, account)) }
+        return stream
+    }
+
+    private func listen<Element>(
+        _ continuation: AsyncStream<Element>.Continuation,
+        _ hear: @escaping @Sendable (_ number: Int, AccountEvent, Account?) -> Void
+    ) {
         let listener = state.withLock { state in
             defer { state.nextListener += 1 }
-            state.listeners[state.nextListener] = continuation
+            state.listeners[state.nextListener] = Listener(hear: hear, finish: { continuation.finish() })
             return state.nextListener
         }
         continuation.onTermination = { [weak self] _ in
             self?.state.withLock { state in state.listeners[listener] = nil }
         }
-        return stream
     }
 
     deinit {
@@ -107,7 +128,10 @@ extension SharedAccount {
 
 extension SharedAccount.State {
     /// Under the lock, so that everyone gets the events in the order of the changes; a yield only puts into a buffer.
-    fileprivate func yield(_ event: AccountEvent) {
-        for listener in listeners.values { listener.yield(event) }
+    fileprivate mutating func yield(_ event: AccountEvent) {
+        for id in listeners.keys {
+            listeners[id]!.hear(listeners[id]!.count, event, account)
+            listeners[id]!.count += 1
+        }
     }
 }

@@ -32,10 +32,11 @@ int accountkit_sync(int descriptor);
 int accountkit_forbid_dumps(void);
 
 /// Starts a program without a shell, with nothing to read and its output going to `output`; what it has to say on standard
-/// error, and the terminal, it shares with this process.
+/// error, and the terminal, it shares with this process. Its environment is that of this process without the variables that
+/// are named in `hidden`. Both lists end with NULL.
 ///
 /// Returns 0 or an errno value, as posix_spawnp(3) does.
-int accountkit_spawn(char *const arguments[], int output, pid_t *process);
+int accountkit_spawn(char *const arguments[], char *const hidden[], int output, pid_t *process);
 
 /// Makes a pipe whose ends no other program gets by accident, and whose reading end does not wait. Returns 0 or -1.
 int accountkit_pipe(int ends[2]);

@@ -158,7 +158,7 @@ struct AuthenticatedClientTests {
             let account = Account.testing(at: Self.now, hasRefreshToken: false)
             let (client, store) = try await client(server, authority, signedIn: account)
             if hasEnded {
-                await #expect(throws: AccountError(.notSignedIn, "")) { try await client.send(.get("/")) }
+                await expectAccountError(.notSignedIn) { try await client.send(.get("/")) }
             } else {
                 #expect(try await client.send(.get("/")).status == 401)
             }
@@ -173,7 +173,7 @@ struct AuthenticatedClientTests {
             let authority = ScriptedAuthority(refresh: [.refuse(.noReply(.refused))])
             let (client, store) = try await client(server, authority)
             for _ in 1...3 {
-                await #expect(throws: AccountError(.serviceUnavailable, "")) { try await client.send(.get("/")) }
+                await expectAccountError(.serviceUnavailable) { try await client.send(.get("/")) }
             }
             // The service is left alone after the first failure.
             #expect(authority.requests == [.refresh])
@@ -186,7 +186,7 @@ struct AuthenticatedClientTests {
         try await LoopbackServer.run(answer: taking()) { server in
             let authority = ScriptedAuthority(refresh: [.refuse(.oauthError(.invalidGrant))])
             let (client, store) = try await client(server, authority)
-            await #expect(throws: AccountError(.notSignedIn, "")) { try await client.send(.get("/")) }
+            await expectAccountError(.notSignedIn) { try await client.send(.get("/")) }
             #expect(store.account == nil)
         }
     }
@@ -195,7 +195,7 @@ struct AuthenticatedClientTests {
     func nobody() async throws {
         try await LoopbackServer.run(answer: taking()) { server in
             let (client, _) = try await client(server, ScriptedAuthority(), signedIn: nil)
-            await #expect(throws: AccountError(.notSignedIn, "")) { try await client.send(.get("/")) }
+            await expectAccountError(.notSignedIn) { try await client.send(.get("/")) }
             #expect(server.requests.isEmpty)
         }
     }
@@ -206,7 +206,7 @@ struct AuthenticatedClientTests {
             .reset
         } _: { server in
             let (client, store) = try await client(server, ScriptedAuthority())
-            await #expect(throws: AccountError(.serviceUnavailable, "")) { try await client.send(.get("/")) }
+            await expectAccountError(.serviceUnavailable) { try await client.send(.get("/")) }
             #expect(store.account == Self.old)
         }
     }
@@ -217,7 +217,7 @@ struct AuthenticatedClientTests {
             .json(String(repeating: "x", count: 1001))
         } _: { server in
             let (client, _) = try await client(server, ScriptedAuthority(), maximumResponseLength: 1000)
-            await #expect(throws: AccountError(.tooLarge, "")) { try await client.send(.get("/")) }
+            await expectAccountError(.tooLarge) { try await client.send(.get("/")) }
         }
     }
 
@@ -233,7 +233,7 @@ struct AuthenticatedClientTests {
     func otherOrigin(_ address: String) async throws {
         try await LoopbackServer.run(answer: taking("access-1")) { server in
             let (client, _) = try await client(server, ScriptedAuthority())
-            await #expect(throws: AccountError(.invalidArgument, "")) { try await client.send(.get(address)) }
+            await expectAccountError(.invalidArgument) { try await client.send(.get(address)) }
             #expect(server.requests.isEmpty)
         }
     }
@@ -246,7 +246,7 @@ struct AuthenticatedClientTests {
                 let store = try await AccountStore.testing(signedIn: account)
                 let client = try AuthenticatedClient(
                     origin: server.address, store: store, authority: try OAuthAuthority.direct(server))
-                await #expect(throws: AccountError(.misconfigured, "")) { try await client.send(.get("/")) }
+                await expectAccountError(.misconfigured) { try await client.send(.get("/")) }
             }
             #expect(server.requests.isEmpty)
         }
@@ -270,7 +270,7 @@ struct AuthenticatedClientTests {
     func badHeader(name: String, value: String) async throws {
         try await LoopbackServer.run(answer: taking("access-1")) { server in
             let (client, _) = try await client(server, ScriptedAuthority())
-            await #expect(throws: AccountError(.invalidArgument, "")) {
+            await expectAccountError(.invalidArgument) {
                 try await client.send(APIRequest(.get, "/", headers: [name: value]))
             }
             #expect(server.requests.isEmpty)
@@ -282,7 +282,7 @@ struct AuthenticatedClientTests {
         arguments: ["http://api.example.com", "api.example.com", "https://api.example.com/v1", "https://a.example?x"])
     func badOrigin(_ origin: String) async throws {
         let store = try await AccountStore.testing(signedIn: nil)
-        #expect(throws: AccountError(.invalidArgument, "")) {
+        expectAccountError(.invalidArgument) {
             try AuthenticatedClient(origin: origin, store: store, authority: ScriptedAuthority())
         }
     }

@@ -1,4 +1,5 @@
 import AccountKit
+import AccountTesting
 import FoundationEssentials
 import Testing
 
@@ -88,15 +89,15 @@ struct IssuerTests {
     @Test("The other arguments are checked too")
     func otherArguments() {
         let issuer = "https://example.com"
-        #expect(throws: AccountError(.invalidArgument, "")) { try OAuthAuthority(issuer: issuer, clientID: "") }
-        #expect(throws: AccountError(.invalidArgument, "")) { try OAuthAuthority(issuer: issuer, clientID: "a\nb") }
+        expectAccountError(.invalidArgument) { try OAuthAuthority(issuer: issuer, clientID: "") }
+        expectAccountError(.invalidArgument) { try OAuthAuthority(issuer: issuer, clientID: "a\nb") }
         for scope in ["", "a b", "a\"b", "a\\b", "ä"] {
-            #expect(throws: AccountError(.invalidArgument, "")) {
+            expectAccountError(.invalidArgument) {
                 try OAuthAuthority(issuer: issuer, clientID: "tool", scopes: ["openid", scope])
             }
         }
         for timeout in [Duration.zero, .seconds(-1)] {
-            #expect(throws: AccountError(.invalidArgument, "")) {
+            expectAccountError(.invalidArgument) {
                 try OAuthAuthority(issuer: issuer, clientID: "tool", timeout: timeout)
             }
         }
@@ -108,8 +109,8 @@ struct IssuerTests {
         #expect(endpoints.token == "https://a.example/token?tenant=1")
         #expect(endpoints.userInfo == "http://127.0.0.1:1/me")
         #expect(endpoints.revocation == nil)
-        #expect(throws: AccountError(.invalidArgument, "")) { try OAuthEndpoints(token: "http://a.example/token") }
-        #expect(throws: AccountError(.invalidArgument, "")) {
+        expectAccountError(.invalidArgument) { try OAuthEndpoints(token: "http://a.example/token") }
+        expectAccountError(.invalidArgument) {
             try OAuthEndpoints(token: "https://a.example/token", revocation: "https://a.example/#x")
         }
     }

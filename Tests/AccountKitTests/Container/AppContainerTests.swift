@@ -1,4 +1,5 @@
 @testable import AccountKit
+import AccountTesting
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -40,11 +41,11 @@ struct AppContainerTests {
         String(repeating: "x", count: 129),
     ])
     func `An identifier of others is none, and says so`(identifier: String) {
-        let error = #expect(throws: AccountError(.invalidArgument, "")) {
+        let error = expectAccountError(.invalidArgument) {
             try AppContainer(root: "/r", identifier: identifier)
         }
         #expect(error?.message.contains("1 to 128") == true)
-        #expect(throws: AccountError(.invalidArgument, "")) { try AppContainer(identifier: identifier) }
+        expectAccountError(.invalidArgument) { try AppContainer(identifier: identifier) }
     }
 
     // MARK: XDG
@@ -89,7 +90,7 @@ struct AppContainerTests {
     #endif
 
     @Test func `Without a home directory only what all variables name can be had`() throws {
-        let error = #expect(throws: AccountError(.invalidArgument, "")) { try Self.container([:], home: nil) }
+        let error = expectAccountError(.invalidArgument) { try Self.container([:], home: nil) }
         #expect(error?.message.contains("HOME") == true)
         for variable in Self.variables.prefix(4) {
             var environment = Dictionary(uniqueKeysWithValues: Self.variables.map { ($0, "/x") })
@@ -118,6 +119,6 @@ struct AppContainerTests {
 
     @Test(arguments: ["", "relative", "./here", "~", "~/here"])
     func `A root that is not absolute is refused`(root: String) {
-        #expect(throws: AccountError(.invalidArgument, "")) { try AppContainer(root: root, identifier: "a") }
+        expectAccountError(.invalidArgument) { try AppContainer(root: root, identifier: "a") }
     }
 }

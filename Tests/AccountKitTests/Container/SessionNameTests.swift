@@ -1,4 +1,5 @@
 import AccountKit
+import AccountTesting
 import Testing
 
 struct SessionNameTests {
@@ -15,7 +16,7 @@ struct SessionNameTests {
         "a*", "~", "%2e%2e", String(repeating: "x", count: 65),
     ])
     func `A name of others is none, and says so`(name: String) {
-        let error = #expect(throws: AccountError(.invalidArgument, "")) { try SessionName(name) }
+        let error = expectAccountError(.invalidArgument) { try SessionName(name) }
         #expect(error?.message.contains("1 to 64") == true)
     }
 

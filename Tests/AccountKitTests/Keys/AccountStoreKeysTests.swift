@@ -74,7 +74,7 @@ struct AccountStoreKeysTests {
     @Test func `No archive is made if one of its keys cannot be had`() async throws {
         let missing = TestKey(.command, failingWith: AccountError(.noKey, "the keyring is locked"))
         let store = store(Self.file, missing)
-        await #expect(throws: AccountError(.noKey, "")) { try await store.signIn { .fresh(at: clock.now) } }
+        await expectAccountError(.noKey) { try await store.signIn { .fresh(at: clock.now) } }
         #expect(storage.entries.isEmpty)
     }
 
@@ -117,7 +117,7 @@ struct AccountStoreKeysTests {
         _ = try await signedIn(Person("one two").key)
         let before = storage.entries
         let store = store(Person().key)
-        await #expect(throws: AccountError(.cancelled, "")) { try await store.signIn { .fresh(at: clock.now) } }
+        await expectAccountError(.cancelled) { try await store.signIn { .fresh(at: clock.now) } }
         #expect(storage.entries == before)
     }
 
@@ -127,7 +127,7 @@ struct AccountStoreKeysTests {
         _ = try await signedIn(Person("one two").key)
         let before = storage.entries
         let store = store(Self.file)
-        await #expect(throws: AccountError(.noKey, "")) { try await store.signIn { .fresh(at: clock.now) } }
+        await expectAccountError(.noKey) { try await store.signIn { .fresh(at: clock.now) } }
         #expect(storage.entries == before)
     }
 
@@ -200,7 +200,7 @@ struct AccountStoreKeysTests {
     @Test func `More keys than an archive has are refused before anyone signs in`() async throws {
         let sources = (1...9).map { TestKey(.command, UInt8($0)) as any KeySource }
         let store = AccountStore(storage: storage, appIdentifier: "testing", keySources: sources, clock: clock)
-        await #expect(throws: AccountError(.invalidArgument, "")) { try await store.signIn { .fresh(at: clock.now) } }
+        await expectAccountError(.invalidArgument) { try await store.signIn { .fresh(at: clock.now) } }
         #expect(storage.entries.isEmpty)
     }
 
@@ -222,7 +222,7 @@ struct AccountStoreKeysTests {
         let store = try await signedIn(Self.file)
         for byte in 2...8 { try await store.addKey(from: TestKey(.command, UInt8(byte))) }
         let before = storage.entries
-        await #expect(throws: AccountError(.invalidArgument, "")) {
+        await expectAccountError(.invalidArgument) {
             try await store.addKey(from: TestKey(.command, 9))
         }
         #expect(storage.entries == before)
@@ -231,9 +231,9 @@ struct AccountStoreKeysTests {
     @Test func `Without an archive there is nothing to change`() async throws {
         let store = store(Self.file)
         #expect(try await store.keySlots().isEmpty)
-        await #expect(throws: AccountError(.notSignedIn, "")) { try await store.addKey(from: Self.command) }
-        await #expect(throws: AccountError(.notSignedIn, "")) { try await store.removeKey("00") }
-        await #expect(throws: AccountError(.notSignedIn, "")) { try await store.unlock(for: .seconds(1)) }
+        await expectAccountError(.notSignedIn) { try await store.addKey(from: Self.command) }
+        await expectAccountError(.notSignedIn) { try await store.removeKey("00") }
+        await expectAccountError(.notSignedIn) { try await store.unlock(for: .seconds(1)) }
         #expect(storage.entries.isEmpty)
     }
 
@@ -257,7 +257,7 @@ struct AccountStoreKeysTests {
         let store = try await signedIn(Self.file)
         let before = storage.entries
         for id in [try await store.keySlots()[0].id, "00", ""] {
-            await #expect(throws: AccountError(.invalidArgument, "")) { try await store.removeKey(id) }
+            await expectAccountError(.invalidArgument) { try await store.removeKey(id) }
         }
         #expect(storage.entries == before)
     }
@@ -267,7 +267,7 @@ struct AccountStoreKeysTests {
         let slots = try await store.keySlots()
         let before = storage.entries
         let away = self.store(Self.file, Self.environment)
-        await #expect(throws: AccountError(.noKey, "")) { try await away.removeKey(slots[2].id) }
+        await expectAccountError(.noKey) { try await away.removeKey(slots[2].id) }
         #expect(storage.entries == before)
         // The one that is missing can go itself.
         try await away.removeKey(slots[1].id)
@@ -301,17 +301,49 @@ struct AccountStoreKeysTests {
         #expect(try await store.keySlots().map(\.kind) == [.keyFile, .passphrase])
     }
 
+    /// A source around another.
+    private struct Wrapper: KeySource {
+        let base: any KeySource
+        var kind: KeyKind { base.kind }
+        var asksPerson: Bool { base.asksPerson }
+        func key() async throws -> ArchiveKey? { try await base.key() }
+        func keyFromPerson(attempt: Int) async throws -> ArchiveKey? { try await base.keyFromPerson(attempt: attempt) }
+        func makeKey() async throws -> ArchiveKey { try await base.makeKey() }
+    }
+
+    @Test func `A source around a passphrase asks as it does, costs as much, and is replaced`() async throws {
+        let person = Person("old", "old", "new")
+        _ = try await signedIn(Wrapper(base: person.key))
+        #expect(try archive().slots.map(\.cost) == [Person.cost])
+        try await self.store(Wrapper(base: person.key)).rotateKey(of: .passphrase)
+        #expect(person.questions == [.new, .existing(attempt: 1), .new])
+        #expect(try archive().slots.map(\.cost) == [Person.cost])
+        #expect(await opens(Person("new").key))
+    }
+
+    @Test func `A key of a kind that archives have no slots for is refused, and nothing is stored`() async throws {
+        let chip = TestKey(KeyKind(rawValue: "chip"), 7)
+        await expectAccountError(.invalidArgument) { _ = try await signedIn(chip) }
+        #expect(storage.entries[.account] == nil)
+        let store = try await signedIn(Self.file)
+        let error = await expectAccountError(.invalidArgument) { try await store.addKey(from: chip) }
+        #expect(error?.message.contains("chip") == true)
+        #expect(try await store.keySlots().count == 1)
+        // It is in nobody's way where another source opens the archive.
+        #expect(await self.store(chip, Self.file).load().account != nil)
+    }
+
     @Test func `What others keep is replaced where they keep it`() async throws {
         let store = try await signedIn(Self.command)
         for kind in [KeyKind.command, .passphrase] {
-            await #expect(throws: AccountError(.invalidArgument, "")) { try await store.rotateKey(of: kind) }
+            await expectAccountError(.invalidArgument) { try await store.rotateKey(of: kind) }
         }
     }
 
     @Test func `Keys from before stay if the disk does not confirm the new ones`() async throws {
         let unsure = HookedStorage(base: storage, durability: .unknown(reason: "fsync"))
         let store = try await signedIn(Self.file, Person("old").key, on: unsure)
-        await #expect(throws: AccountError(.durabilityUnknown, "")) {
+        await expectAccountError(.durabilityUnknown) {
             try await self.store(Self.file, Person("old", "new").key, on: unsure).rotateKey(of: .passphrase)
         }
         _ = store

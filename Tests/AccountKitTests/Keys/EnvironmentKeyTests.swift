@@ -1,3 +1,4 @@
+import AccountTesting
 import Sealing
 import Testing
 
@@ -55,7 +56,7 @@ struct EnvironmentKeyTests {
         for environment in [[:], ["CREDENTIALS_DIRECTORY": "/nonexistent"]] {
             let key = try await source(environment).key()
             #expect(key == nil)
-            await #expect(throws: AccountError(.misconfigured, "")) { try await source(environment).makeKey() }
+            await expectAccountError(.misconfigured) { try await source(environment).makeKey() }
         }
     }
 

@@ -21,7 +21,7 @@ struct KeySourceTests {
         let storage = InMemoryArchiveStorage()
         let store = AccountStore(
             storage: storage, appIdentifier: "testing", keySources: [MismatchedSource(kind: kind, archiveKey: key)])
-        await #expect(throws: AccountError(.invalidArgument, "")) {
+        await expectAccountError(.invalidArgument) {
             try await store.signIn { Account.fresh(at: ManualClock().now) }
         }
         #expect(try await storage.read(.account) == nil)

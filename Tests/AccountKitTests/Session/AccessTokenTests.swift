@@ -99,11 +99,9 @@ struct AccessTokenTests {
         let store = try await AccountStore.testing(
             signedIn: .expired(at: clock.now, hasRefreshToken: false), clock: clock, storage: storage)
         let authority = ScriptedAuthority(clock: clock)
-        let error = await #expect(throws: AccountError(.notSignedIn, "")) {
-            try await store.accessToken(with: authority)
-        }
+        let error = await expectAccountError(.notSignedIn) { try await store.accessToken(with: authority) }
         #expect(error?.message.contains("sign in again") == true)
-        await #expect(throws: AccountError(.misconfigured, "")) { try await store.refresh(with: authority) }
+        await expectAccountError(.misconfigured) { try await store.refresh(with: authority) }
         #expect(authority.requests.isEmpty)
         #expect(try await storage.stateForNewProcess().account?.username == "alice")
         // The clock may be wrong: the service has the last word.
@@ -161,7 +159,7 @@ struct AccessTokenTests {
         let store = try await store(issued: 3600)
         let authority = ScriptedAuthority(refresh: [.refuse(.noReply(.refused))])
         for _ in 1...2 {
-            await #expect(throws: AccountError(.serviceUnavailable, "")) {
+            await expectAccountError(.serviceUnavailable) {
                 try await token(of: store, insteadOf: store.account, authority)
             }
         }
@@ -173,7 +171,7 @@ struct AccessTokenTests {
         let store = try await store(issued: 3600)
         let alice = store.account
         try await store.signIn { Fixture.bob }
-        await #expect(throws: AccountError(.conflict, "")) {
+        await expectAccountError(.conflict) {
             try await token(of: store, insteadOf: alice, ScriptedAuthority())
         }
         #expect(store.account == Fixture.bob)

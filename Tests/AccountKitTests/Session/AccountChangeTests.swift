@@ -52,7 +52,7 @@ struct AccountChangeTests {
         let before = storage.entries
         let authority = ScriptedAuthority()
         authority.answer(.updateProfile, with: [.refuse(.noReply(.timeout))])
-        await #expect(throws: AccountError(.serviceUnavailable, "")) {
+        await expectAccountError(.serviceUnavailable) {
             try await store.updateProfile(with: authority) { $0.nickname = "Ally" }
         }
         #expect(storage.entries == before)
@@ -86,14 +86,14 @@ struct AccountChangeTests {
         await authority.waitForRequest(.updateProfile)
         try await store.signIn { Fixture.bob }
         authority.release()
-        await #expect(throws: AccountError(.conflict, "")) { try await change.value }
+        await expectAccountError(.conflict) { try await change.value }
         #expect(try await storage.stateForNewProcess().account == Fixture.bob)
     }
 
     @Test func `An account that is too large is refused, and the old one stays`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
-        await #expect(throws: AccountError(.tooLarge, "")) {
+        await expectAccountError(.tooLarge) {
             try await store.update { $0.profile["picture"] = .data(Data(count: 1024 * 1024)) }
         }
         #expect(try await storage.stateForNewProcess().account == store.account)

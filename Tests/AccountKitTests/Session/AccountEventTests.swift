@@ -7,12 +7,13 @@ struct AccountEventTests {
     /// An event in words.
     private static func text(_ event: AccountEvent) -> String {
         switch event {
-        case .loaded(let account): "loaded \(account.id)"
-        case .signedIn(let account): "signed in \(account.id)"
-        case .refreshed(let account): "refreshed \(account.credentials.accessToken.reveal())"
-        case .updated(let account): "updated \(account.profile.points ?? 0)"
+        case .loaded(let user): "loaded \(user.id)"
+        case .signedIn(let user): "signed in \(user.id)"
+        case .refreshed(let user): "refreshed \(user.id)"
+        case .updated(let user): "updated \(user.profile.points ?? 0)"
         case .signedOut(let signOut): "signed out \(signOut.reason)"
         case .durabilityUnknown: "durability unknown"
+        case .missed(let count): "missed \(count)"
         }
     }
 
@@ -41,7 +42,7 @@ struct AccountEventTests {
         try await store.signIn { Fixture.alice }
 
         let expected = [
-            "signed in \(Fixture.alice.id)", "updated 1", "refreshed access-2", "signed in bob",
+            "signed in \(Fixture.alice.id)", "updated 1", "refreshed \(Fixture.alice.id)", "signed in bob",
             "signed out signedOutByUser", "signed in \(Fixture.alice.id)",
         ]
         #expect(await Self.texts(early.0, count: 6) == expected)
@@ -79,6 +80,47 @@ struct AccountEventTests {
         }
         let expected = (1...50).map { "updated \($0)" }
         for events in listeners { #expect(await Self.texts(events, count: 50) == expected) }
+    }
+
+    @Test(arguments: [0, 1, 100])
+    func `A listener that takes nothing for a while gets the newest events, and is told how many went before`(
+        extra: Int
+    ) async throws {
+        let store = try await AccountStore.testing(signedIn: Fixture.alice)
+        let events = store.events()
+        for points in 1...(64 + extra) { try await store.update { $0.profile.points = Int64(points) } }
+        var iterator = events.makeAsyncIterator()
+        if extra > 0 { #expect(await iterator.next(isolation: nil).map(Self.text) == "missed \(extra)") }
+        for points in (extra + 1)...(64 + extra) {
+            #expect(await iterator.next(isolation: nil).map(Self.text) == "updated \(points)")
+        }
+        // From then on nothing is missed, until the listener is slow again.
+        try await store.signOut()
+        #expect(await iterator.next(isolation: nil).map(Self.text) == "signed out signedOutByUser")
+    }
+
+    @Test func `A gap is marked where it is, after what was taken before it`() async throws {
+        let store = try await AccountStore.testing(signedIn: Fixture.alice)
+        var iterator = store.events().makeAsyncIterator()
+        try await store.update { $0.profile.points = 1 }
+        #expect(await iterator.next(isolation: nil).map(Self.text) == "updated 1")
+        for points in 2...68 { try await store.update { $0.profile.points = Int64(points) } }
+        #expect(await iterator.next(isolation: nil).map(Self.text) == "missed 3")
+        #expect(await iterator.next(isolation: nil).map(Self.text) == "updated 5")
+    }
+
+    @Test func `No event has a token, and none keeps one in memory`() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: nil, clock: clock)
+        let events = store.events()
+        try await store.signIn { Fixture.alice }
+        try await store.refresh(with: ScriptedAuthority(clock: clock))
+        try await store.signOut()
+        for await event in events.prefix(3) {
+            var dumped = ""
+            dump(event, to: &dumped)
+            #expect(!dumped.contains("(secret)"), "\(dumped)")
+        }
     }
 
     @Test func `A listener that goes away is forgotten, and the streams end with the store`() async throws {
@@ -164,5 +206,5 @@ private final class SlowStorage: ArchiveStorage {
         try await base.acquireRefreshLease(timeout: timeout)
     }
 
-    func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { base.changes(of: entry) }
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { base.changes(of: entry) }
 }

@@ -84,8 +84,8 @@ struct AccountStoreTests {
         #expect(state == .signedOut(signOut))
         #expect(store.account == nil)
         #expect(try await storage.stateForNewProcess() == .signedOut(signOut))
-        await #expect(throws: AccountError(.notSignedIn, "")) { try await store.accessToken(with: authority) }
-        await #expect(throws: AccountError(.notSignedIn, "")) { try await store.update { _ in } }
+        await expectAccountError(.notSignedIn) { try await store.accessToken(with: authority) }
+        await expectAccountError(.notSignedIn) { try await store.update { _ in } }
 
         try await store.signIn { .fresh(at: clock.now) }
         try await store.signOut()

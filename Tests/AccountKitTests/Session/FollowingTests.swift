@@ -9,24 +9,65 @@ struct FollowingTests {
         let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
         let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
         var events = store.events().makeAsyncIterator()
-        let following = Task { await store.followChanges() }
+        let following = Task { try await store.followChanges() }
 
         try await other.signIn { .fresh(at: clock.now) }
         // If the watch began after the sign-in, the account was there when the archive was first read.
         switch await events.next(isolation: nil) {
-        case .signedIn(let account)?, .loaded(let account)?: #expect(account.username == "alice")
+        case .signedIn(let user)?, .loaded(let user)?: #expect(user.username == "alice")
         default: Issue.record("the sign-in was not noticed")
         }
         try await other.update { $0.profile.nickname = "Al" }
-        #expect(await events.next(isolation: nil) == store.account.map { .updated($0) })
+        #expect(await events.next(isolation: nil) == store.account.map { .updated(AccountUser($0)) })
         #expect(store.account?.profile.nickname == "Al")
         try await other.refresh(with: ScriptedAuthority(clock: clock))
-        #expect(await events.next(isolation: nil) == store.account.map { .refreshed($0) })
+        #expect(await events.next(isolation: nil) == store.account.map { .refreshed(AccountUser($0)) })
         #expect(store.account?.credentials.accessToken == Secret("access-2"))
         try await other.signOut()
         #expect(await events.next(isolation: nil) == .signedOut(SignOut(.signedOutByUser, date: clock.now)))
         #expect(store.account == nil)
         following.cancel()
-        await following.value
+        try await following.value
+    }
+
+    @Test func `Following that can go on no longer says so, and why if that is known`() async throws {
+        struct Broken: Error {}
+        let (changes, continuation) = AsyncThrowingStream.makeStream(of: Void.self, throwing: (any Error).self)
+        let storage = HookedStorage(changes: changes)
+        let other = try await AccountStore.testing(signedIn: nil, storage: storage.base)
+        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
+        let events = store.events()
+        let following = Task { try await store.followChanges() }
+        try await other.signIn { Fixture.alice }
+        continuation.yield()
+        for await _ in events.prefix(1) {}
+        #expect(store.account?.id == Fixture.alice.id)
+        continuation.finish()
+        await expectAccountError(.inaccessible, "the stream ended") { try await following.value }
+        #expect(store.account?.id == Fixture.alice.id, "that nobody tells of changes signs nobody out")
+
+        for (error, code) in [
+            (Broken() as any Error, AccountError.Code.inaccessible), (AccountError(.busy, "full"), .busy),
+        ] {
+            let failing = HookedStorage(changes: AsyncThrowingStream { $0.finish(throwing: error) })
+            let store = try await AccountStore.testing(signedIn: nil, storage: failing)
+            let thrown = await expectAccountError(code) { try await store.followChanges() }
+            #expect(thrown?.message == "full" || thrown?.cause is Broken)
+        }
+    }
+
+    @Test func `Following ends without an error when its task is cancelled, before or meanwhile`() async throws {
+        let store = try await AccountStore.testing(signedIn: Fixture.alice)
+        for _ in 0..<20 {
+            let following = Task { try await store.followChanges() }
+            following.cancel()
+            try await following.value
+        }
+        let events = store.events()
+        let following = Task { try await store.followChanges() }
+        try await store.update { $0.profile.points = 1 }
+        for await _ in events.prefix(1) {}
+        following.cancel()
+        try await following.value
     }
 }

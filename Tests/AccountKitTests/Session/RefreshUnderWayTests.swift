@@ -65,7 +65,7 @@ struct RefreshUnderWayTests {
         try await scene.store.signOut()
         #expect(scene.authority.requests == ["tokens"])
         _ = try await scene.finish()
-        await #expect(throws: AccountError(.notSignedIn, "")) { try await scene.refresh.value }
+        await expectAccountError(.notSignedIn) { try await scene.refresh.value }
     }
 
     @Test func `The new tokens are stored with what was changed meanwhile`() async throws {
@@ -82,7 +82,7 @@ struct RefreshUnderWayTests {
         let scene = try await Scene()
         try await scene.other.signOut()
         #expect(try await scene.finish().text == "signed out: signedOutByUser")
-        await #expect(throws: AccountError(.notSignedIn, "")) { try await scene.refresh.value }
+        await expectAccountError(.notSignedIn) { try await scene.refresh.value }
         #expect(scene.authority.revoked == ["access-2"])
         #expect(try await scene.store.pendingRevocations().isEmpty)
         #expect(scene.base.entries[.refreshRecord] == nil)
@@ -139,7 +139,7 @@ struct RefreshUnderWayTests {
         let scene = try await Scene(answering: signal)
         try await scene.other.signOut()
         #expect(try await scene.finish().text == "signed out: signedOutByUser")
-        await #expect(throws: AccountError(.notSignedIn, "")) { try await scene.refresh.value }
+        await expectAccountError(.notSignedIn) { try await scene.refresh.value }
         #expect(scene.base.entries.keys.map(\.rawValue) == ["SignOut.plist"])
     }
 
@@ -147,7 +147,7 @@ struct RefreshUnderWayTests {
         let scene = try await Scene()
         // It puts the spent tokens into the queue, and gets no further.
         for number in 1...2 { scene.faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .remove) }
-        await #expect(throws: FaultyArchiveStorage.diskFull) {
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) {
             try await scene.other.signOut(with: SteppedAuthority())
         }
         #expect(try await scene.store.pendingRevocations().count == 1)
@@ -164,12 +164,12 @@ struct RefreshUnderWayTests {
         let scene = try await Scene()
         let state = await scene.store.checkSession(with: scene.authority, timeout: .zero)
         #expect(state.text == "unverified access-1: awaitingResponse")
-        await #expect(throws: AccountError(.serviceUnavailable, "")) {
+        await expectAccountError(.serviceUnavailable) {
             try await scene.store.accessToken(timeout: .zero, with: scene.authority)
         }
         // So does the last of them.
         scene.refresh.cancel()
-        await #expect(throws: AccountError(.cancelled, "")) { try await scene.refresh.value }
+        await expectAccountError(.cancelled) { try await scene.refresh.value }
         #expect(!scene.store.hasFinishedExchanges)
         #expect(try await scene.finish().account?.credentials.accessToken == Secret("access-2"))
         #expect(scene.store.hasFinishedExchanges)
@@ -202,7 +202,7 @@ struct RefreshUnderWayTests {
             let state = await third.checkSession(with: authority, timeout: .zero)
             #expect(state.text == "unverified access-1: busy")
         }
-        await #expect(throws: AccountError(.busy, "")) { try await third.refresh(with: authority, timeout: .zero) }
+        await expectAccountError(.busy) { try await third.refresh(with: authority, timeout: .zero) }
         #expect(third.hasFinishedExchanges, "what was not sent need not be waited for")
         _ = try await scene.finish()
         // It is not at it any more, or finds the new tokens.
@@ -247,7 +247,7 @@ struct RefreshUnderWayTests {
         let second = Task { await store.checkSession(with: authority, timeout: .zero) }
         #expect(await second.value.text == "unverified access-1: busy")
         first.cancel()
-        await #expect(throws: AccountError(.cancelled, "")) { try await first.value }
+        await expectAccountError(.cancelled) { try await first.value }
         #expect(store.hasFinishedExchanges)
         faulty.release()
         for await _ in ended { break }

@@ -60,12 +60,12 @@ struct RevocationTests {
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(clock: clock)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .remove)
-        await #expect(throws: FaultyArchiveStorage.diskFull) { try await store.signOut(with: authority) }
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signOut(with: authority) }
         #expect(try await store.pendingRevocations().isEmpty)
 
         // As after a crash between the two: the queue has the tokens of who is signed in.
         for number in 1...2 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .remove) }
-        await #expect(throws: FaultyArchiveStorage.diskFull) { try await store.signOut(with: authority) }
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signOut(with: authority) }
         #expect(try await store.pendingRevocations().count == 1)
         #expect(await store.deliverRevocations { _ in authority }.isEmpty)
         #expect(authority.requests.isEmpty, "the service would end the session of somebody who is signed in")
@@ -145,7 +145,7 @@ struct RevocationTests {
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(clock: clock)
         for number in 1...2 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .remove) }
-        await #expect(throws: FaultyArchiveStorage.diskFull) { try await store.signOut(with: authority) }
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signOut(with: authority) }
         #expect(try await store.pendingRevocations().count == 1)
 
         try await store.refresh(with: authority)

@@ -57,7 +57,7 @@ struct SharedRefreshesTests {
         let (cancelled, other) = cancelsFirst ? (first, second) : (second, first)
         cancelled.cancel()
         // It ends although the service has not answered.
-        await #expect(throws: AccountError(.cancelled, "")) { try await cancelled.value }
+        await expectAccountError(.cancelled) { try await cancelled.value }
         authority.release()
         #expect(try await other.value == Secret("access-2"))
         #expect(authority.requests == [.refresh])
@@ -151,7 +151,7 @@ struct SharedRefreshesTests {
             base.overwrite(.account, with: bytes)
             authority.release()
             if bytes == nil {
-                await #expect(throws: AccountError(.notSignedIn, "")) { try await token.value }
+                await expectAccountError(.notSignedIn) { try await token.value }
                 #expect(store.account == nil)
             } else {
                 #expect(try await token.value == Secret("bob-access"))

@@ -27,10 +27,10 @@ struct SignInAndOutTests {
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let before = storage.entries[.account]
         let authority = ScriptedAuthority(signIn: [.refuse(signal)], clock: clock)
-        await #expect(throws: AccountError(code, "")) {
+        await expectAccountError(code) {
             try await store.signIn(username: "bob", password: Secret("password"), with: authority)
         }
-        await #expect(throws: AccountError(code, "")) { try await store.signIn(token: Secret("t"), with: authority) }
+        await expectAccountError(code) { try await store.signIn(token: Secret("t"), with: authority) }
         #expect(storage.entries[.account] == before)
         #expect(store.account?.username == "alice")
     }
@@ -41,7 +41,7 @@ struct SignInAndOutTests {
         let authority = ScriptedAuthority()
         for call in [FaultyArchiveStorage.Call.begin, .reserve] {
             storage.inject(.fails(FaultyArchiveStorage.diskFull), of: call)
-            await #expect(throws: FaultyArchiveStorage.diskFull) {
+            await expectAccountError(FaultyArchiveStorage.diskFull.code) {
                 try await store.signIn(username: "bob", password: Secret("password"), with: authority)
             }
         }
@@ -51,9 +51,9 @@ struct SignInAndOutTests {
     @Test func `What an app's own sign-in throws reaches the app`() async throws {
         let store = try await AccountStore.testing(signedIn: nil)
         let error = AccountError(.init(rawValue: "myOwn"), "my own")
-        await #expect(throws: error) { try await store.signIn { throw error } }
+        await expectAccountError(error.code) { try await store.signIn { throw error } }
         struct Mistake: Error {}
-        await #expect(throws: AccountError(.serviceUnavailable, "")) { try await store.signIn { throw Mistake() } }
+        await expectAccountError(.serviceUnavailable) { try await store.signIn { throw Mistake() } }
     }
 
     @Test func `A sign-in forgets that a refresh of the last session was never finished`() async throws {

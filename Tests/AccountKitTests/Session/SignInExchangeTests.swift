@@ -73,7 +73,7 @@ struct SignInExchangeTests {
         let before = storage.entries
         let authority = SteppedAuthority(user: { throw AuthoritySignal.noReply(.timeout) })
         let clock = InstantClock()
-        let error = await #expect(throws: AccountError(.serviceUnavailable, "")) {
+        let error = await expectAccountError(.serviceUnavailable) {
             try await way.signIn(store, authority, clock: clock)
         }
         #expect(error?.message.contains("did not say whose they are") == true)
@@ -134,7 +134,7 @@ struct SignInExchangeTests {
         await gate.waitForSomebody()
         signIn.cancel()
         // Who is cancelled does not wait for it.
-        await #expect(throws: AccountError(.cancelled, "")) { try await signIn.value }
+        await expectAccountError(.cancelled) { try await signIn.value }
         #expect(!store.hasFinishedExchanges)
         gate.open()
         await store.finishExchanges()
@@ -153,7 +153,7 @@ struct SignInExchangeTests {
             recorder.interrupt()
             return Fixture.newTokens
         })
-        await #expect(throws: AccountError(.cancelled, "")) { try await way.signIn(store, authority) }
+        await expectAccountError(.cancelled) { try await way.signIn(store, authority) }
         #expect(authority.revoked == ["access-2"])
         #expect(!authority.requests.contains("user"))
         #expect(storage.entries == before)
@@ -169,7 +169,7 @@ struct SignInExchangeTests {
             recorder.interrupt()
             throw AuthoritySignal.noReply(.timeout)
         })
-        await #expect(throws: AccountError(.cancelled, "")) { try await way.signIn(store, authority) }
+        await expectAccountError(.cancelled) { try await way.signIn(store, authority) }
         #expect(authority.requests.count { $0 == "user" } == 1)
         #expect(authority.revoked == ["access-2"])
     }
@@ -188,7 +188,7 @@ struct SignInExchangeTests {
                     tokens.clientID = "test"
                     return tokens
                 })
-            await #expect(throws: AccountError(.cancelled, "")) { try await Way.device.signIn(store, authority) }
+            await expectAccountError(.cancelled) { try await Way.device.signIn(store, authority) }
             #expect(authority.revoked == (revokesSingleGrants ? ["access-2"] : []))
             #expect(try await store.pendingRevocations().isEmpty)
         }
@@ -202,7 +202,7 @@ struct SignInExchangeTests {
             faulty.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
             return Fixture.newTokens
         })
-        await #expect(throws: FaultyArchiveStorage.diskFull) { try await way.signIn(store, authority) }
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await way.signIn(store, authority) }
         #expect(authority.revoked == ["access-2"])
         #expect(await store.load().account == nil)
         #expect(try await store.pendingRevocations().isEmpty)
@@ -215,7 +215,7 @@ struct SignInExchangeTests {
         let recorder = ExchangeRecorder()
         store.observeExchanges(recorder)
         let authority = SteppedAuthority(tokens: { throw AuthoritySignal.oauthError(.accessDenied) })
-        await #expect(throws: AccountError(.signInRefused, "")) { try await way.signIn(store, authority) }
+        await expectAccountError(.signInRefused) { try await way.signIn(store, authority) }
         #expect(storage.entries == before)
         #expect(!authority.requests.contains("revoke") && !authority.requests.contains("user"))
         #expect(recorder.counts == [1, 0])
@@ -226,7 +226,7 @@ struct SignInExchangeTests {
         _ = try await Way.browser.signIn(try await store(), authority)
         #expect(authority.requests == ["response", "tokens", "user", "page: done"])
         let refusing = SteppedAuthority(tokens: { throw AuthoritySignal.oauthError(.invalidGrant) })
-        await #expect(throws: AccountError(.signInRefused, "")) {
+        await expectAccountError(.signInRefused) {
             try await Way.browser.signIn(try await self.store(), refusing)
         }
         #expect(Array(refusing.requests.prefix(3)) == ["response", "tokens", "page: failed"])

@@ -43,7 +43,7 @@ struct SignInTests {
             base: base, onRead: { entry in if entry == .account, isOutOfReach.isOn { throw error } })
         let store = try await store(signedIn: Fixture.bob, storage)
         let before = base.entries
-        await #expect(throws: error) {
+        await expectAccountError(error.code) {
             try await store.signIn {
                 isOutOfReach.turnOn()
                 return Fixture.alice
@@ -60,7 +60,7 @@ struct SignInTests {
         let storage = FaultyArchiveStorage(base)
         base.overwrite(.account, with: [1, 2, 3])
         let store = try await store(signedIn: nil, storage)
-        await #expect(throws: error) {
+        await expectAccountError(error.code) {
             try await store.signIn {
                 storage.inject(.fails(error), of: .replace)
                 if failsTwice { storage.inject(.fails(error), of: .putBack) }
@@ -154,13 +154,13 @@ struct SignInTests {
         let storage = FaultyArchiveStorage(base)
         let store = try await store(signedIn: Fixture.bob, storage)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
-        await #expect(throws: FaultyArchiveStorage.diskFull) { try await store.signIn { Fixture.alice } }
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signIn { Fixture.alice } }
         #expect(try await store.pendingRevocations().isEmpty)
 
         // If not even that can be done, who is signed in is not revoked all the same.
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .remove)
-        await #expect(throws: FaultyArchiveStorage.diskFull) { try await store.signIn { Fixture.alice } }
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signIn { Fixture.alice } }
         #expect(try await store.pendingRevocations().count == 1)
         let authority = SteppedAuthority(revokesSingleGrants: true)
         #expect(await store.deliverRevocations { _ in authority }.isEmpty)

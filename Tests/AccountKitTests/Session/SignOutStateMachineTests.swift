@@ -49,7 +49,7 @@ struct SignOutStateMachineTests {
         try run.expect("begin", then: .done)
         try run.expect("load", then: .content(.unreadable(error)))
         if error.code == .inaccessible || error.code == .insecureContainer {
-            #expect(throws: error) { try run.outcome?.get() }
+            expectAccountError(error.code) { try run.outcome?.get() }
             return
         }
         guard case .quarantine(Self.signOut) = run.action else {

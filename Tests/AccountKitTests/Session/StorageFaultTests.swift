@@ -180,7 +180,7 @@ struct StorageFaultTests {
         }
         #expect(await scene.store.checkSession(with: scene.service).text == "unverified access-2: notSaved")
         let lost = ScriptedAuthority(refresh: [.refuse(.noReply(.truncated))], clock: scene.clock)
-        await #expect(throws: AccountError(.serviceUnavailable, "")) { try await scene.store.refresh(with: lost) }
+        await expectAccountError(.serviceUnavailable) { try await scene.store.refresh(with: lost) }
         try await scene.store.update { $0.profile.points = 7 }
         #expect(try await scene.base.stateForNewProcess().account?.credentials.accessToken == Secret("access-2"))
         #expect(try await scene.store.unfinishedRefresh() != nil, "the refresh token of access-2 may be spent")

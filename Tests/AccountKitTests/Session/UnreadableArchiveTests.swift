@@ -30,9 +30,9 @@ struct UnreadableArchiveTests {
             let authority = ScriptedAuthority(clock: clock)
             #expect(await store.load() == .unreadable(AccountError(code, "")))
             #expect(await store.checkSession(with: authority) == .unreadable(AccountError(code, "")))
-            await #expect(throws: AccountError(code, "")) { try await store.accessToken(with: authority) }
-            await #expect(throws: AccountError(code, "")) { try await store.refresh(with: authority) }
-            await #expect(throws: AccountError(code, "")) { try await store.update { _ in } }
+            await expectAccountError(code) { try await store.accessToken(with: authority) }
+            await expectAccountError(code) { try await store.refresh(with: authority) }
+            await expectAccountError(code) { try await store.update { _ in } }
             #expect(storage.entries == before)
             #expect(authority.requests.isEmpty)
 
@@ -67,7 +67,7 @@ struct UnreadableArchiveTests {
         let store = try await AccountStore.testing(
             signedIn: nil,
             storage: HookedStorage(base: base, onRead: { entry in if entry == .account { throw error } }))
-        await #expect(throws: error) { try await store.signOut(with: ScriptedAuthority()) }
+        await expectAccountError(error.code) { try await store.signOut(with: ScriptedAuthority()) }
         #expect(base.entries == before)
     }
 

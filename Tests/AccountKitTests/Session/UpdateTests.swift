@@ -20,7 +20,7 @@ struct UpdateTests {
     @Test func `A change that throws stores nothing`() async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice, storage: base)
         let before = base.entries
-        await #expect(throws: AccountError(.invalidArgument, "")) {
+        await expectAccountError(.invalidArgument) {
             try await store.update { account throws(AccountError) in
                 account.profile.points = 7
                 throw AccountError(.invalidArgument, "no")
@@ -34,7 +34,7 @@ struct UpdateTests {
 
     @Test func `Where nobody is signed in there is nothing to change`() async throws {
         let store = try await AccountStore.testing(signedIn: nil, storage: base)
-        await #expect(throws: AccountError(.notSignedIn, "")) { try await store.update { $0.profile.points = 7 } }
+        await expectAccountError(.notSignedIn) { try await store.update { $0.profile.points = 7 } }
         #expect(base.entries.isEmpty)
     }
 

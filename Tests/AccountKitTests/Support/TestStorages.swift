@@ -18,6 +18,9 @@ struct HookedStorage: ArchiveStorage {
     /// What is said of each change.
     var durability = ArchiveReceipt.Durability.durable
 
+    /// What tells of changes, in place of the storage.
+    var changes: AsyncThrowingStream<Void, any Error>?
+
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         try await onRead(entry)
         return try await base.read(entry)
@@ -31,7 +34,9 @@ struct HookedStorage: ArchiveStorage {
         Lease(hooks: self, base: try await base.acquireRefreshLease(timeout: timeout))
     }
 
-    func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { base.changes(of: entry) }
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
+        changes ?? base.changes(of: entry)
+    }
 
     private struct Lease: ArchiveLease {
         let hooks: HookedStorage

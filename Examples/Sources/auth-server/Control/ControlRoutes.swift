@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import NIOFoundationEssentialsCompat
+import ServiceLifecycle
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -23,12 +24,18 @@ import Foundation
 /// | `DELETE /control/faults` | | `{}` |
 /// | `POST /control/expire` | | `{"expired":1}`: how many access tokens |
 /// | `POST /control/revoke` | `{"user":"alice"}`, or nothing for everyone | `{"revoked":1}`: how many grants |
+/// | `GET /control/tokens?user=alice` | | `{"tokens":[…]}`, see `LiveToken`: those that someone could use now |
+/// | `POST /control/gates/open` | `{"gate":"late"}` | `{"released":1}`: how many replies were held there |
+/// | `POST /control/gates/close` | the same | `{}` |
+/// | `POST /control/gates/wait` | `{"gate":"late","count":1}` | `{}`, once so many replies have been held there |
 /// | `POST /control/clock` | `{"offsetSeconds":3600}` | `{"offsetSeconds":3600}` |
 /// | `POST /control/token-reply` | `{"omit":["refresh_token"],"set":{"expires_in":-5}}`; `{}` restores | `{}` |
 /// | `POST /control/userinfo-reply` | the same | `{}` |
 /// | `POST /control/id-token` | the same, for the claims of ID tokens from now on | `{}` |
 /// | `POST /control/discovery-reply` | the same | `{}` |
-/// | `GET /control/log` | | `{"requests":[{"method","path","grantType"?,"status"?}],"counts":{…}}` |
+/// | `POST /control/openid-configuration-reply` | the same, for one of the two documents | `{}` |
+/// | `POST /control/authorization-server-metadata-reply` | the same, for the other | `{}` |
+/// | `GET /control/log` | | `{"requests":[{"method","path","grantType"?,…}],"counts":{…}}` |
 /// | `DELETE /control/log` | | `{}` |
 ///
 /// `counts` has one number for each path, and `refreshes` (refresh requests that came in), `rotations` (refresh tokens
@@ -44,6 +51,11 @@ struct ControlRoutes: Sendable {
 
     private struct Offset: Decodable {
         let offsetSeconds: Double
+    }
+
+    private struct Gate: Decodable {
+        let gate: String
+        let count: Int?
     }
 
     /// A hundred years: beyond it dates no longer have four digits for the year.
@@ -65,6 +77,10 @@ struct ControlRoutes: Sendable {
                 return try Response.json(JSONObject())
             }
         }
+        control.get("tokens", use: tokens)
+        control.post("gates/open", use: openGate)
+        control.post("gates/close", use: closeGate)
+        control.post("gates/wait", use: waitAtGate)
         control.get("log", use: log)
         control.delete("log", use: clearLog)
     }
@@ -104,6 +120,40 @@ struct ControlRoutes: Sendable {
         }
         server.clock.offset = offset.offsetSeconds
         return try .json(["offsetSeconds": offset.offsetSeconds])
+    }
+
+    @Sendable
+    private func tokens(_ request: Request, context: ServerContext) async throws -> Response {
+        let user = request.uri.queryParameters["user"].map(String.init)
+        if let user, server.settings.users[user] == nil {
+            throw ControlError(message: "there is no such user")
+        }
+        return try .json(["tokens": await server.liveTokens(of: user)])
+    }
+
+    @Sendable
+    private func openGate(_ request: Request, context: ServerContext) async throws -> Response {
+        let gate: Gate = try await body(of: request, context: context, members: ["gate"])
+        return try .json(["released": await server.gates.open(gate.gate)])
+    }
+
+    @Sendable
+    private func closeGate(_ request: Request, context: ServerContext) async throws -> Response {
+        let gate: Gate = try await body(of: request, context: context, members: ["gate"])
+        await server.gates.close(gate.gate)
+        return try .json(JSONObject())
+    }
+
+    @Sendable
+    private func waitAtGate(_ request: Request, context: ServerContext) async throws -> Response {
+        let gate: Gate = try await body(of: request, context: context, members: ["gate", "count"])
+        let gates = server.gates
+        do {
+            try await cancelWhenGracefulShutdown { try await gates.waitForArrivals(gate.count ?? 1, at: gate.gate) }
+        } catch is CancellationError {
+            throw ControlError(message: "the server ends")
+        }
+        return try .json(JSONObject())
     }
 
     @Sendable

@@ -5,10 +5,12 @@ import HTTPTypes
 /// - With `status` or `body`, the reply consists of these and of `headers`; `status` is 200 by default and
 ///   `Content-Type` is `application/json`.
 /// - With neither, the real handler replies and `headers` are added to what it says.
-/// - `delayMilliseconds` holds the reply back.
+/// - `delayMilliseconds` holds the reply back for a while, `gate` until the gate of that name is opened; see `Gates`.
 /// - `disconnect` breaks the connection instead of (or in the middle of) replying.
 /// - `afterHandler` has the real handler run first, whatever the client then hears: a token has been rotated and the
 ///   client does not know.
+/// - `grantType` confines it to token requests of that grant type, and `ifStatus` to requests that the real handler, which
+///   then runs first, answers with that status.
 struct Fault: Equatable, Sendable {
     /// In which way the connection breaks.
     enum Disconnect: String, Decodable, CaseIterable {
@@ -22,17 +24,28 @@ struct Fault: Equatable, Sendable {
 
     /// The path it applies to, or `*` for all but the control endpoints.
     var path: String
+    /// The grant type it applies to; `nil` for all, and for requests that have none.
+    var grantType: String?
+    /// The status of the real reply that it applies to; `nil` for all.
+    var ifStatus: Int?
     var status: Int?
     var headers: [String: String] = [:]
     var body: String?
     var delayMilliseconds = 0
+    /// The name of the gate at which the reply waits.
+    var gate: String?
     var disconnect: Disconnect?
     var afterHandler = false
     /// For how many more requests; `nil` for all.
     var times: Int?
 
-    func matches(_ path: String) -> Bool {
-        self.path == "*" || self.path == path
+    /// Whether it applies to a request.
+    ///
+    /// - Parameter status: the status of the real reply, as far as that is known.
+    func matches(_ path: String, grantType: String?, status: Int?) -> Bool {
+        guard self.path == "*" || self.path == path else { return false }
+        if let wanted = self.grantType, wanted != grantType { return false }
+        return ifStatus == nil || ifStatus == status
     }
 
     /// Whether the fault has a reply of its own.
@@ -42,10 +55,13 @@ struct Fault: Equatable, Sendable {
 extension Fault: Decodable {
     private enum CodingKeys: String, CodingKey, CaseIterable {
         case path
+        case grantType
+        case ifStatus
         case status
         case headers
         case body
         case delayMilliseconds
+        case gate
         case disconnect
         case afterHandler
         case times
@@ -73,6 +89,10 @@ extension Fault: Decodable {
             let rule = "path is * or begins with /, but not with /control/"
             throw DecodingError.dataCorruptedError(forKey: .path, in: container, debugDescription: rule)
         }
+        grantType = try decode(.grantType, "grantType is one that the token endpoint knows") {
+            TokenRoutes.GrantType(rawValue: $0) != nil
+        }
+        ifStatus = try decode(.ifStatus, "ifStatus is from 200 to 599") { (200..<600).contains($0) }
         status = try decode(.status, "status is from 200 to 599") { (200..<600).contains($0) }
         headers =
             try decode(.headers, "headers has a name or value that HTTP does not allow") {
@@ -80,6 +100,7 @@ extension Fault: Decodable {
             } ?? [:]
         body = try container.decodeIfPresent(String.self, forKey: .body)
         delayMilliseconds = try decode(.delayMilliseconds, "delayMilliseconds is not negative") { $0 >= 0 } ?? 0
+        gate = try decode(.gate, "gate has no name") { !$0.isEmpty }
         disconnect = try container.decodeIfPresent(Disconnect.self, forKey: .disconnect)
         afterHandler = try container.decodeIfPresent(Bool.self, forKey: .afterHandler) ?? false
         times = try decode(.times, "times is not negative") { $0 >= 0 }

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import ServiceLifecycle
 
 /// Lets the faults happen.
 struct FaultMiddleware: RouterMiddleware {
@@ -15,15 +16,31 @@ struct FaultMiddleware: RouterMiddleware {
         next: (Request, ServerContext) async throws -> Response
     ) async throws -> Response {
         let path = request.uri.path
-        guard !path.isControlPath, let fault = await server.updateControls({ $0.faults.take(for: path) }) else {
-            return try await next(request, context)
-        }
+        guard !path.isControlPath else { return try await next(request, context) }
+        var request = request
+        let grantType = TokenRoutes.GrantType(
+            in: try await request.collectBody(upTo: context.maxUploadSize))?.rawValue
         var reply: Response?
-        if fault.afterHandler {
+        var taken = await server.updateControls { $0.faults.take(for: path, grantType: grantType) }
+        if taken == nil, await server.updateControls({ $0.faults.needsStatus(for: path, grantType: grantType) }) {
+            let real = try await realReply(to: request, context: context, next: next)
+            let status = Int(real.status.code)
+            taken = await server.updateControls { $0.faults.take(for: path, grantType: grantType, status: status) }
+            guard taken != nil else { return real }
+            reply = real
+        }
+        guard let fault = taken else { return try await next(request, context) }
+        if reply == nil, fault.afterHandler {
             reply = try await realReply(to: request, context: context, next: next)
         }
         if fault.delayMilliseconds > 0 {
-            try await wait(.milliseconds(fault.delayMilliseconds), on: context.channel)
+            try await wait(on: context.channel) { try await sleep(.milliseconds(fault.delayMilliseconds)) }
+        }
+        if let gate = fault.gate {
+            let gates = server.gates
+            try await wait(on: context.channel) {
+                try await cancelWhenGracefulShutdown { try await gates.pass(gate) }
+            }
         }
         switch fault.disconnect {
         case .before:
@@ -57,9 +74,9 @@ struct FaultMiddleware: RouterMiddleware {
     }
 
     /// Waits, or hangs up when the server shuts down meanwhile.
-    private func wait(_ duration: Duration, on channel: any Channel) async throws {
+    private func wait(on channel: any Channel, _ wait: () async throws -> Void) async throws {
         do {
-            try await sleep(duration)
+            try await wait()
         } catch is CancellationError {
             await channel.hangUp()
             throw DroppedReply()

@@ -6,6 +6,13 @@ struct RequestLog: Sendable {
         let path: String
         /// The grant type of a request to the token endpoint.
         let grantType: String?
+        /// What the client asked for.
+        var scope: String?
+        /// The resources it named, separated by spaces.
+        var resource: String?
+        var audience: String?
+        /// By which method it sent a secret.
+        var secret: String?
         /// The status of the reply; `nil` as long as there is none, which is for good when the connection was broken.
         var status: Int?
     }
@@ -23,10 +30,10 @@ struct RequestLog: Sendable {
     /// Adds a request that has just come in.
     ///
     /// - Returns: its number, for `setStatus`.
-    mutating func add(method: String, path: String, grantType: String?) -> Int {
-        requests.append(Entry(method: method, path: path, grantType: grantType))
-        counts[path, default: 0] += 1
-        if grantType == TokenRoutes.GrantType.refreshToken.rawValue {
+    mutating func add(_ request: Entry) -> Int {
+        requests.append(request)
+        counts[request.path, default: 0] += 1
+        if request.grantType == TokenRoutes.GrantType.refreshToken.rawValue {
             refreshes += 1
         }
         if requests.count > Self.capacity {

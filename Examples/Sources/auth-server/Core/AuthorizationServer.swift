@@ -11,6 +11,8 @@ import Foundation
 actor AuthorizationServer {
     nonisolated let settings: ServerSettings
     nonisolated let clock: ServerClock
+    /// Where replies are held.
+    nonisolated let gates = Gates()
     private let file: StateFile?
     private var state: ServerState
     private var controls = Controls()
@@ -42,19 +44,30 @@ extension AuthorizationServer {
     /// Signs a user in with a password.
     ///
     /// Source: RFC 6749, section 4.3. RFC 9700 advises against this grant; an example without a browser still uses it.
-    func signIn(username: String, password: String, scope: Scope) throws -> SignIn {
+    func signIn(username: String, password: String, scope: Scope, target: Target) throws -> SignIn {
+        try target.requireAudience(settings: settings)
         guard let user = settings.users.user(named: username, password: password) else {
             throw OAuthError(.invalidGrant, "wrong username or password", credential: .password)
         }
-        return SignIn(tokens: try open(for: user.username, scope: scope), user: user, signedInAt: clock.now)
+        return SignIn(
+            tokens: try open(for: user.username, scope: scope, target: target, resources: target.resources),
+            user: user,
+            signedInAt: clock.now
+        )
     }
 
     /// Exchanges a refresh token for new tokens.
     ///
-    /// - Parameter scope: a part of the scope that was granted, or `nil` for all of it.
-    func refresh(_ token: String, scope: Scope?) throws -> TokenSet {
-        let (rules, now) = (settings.manner.tokenRules(settings), clock.now)
-        switch try update({ $0.grants.refresh(token, scope: scope, rules: rules, now: now) }) {
+    /// - Parameters:
+    ///   - token: the refresh token.
+    ///   - scope: a part of the scope that was granted, or `nil` for all of it.
+    ///   - target: what the new access token is for.
+    func refresh(_ token: String, scope: Scope?, target: Target) throws -> TokenSet {
+        let (rules, now) = (tokenRules, clock.now)
+        let resources = target.resources
+        switch try update({
+            $0.grants.refresh(token, scope: scope, resources: resources, rules: rules, now: now)
+        }) {
         case .issued(let tokens):
             if tokens.refreshToken != nil { log.countRotation() }
             return tokens
@@ -68,6 +81,8 @@ extension AuthorizationServer {
             throw OAuthError(.invalidGrant, "refresh token is unknown or revoked", credential: .refreshToken)
         case .scopeTooWide:
             throw OAuthError(.invalidScope, "scope exceeds what was granted")
+        case .resourceTooWide:
+            throw OAuthError(.invalidTarget, "resource exceeds what was granted")
         }
     }
 
@@ -89,7 +104,8 @@ extension AuthorizationServer {
 
     /// Ends the grant of an access or refresh token; an unknown token is fine, except in the manner of some services.
     func revoke(_ token: String) throws {
-        let isKnown = try update { $0.grants.end(byToken: token, kind: .oauth) }
+        let rules = tokenRules
+        let isKnown = try update { $0.grants.end(byToken: token, kind: .oauth, rules: rules) }
         guard isKnown || !settings.manner.refusesToRevokeUnknownTokens else {
             throw OAuthError(.invalidToken, "token is unknown or revoked")
         }
@@ -114,18 +130,34 @@ extension AuthorizationServer {
         }
     }
 
-    private func open(for username: String, scope: Scope) throws -> TokenSet {
-        let manner = settings.manner
-        let (rules, now) = (manner.tokenRules(settings), clock.now)
-        let withRefreshToken = manner.bringsRefreshToken(scope: scope, browserParameters: nil)
+    private var tokenRules: TokenRules {
+        var rules = settings.manner.tokenRules(settings)
+        rules.revocationEndsSignIn = settings.revocationEndsSignIn
+        return rules
+    }
+
+    private func open(for username: String, scope: Scope, target: Target, resources: [String]) throws -> TokenSet {
+        let (rules, now) = (tokenRules, clock.now)
+        let withRefreshToken = bringsRefreshToken(scope: scope, browserParameters: nil)
         return try update { state in
             state.grants.open(
                 for: username,
                 scope: scope,
+                target: target,
+                resources: resources,
                 withRefreshToken: withRefreshToken,
                 rules: rules,
                 now: now
             )
+        }
+    }
+
+    private func bringsRefreshToken(scope: Scope, browserParameters: [String: String]?) -> Bool {
+        switch settings.refreshTokens {
+        case .never: false
+        case .offlineAccess where !scope.contains("offline_access"): false
+        case .always, .offlineAccess:
+            settings.manner.bringsRefreshToken(scope: scope, browserParameters: browserParameters)
         }
     }
 }
@@ -140,10 +172,11 @@ extension AuthorizationServer {
         let code = AuthorizationCode(
             username: user.username,
             scope: request.scope,
+            target: request.target,
             redirectURI: request.redirectURI.text,
             challenge: request.challenge,
             nonce: request.nonce,
-            bringsRefreshToken: settings.manner.bringsRefreshToken(
+            bringsRefreshToken: bringsRefreshToken(
                 scope: request.scope,
                 browserParameters: request.parameters
             ),
@@ -156,16 +189,19 @@ extension AuthorizationServer {
     /// Exchanges a code for tokens. A code that comes back ends the sign-in that it began.
     ///
     /// Source: RFC 6749, sections 4.1.2 and 4.1.3.
-    func redeem(code: String, redirectURI: String, verifier: String) throws -> SignIn {
+    func redeem(code: String, redirectURI: String, verifier: String, target: Target) throws -> SignIn {
         let now = clock.now
         switch state.codes.redemption(of: code, redirectURI: redirectURI, verifier: verifier, now: now) {
         case .valid(let authorization):
             let user = try self.user(named: authorization.username)
-            let rules = settings.manner.tokenRules(settings)
+            try target.requireResources(among: authorization.target)
+            let rules = tokenRules
             let tokens = try update { state in
                 let tokens = state.grants.open(
                     for: user.username,
                     scope: authorization.scope,
+                    target: authorization.target,
+                    resources: target.resources,
                     withRefreshToken: authorization.bringsRefreshToken,
                     rules: rules,
                     now: now
@@ -204,10 +240,13 @@ extension AuthorizationServer {
 
 extension AuthorizationServer {
     /// Begins a sign-in that the user agrees to on another device.
-    func beginDeviceAuthorization(scope: Scope) throws -> (deviceCode: String, userCode: String) {
+    func beginDeviceAuthorization(scope: Scope, target: Target) throws -> (deviceCode: String, userCode: String) {
+        try target.requireAudience(settings: settings)
         let (lifetime, interval) = (settings.deviceCodeLifetime, settings.deviceInterval)
         let now = clock.now
-        return try update { $0.devices.begin(scope: scope, lifetime: lifetime, interval: interval, now: now) }
+        return try update {
+            $0.devices.begin(scope: scope, target: target, lifetime: lifetime, interval: interval, now: now)
+        }
     }
 
     /// Records what a user decided on the approval page.
@@ -221,7 +260,7 @@ extension AuthorizationServer {
     }
 
     /// Answers a device that asks for its tokens.
-    func redeem(deviceCode: String) throws -> SignIn {
+    func redeem(deviceCode: String, target: Target) throws -> SignIn {
         let now = clock.now
         switch try update({ $0.devices.poll(deviceCode, now: now) }) {
         case .pending: throw OAuthError(.authorizationPending, "the user has not decided yet")
@@ -230,8 +269,10 @@ extension AuthorizationServer {
         case .expired: throw OAuthError(.expiredToken, "device code expired")
         case .denied: throw OAuthError(.accessDenied, "the user refused")
         case .unknown: throw OAuthError(.invalidGrant, "device code is unknown or used", credential: .deviceCode)
-        case .approved(let username, let scope):
-            return SignIn(tokens: try open(for: username, scope: scope), user: try user(named: username))
+        case .approved(let username, let scope, let granted):
+            try target.requireResources(among: granted)
+            let tokens = try open(for: username, scope: scope, target: granted, resources: target.resources)
+            return SignIn(tokens: tokens, user: try user(named: username))
         }
     }
 }
@@ -270,6 +311,11 @@ extension AuthorizationServer {
     /// Ends all grants of one user, or of everyone.
     func endGrants(of username: String?) throws -> Int {
         try update { $0.grants.endAll(of: username) }
+    }
+
+    /// The tokens that someone could use now.
+    func liveTokens(of username: String?) -> [LiveToken] {
+        state.grants.liveTokens(of: username, now: clock.now)
     }
 
     func updateControls<Outcome>(_ change: @Sendable (inout Controls) -> Outcome) -> Outcome {

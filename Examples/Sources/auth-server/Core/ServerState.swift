@@ -5,7 +5,7 @@
 /// again.
 struct ServerState: Codable, Equatable, Sendable {
     /// The version of the format; a file of another version is refused, not guessed at.
-    static let currentVersion = 2
+    static let currentVersion = 3
 
     var version = currentVersion
     var grants = GrantLedger()

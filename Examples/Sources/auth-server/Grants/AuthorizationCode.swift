@@ -10,6 +10,7 @@ import Foundation
 struct AuthorizationCode: Codable, Equatable, Sendable {
     let username: String
     let scope: Scope
+    let target: Target
     /// Where the code was sent; the client has to name the same address.
     let redirectURI: String
     let challenge: CodeChallenge

@@ -18,6 +18,7 @@ struct DeviceAuthorization: Codable, Equatable, Sendable {
     /// What the user types, for example `WDJB-MJHT`.
     let userCode: String
     let scope: Scope
+    var target = Target()
     let expiresAt: Date
     /// The least time between two polls, in seconds; it grows when the device polls too often.
     var interval: Int

@@ -18,6 +18,7 @@ struct DeviceLedger: Codable, Equatable, Sendable {
     /// - Returns: the device code, for the device alone, and the user code, for the user.
     mutating func begin(
         scope: Scope,
+        target: Target = Target(),
         lifetime: Int,
         interval: Int,
         now: Date
@@ -26,6 +27,7 @@ struct DeviceLedger: Codable, Equatable, Sendable {
         let authorization = DeviceAuthorization(
             userCode: RandomText.userCode(),
             scope: scope,
+            target: target,
             expiresAt: now.addingTimeInterval(TimeInterval(lifetime)),
             interval: interval
         )
@@ -60,7 +62,7 @@ extension DeviceLedger {
         case slowDown(interval: Int)
         case expired
         case denied
-        case approved(username: String, scope: Scope)
+        case approved(username: String, scope: Scope, target: Target)
         /// The device code was never issued, or has already brought its tokens.
         case unknown
     }
@@ -89,7 +91,7 @@ extension DeviceLedger {
             return .denied
         case .approved(let username):
             authorizations[deviceCode] = nil
-            return .approved(username: username, scope: authorization.scope)
+            return .approved(username: username, scope: authorization.scope, target: authorization.target)
         }
     }
 }

@@ -15,6 +15,7 @@ struct Grant: Codable, Equatable, Sendable {
     let kind: Kind
     let username: String
     let scope: Scope
+    var target = Target()
     /// Whether the grant was revoked, by its user, by the operator, or because a spent refresh token came back.
     var isEnded = false
 }
@@ -23,6 +24,8 @@ struct Grant: Codable, Equatable, Sendable {
 struct AccessToken: Codable, Equatable, Sendable {
     let grantID: String
     let scope: Scope
+    /// The resources that the request named which brought it.
+    var resources: [String] = []
     /// When it stops to be accepted; a session of the app's own backend has no such time.
     var expiresAt: Date?
     /// The refresh token that it came for, as long as that is good until this token is used.

@@ -13,16 +13,21 @@ struct GrantLedger: Codable, Equatable, Sendable {
     private var refreshTokens: [String: RefreshToken] = [:]
 
     /// Opens a grant for the OAuth endpoints and issues its first tokens.
+    ///
+    /// - Parameter resources: those that the first access token is for.
     mutating func open(
         for username: String,
         scope: Scope,
+        target: Target = Target(),
+        resources: [String] = [],
         withRefreshToken: Bool,
         rules: TokenRules,
         now: Date
     ) -> TokenSet {
         let id = RandomText.token(prefix: "grant_")
-        grants[id] = Grant(kind: .oauth, username: username, scope: scope)
-        return issue(for: id, scope: scope, withRefreshToken: withRefreshToken, rules: rules, now: now)
+        grants[id] = Grant(kind: .oauth, username: username, scope: scope, target: target)
+        return issue(
+            for: id, scope: scope, resources: resources, withRefreshToken: withRefreshToken, rules: rules, now: now)
     }
 
     /// Opens a session of the app's own backend; it has one token, and no end of its own.
@@ -37,6 +42,7 @@ struct GrantLedger: Codable, Equatable, Sendable {
     private mutating func issue(
         for grantID: String,
         scope: Scope,
+        resources: [String],
         withRefreshToken: Bool,
         rules: TokenRules,
         now: Date
@@ -48,7 +54,8 @@ struct GrantLedger: Codable, Equatable, Sendable {
             scope: scope
         )
         let expiresAt = rules.lifetime.map { now.addingTimeInterval(TimeInterval($0)) }
-        accessTokens[tokens.accessToken] = AccessToken(grantID: grantID, scope: scope, expiresAt: expiresAt)
+        accessTokens[tokens.accessToken] = AccessToken(
+            grantID: grantID, scope: scope, resources: resources, expiresAt: expiresAt)
         if let refreshToken = tokens.refreshToken {
             refreshTokens[refreshToken] = RefreshToken(grantID: grantID, accessToken: tokens.accessToken)
         }
@@ -70,13 +77,21 @@ extension GrantLedger {
         case rejected
         /// The scope that was asked for is more than the user agreed to; the token has not been spent.
         case scopeTooWide
+        /// A resource was asked for that the user did not agree to; the token has not been spent.
+        case resourceTooWide
     }
 
     /// Exchanges a refresh token for new tokens.
     ///
     /// Source: RFC 6749, section 6; RFC 9700, section 4.14.2 (rotation, and ending the family on reuse). Unless the rules
     /// say otherwise, access tokens issued earlier stay valid for the rest of their time.
-    mutating func refresh(_ token: String, scope: Scope?, rules: TokenRules, now: Date) -> Refresh {
+    mutating func refresh(
+        _ token: String,
+        scope: Scope?,
+        resources: [String] = [],
+        rules: TokenRules,
+        now: Date
+    ) -> Refresh {
         guard let held = refreshTokens[token], let grant = grants[held.grantID], !grant.isEnded else {
             return .rejected
         }
@@ -86,9 +101,11 @@ extension GrantLedger {
             return .reused
         }
         guard scope?.isSubset(of: grant.scope) ?? true else { return .scopeTooWide }
+        guard resources.allSatisfy(grant.target.resources.contains) else { return .resourceTooWide }
         let tokens = issue(
             for: held.grantID,
             scope: scope ?? grant.scope,
+            resources: resources,
             withRefreshToken: rules.rotation != .off,
             rules: rules,
             now: now
@@ -142,15 +159,20 @@ extension GrantLedger {
 // MARK: - Ending
 
 extension GrantLedger {
-    /// Ends the grant that an access or refresh token belongs to.
+    /// Ends the grant that an access or refresh token belongs to; or the token alone, if the rules say so.
     ///
     /// Source: RFC 7009, section 2.1. A token that is not known is *not* an error.
     ///
     /// - Returns: whether there was a grant to end.
-    mutating func end(byToken token: String, kind: Grant.Kind) -> Bool {
+    mutating func end(byToken token: String, kind: Grant.Kind, rules: TokenRules = TokenRules()) -> Bool {
         guard let id = accessTokens[token]?.grantID ?? refreshTokens[token]?.grantID else { return false }
         guard let grant = grants[id], grant.kind == kind, !grant.isEnded else { return false }
-        grants[id]?.isEnded = true
+        if rules.revocationEndsSignIn {
+            grants[id]?.isEnded = true
+        } else {
+            accessTokens[token] = nil
+            refreshTokens[token] = nil
+        }
         return true
     }
 
@@ -174,5 +196,44 @@ extension GrantLedger {
             accessTokens[token]?.expiresAt = .distantPast
         }
         return valid.count
+    }
+}
+
+// MARK: - Looking
+
+/// A token that someone could use now; not the token itself.
+struct LiveToken: Encodable, Equatable, Sendable {
+    enum Kind: String, Encodable {
+        case access
+        case refresh
+    }
+
+    let user: String
+    let kind: Kind
+    let scope: String
+    /// The resources that the request named which brought it; of a refresh token, those it may bring tokens for.
+    let resources: [String]
+    let audience: String?
+}
+
+extension GrantLedger {
+    /// The tokens of one user, or of everyone, that are neither ended nor spent nor expired, in both APIs.
+    func liveTokens(of username: String?, now: Date) -> [LiveToken] {
+        func token(_ kind: LiveToken.Kind, _ grantID: String, _ scope: Scope?, _ resources: [String]?) -> LiveToken? {
+            guard let grant = grants[grantID], !grant.isEnded, username == nil || grant.username == username else {
+                return nil
+            }
+            return LiveToken(
+                user: grant.username,
+                kind: kind,
+                scope: (scope ?? grant.scope).text,
+                resources: resources ?? grant.target.resources,
+                audience: grant.target.audience
+            )
+        }
+        let access = accessTokens.values.filter { ($0.expiresAt ?? .distantFuture) > now }
+        let refresh = refreshTokens.values.filter { !$0.isSpent }
+        return access.compactMap { token(.access, $0.grantID, $0.scope, $0.resources) }
+            + refresh.compactMap { token(.refresh, $0.grantID, nil, nil) }
     }
 }

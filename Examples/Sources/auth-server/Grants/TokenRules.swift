@@ -19,6 +19,8 @@ struct TokenRules: Equatable, Sendable {
     /// How long access tokens are accepted, in seconds; `nil` for as long as the sign-in lasts.
     var lifetime: Int?
     var rotation = Rotation.spends
+    /// Whether revoking a token ends its whole sign-in, or that token alone.
+    var revocationEndsSignIn = true
     /// Whether a spent refresh token that comes back ends its family.
     var detectsReuse = true
 }

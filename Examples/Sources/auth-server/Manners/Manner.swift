@@ -54,8 +54,27 @@ protocol Manner: Sendable {
     func encode(_ reply: JSONObject, status: HTTPResponse.Status, for request: Request) throws -> Response
 }
 
-/// The standards and nothing else.
-struct StandardManner: Manner {}
+/// The standards and nothing else, unless it is told to be lax.
+struct StandardManner: Manner {
+    /// How user info says what is wrong with a token.
+    enum Refusal: String, CaseIterable, Sendable {
+        /// By a challenge, as RFC 6750 has it.
+        case challenge
+        /// In the body alone.
+        case body
+        /// Not at all: the status has to do.
+        case none
+    }
+
+    var refusal = Refusal.challenge
+
+    func reply(to challenge: BearerChallenge) -> ErrorReply {
+        var reply = challenge.standardReply
+        if refusal != .challenge { reply.challenge = nil }
+        if refusal == .none { reply.body = nil }
+        return reply
+    }
+}
 
 // MARK: - What the standards say
 
@@ -75,7 +94,7 @@ extension Manner {
     func tokenRules(_ settings: ServerSettings) -> TokenRules {
         TokenRules(
             lifetime: settings.accessTokenLifetime,
-            rotation: settings.rotatesRefreshTokens ? .spends : .off,
+            rotation: settings.rotation,
             detectsReuse: settings.detectsReuse
         )
     }

@@ -4,6 +4,7 @@
 struct AuthorizationRequest: Sendable {
     let redirectURI: RedirectURI
     let scope: Scope
+    let target: Target
     let state: String?
     let nonce: String?
     let challenge: CodeChallenge
@@ -31,7 +32,7 @@ struct AuthorizationRequest: Sendable {
             throw Untrusted(explanation: "The program that sent you here is not known to this server.")
         }
         guard let redirectURI = parameters["redirect_uri"].flatMap({ RedirectURI($0) }),
-            settings.manner.allows(redirectURI)
+            settings.allows(redirectURI)
         else {
             throw Untrusted(explanation: "The program that sent you here did not say properly where to send you back.")
         }
@@ -39,7 +40,9 @@ struct AuthorizationRequest: Sendable {
         state = parameters["state"]
         nonce = parameters["nonce"]
         do {
-            (scope, challenge) = try Self.checked(parameters, manner: settings.manner)
+            (scope, challenge) = try Self.checked(parameters, settings: settings)
+            target = try Target(parameters, settings: settings)
+            try target.requireAudience(settings: settings)
         } catch let error as OAuthError {
             throw Refusal(error: error, redirectURI: redirectURI, state: state)
         }
@@ -49,7 +52,9 @@ struct AuthorizationRequest: Sendable {
         Refusal(error: error, redirectURI: redirectURI, state: state)
     }
 
-    private static func checked(_ parameters: [String: String], manner: any Manner) throws -> (Scope, CodeChallenge) {
+    private static func checked(_ parameters: [String: String], settings: ServerSettings) throws -> (
+        Scope, CodeChallenge
+    ) {
         guard let responseType = parameters["response_type"] else {
             throw OAuthError(.invalidRequest, "response_type is missing")
         }
@@ -66,7 +71,10 @@ struct AuthorizationRequest: Sendable {
         guard parameters["prompt"] != "none" else {
             throw OAuthError(.loginRequired, "this server remembers no browser")
         }
-        guard let scope = parameters["scope"].map({ Scope($0, of: manner.scope) }) ?? manner.defaultScope else {
+        guard
+            let scope = parameters["scope"].map({ Scope($0, of: settings.manner.scope) })
+                ?? settings.defaultScope
+        else {
             throw OAuthError(.invalidScope, "scope has an unknown name")
         }
         return (scope, challenge)

@@ -20,7 +20,10 @@ struct DeviceRoutes: Sendable {
         let manner = settings.manner
         let form = try await OAuthForm(request, context: context, settings: settings)
         let origin = try Origin(of: request, settings: settings)
-        let codes = try await server.beginDeviceAuthorization(scope: form.scope() ?? manner.defaultScope)
+        let codes = try await server.beginDeviceAuthorization(
+            scope: form.scope() ?? settings.defaultScope,
+            target: form.target()
+        )
         let page = origin.url(manner.endpoints.devicePage)
         let reply: JSONObject = [
             "device_code": .string(codes.deviceCode),

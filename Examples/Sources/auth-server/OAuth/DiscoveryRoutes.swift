@@ -16,11 +16,13 @@ struct DiscoveryRoutes: Sendable {
     private func document(_ request: Request, context: ServerContext) async throws -> Response {
         let origin = try Origin(of: request, settings: server.settings)
         let manner = server.settings.manner
-        let document = manner.discovery(Self.document(of: manner, at: origin))
-        return try .json(await server.altered(document, of: .discovery))
+        let document = manner.discovery(document(of: manner, at: origin))
+        let kind: Controls.AlterableReply =
+            request.uri.path.contains("openid-configuration") ? .openIDConfiguration : .serverMetadata
+        return try .json(await server.altered(await server.altered(document, of: .discovery), of: kind))
     }
 
-    private static func document(of manner: any Manner, at origin: Origin) -> JSONObject {
+    private func document(of manner: any Manner, at origin: Origin) -> JSONObject {
         let endpoints = manner.endpoints
         var document: JSONObject = [
             "issuer": .string(manner.discoveredIssuer(for: origin)),
@@ -33,7 +35,7 @@ struct DiscoveryRoutes: Sendable {
             "response_modes_supported": ["query"],
             "code_challenge_methods_supported": [.string(CodeChallenge.method)],
             "id_token_signing_alg_values_supported": ["ES256"],
-            "token_endpoint_auth_methods_supported": ["none"],
+            "token_endpoint_auth_methods_supported": authenticationMethods,
             "scopes_supported": .array(manner.scope.names.map { .string($0) }),
             "subject_types_supported": ["public"],
             "claims_supported": [
@@ -44,11 +46,17 @@ struct DiscoveryRoutes: Sendable {
         document["jwks_uri"] = endpoints.keys.map { .string(origin.url($0)) }
         if let revocation = endpoints.revocation {
             document["revocation_endpoint"] = .string(origin.url(revocation))
-            document["revocation_endpoint_auth_methods_supported"] = ["none"]
+            document["revocation_endpoint_auth_methods_supported"] = authenticationMethods
         }
         if manner.namesIssuerInAnswers {
             document["authorization_response_iss_parameter_supported"] = true
         }
         return document
+    }
+
+    /// How the client says who it is.
+    private var authenticationMethods: JSONValue {
+        guard let secret = server.settings.clientSecret else { return ["none"] }
+        return .array(secret.methods.map { .string($0.rawValue) })
     }
 }

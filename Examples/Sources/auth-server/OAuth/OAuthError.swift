@@ -18,6 +18,8 @@ struct OAuthError: Error, Equatable {
         case slowDown = "slow_down"
         case accessDenied = "access_denied"
         case expiredToken = "expired_token"
+        /// Of a resource (RFC 8707, section 2).
+        case invalidTarget = "invalid_target"
         /// Of a token to be revoked (RFC 7009 has no such error); only some services say so.
         case invalidToken = "invalid_token"
     }

@@ -8,15 +8,18 @@ import NIOCore
 /// not sent.
 struct OAuthForm: Sendable {
     private let parameters: [String: String]
-    private let manner: any Manner
+    private let settings: ServerSettings
+    private let hasSecret: Bool
 
     /// Reads the form and checks the client.
     ///
     /// - Throws: `OAuthError` when it is not a form, or when the client is not known.
     init(_ request: Request, context: some RequestContext, settings: ServerSettings) async throws {
-        manner = settings.manner
+        self.settings = settings
         parameters = try await FormBody.parameters(of: request, context: context)
-        try checkClient(settings.clientID, headers: request.headers)
+        let shown = try ClientCredentials(parameters, headers: request.headers)
+        try shown.check(settings)
+        hasSecret = shown.secret != nil
     }
 
     subscript(name: String) -> String? { parameters[name] }
@@ -30,24 +33,18 @@ struct OAuthForm: Sendable {
     /// The scope the client asks for, or `nil` when it does not ask for one.
     func scope() throws -> Scope? {
         guard let text = parameters["scope"] else { return nil }
-        guard let scope = Scope(text, of: manner.scope) else {
+        guard let scope = Scope(text, of: settings.manner.scope) else {
             throw OAuthError(.invalidScope, "scope has an unknown name")
         }
         return scope
     }
 
+    /// What the client wants tokens for.
+    func target() throws -> Target { try Target(parameters, settings: settings) }
+
     /// Checks that the client has sent a secret; which one does not matter.
     func requireSecret() throws {
-        guard parameters["client_secret"] != nil else { throw OAuthError(.invalidClient, "client_secret is missing") }
-    }
-
-    private func checkClient(_ clientID: String, headers: HTTPFields) throws {
-        if headers[.authorization] != nil {
-            var error = OAuthError(.invalidClient, "this client has no secret; send client_id in the body")
-            error.clientUsedAuthorizationField = true
-            throw error
-        }
-        guard parameters["client_id"] == clientID else { throw OAuthError(.invalidClient, "unknown client") }
+        guard hasSecret else { throw OAuthError(.invalidClient, "client_secret is missing") }
     }
 }
 
@@ -64,9 +61,19 @@ enum FormBody {
     }
 
     /// The parameters of a form or of the query of a URL that have a value.
+    ///
+    /// `resource` may be there several times (RFC 8707, section 2); its values are joined with spaces, which no URI has.
     static func parameters(in text: String) throws -> [String: String] {
+        let pairs = text.split(separator: "&")
+        let resources = pairs.filter { $0.hasPrefix("resource=") }
+        let others = pairs.filter { !$0.hasPrefix("resource=") }
         do {
-            let all = try URLEncodedFormDecoder().decode([String: String].self, from: text)
+            let decoder = URLEncodedFormDecoder()
+            var all = try decoder.decode([String: String].self, from: others.joined(separator: "&"))
+            let values = try resources.compactMap {
+                try decoder.decode([String: String].self, from: String($0))["resource"]
+            }
+            all["resource"] = values.joined(separator: " ")
             return all.filter { !$0.value.isEmpty }
         } catch {
             // The decoder's error quotes what the client sent, which may be a password.

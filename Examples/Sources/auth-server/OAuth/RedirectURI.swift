@@ -1,18 +1,21 @@
-/// Where a browser is sent back to: a server that the client runs on the same machine, at a port of its choice.
+/// Where a browser is sent back to: a server that the client runs on the same machine.
 ///
 /// Source: RFC 8252, section 7.3.
 struct RedirectURI: Equatable, Sendable {
     let text: String
     /// The host as it was written, with the brackets of an IPv6 address.
     let host: String
+    /// With the slash that it begins with; empty when there is none.
+    let path: String
 
-    /// - Returns: `nil` for anything but `http://127.0.0.1:PORT/callback`, or `[::1]` or `localhost` in its place.
+    /// - Returns: `nil` for anything but `http://127.0.0.1:PORT/PATH`, or `[::1]` or `localhost` in its place.
     init?(_ text: String) {
-        let pattern = /http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::([0-9]{1,5}))?\/callback/
+        let pattern = /http:\/\/(127\.0\.0\.1|\[::1\]|localhost)(?::([0-9]{1,5}))?((?:\/[A-Za-z0-9._~-]*)*)/
         guard let match = text.wholeMatch(of: pattern) else { return nil }
         if let port = match.2, UInt16(port) == nil { return nil }
         self.text = text
         host = String(match.1)
+        path = String(match.3)
     }
 
     /// The address with parameters, in the order given.
@@ -24,7 +27,15 @@ struct RedirectURI: Equatable, Sendable {
     ///
     /// Browsers apply `form-action` to where a form's answer redirects as well. The grammar has no IPv6 addresses.
     var formTarget: String {
-        host.hasPrefix("[") ? "http:" : String(text.dropLast("/callback".count))
+        host.hasPrefix("[") ? "http:" : String(text.dropLast(path.count))
+    }
+}
+
+extension ServerSettings {
+    /// Whether a browser may be sent back there.
+    func allows(_ redirectURI: RedirectURI) -> Bool {
+        guard redirectURIs.isEmpty else { return redirectURIs.contains(redirectURI.text) }
+        return redirectURI.path == "/callback" && manner.allows(redirectURI)
     }
 }
 

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import NIOCore
 
 /// `POST` at the token and the revocation endpoint.
 struct TokenRoutes: Sendable {
@@ -9,6 +10,13 @@ struct TokenRoutes: Sendable {
         case password
         case refreshToken = "refresh_token"
         case deviceCode = "urn:ietf:params:oauth:grant-type:device_code"
+
+        /// The grant type of a form, if it is one this server knows.
+        init?(in body: ByteBuffer) {
+            // What is wrong with a form that cannot be read, the client hears from the endpoint.
+            guard let form = try? FormBody.parameters(in: String(buffer: body)) else { return nil }
+            self.init(rawValue: form["grant_type"] ?? "")
+        }
     }
 
     let server: AuthorizationServer
@@ -32,26 +40,34 @@ struct TokenRoutes: Sendable {
             throw OAuthError(.unsupportedGrantType, "unknown grant_type")
         }
         if manner.needsSecret(for: grantType) { try form.requireSecret() }
+        let target = try form.target()
         let reply: JSONObject
         switch grantType {
         case .authorizationCode:
             let signIn = try await server.redeem(
                 code: form.required("code"),
                 redirectURI: form.required("redirect_uri"),
-                verifier: form.required("code_verifier")
+                verifier: form.required("code_verifier"),
+                target: target
             )
             reply = try await self.reply(to: request, signIn)
         case .password:
             let signIn = try await server.signIn(
                 username: form.required("username"),
                 password: form.required("password"),
-                scope: form.scope() ?? manner.defaultScope
+                scope: form.scope() ?? server.settings.defaultScope,
+                target: target
             )
             reply = try await self.reply(to: request, signIn)
         case .refreshToken:
-            reply = manner.tokenReply(try await server.refresh(form.required("refresh_token"), scope: form.scope()))
+            let tokens = try await server.refresh(
+                form.required("refresh_token"),
+                scope: form.scope(),
+                target: target
+            )
+            reply = manner.tokenReply(tokens)
         case .deviceCode:
-            let signIn = try await server.redeem(deviceCode: form.required("device_code"))
+            let signIn = try await server.redeem(deviceCode: form.required("device_code"), target: target)
             reply = try await self.reply(to: request, signIn)
         }
         return try manner.encode(await server.altered(reply, of: .token), for: request)

@@ -5,8 +5,8 @@ import NIOCore
 
 /// Records every request and its outcome: a line for the person at the terminal, an entry for `GET /control/log`.
 ///
-/// Method, path, grant type and status are all that is recorded. Queries, fields and bodies contain codes, tokens and
-/// passwords and are left out. Requests to `/control/` are not the client's and make no entry.
+/// Of queries, fields and bodies, which contain codes, tokens and passwords, only what `RequestLog.Entry` has is recorded.
+/// Requests to `/control/` are not the client's and make no entry.
 struct RequestLogMiddleware: RouterMiddleware {
     typealias Context = ServerContext
 
@@ -22,11 +22,25 @@ struct RequestLogMiddleware: RouterMiddleware {
         var request = request
         let body = try await request.collectBody(upTo: context.maxUploadSize)
         let (method, path) = (request.method.rawValue, request.uri.path)
-        let grantType = path == server.settings.manner.endpoints.token ? Self.grantType(in: body) : nil
+        let asked = Self.parameters(of: request, body)
+        let grantType = path == server.settings.manner.endpoints.token ? Self.grantType(in: asked) : nil
 
+        let secret = (try? ClientCredentials(asked, headers: request.headers))?.method?.rawValue
         var number: Int?
         if !path.isControlPath {
-            number = await server.updateLog { $0.add(method: method, path: path, grantType: grantType) }
+            number = await server.updateLog {
+                $0.add(
+                    RequestLog.Entry(
+                        method: method,
+                        path: path,
+                        grantType: grantType,
+                        scope: asked["scope"],
+                        resource: asked["resource"],
+                        audience: asked["audience"],
+                        secret: secret
+                    )
+                )
+            }
         }
         let line = [method, path, grantType].compactMap { $0 }.joined(separator: " ")
         do {
@@ -62,10 +76,14 @@ struct RequestLogMiddleware: RouterMiddleware {
     }
 
     /// The grant type of a token request, if it is one this server knows; what else a client may send is not recorded.
-    private static func grantType(in body: ByteBuffer) -> String? {
-        // What is wrong with a form that cannot be read, the client hears from the endpoint.
-        let form = try? URLEncodedFormDecoder().decode([String: String].self, from: String(buffer: body))
-        return form?["grant_type"].map { TokenRoutes.GrantType(rawValue: $0)?.rawValue ?? "other" }
+    private static func grantType(in parameters: [String: String]) -> String? {
+        parameters["grant_type"].map { TokenRoutes.GrantType(rawValue: $0)?.rawValue ?? "other" }
+    }
+
+    /// What a client has sent, as far as it can be read; what is wrong with it, the client hears from the endpoint.
+    private static func parameters(of request: Request, _ body: ByteBuffer) -> [String: String] {
+        let text = request.method == .get ? request.uri.query ?? "" : String(buffer: body)
+        return (try? FormBody.parameters(in: text)) ?? [:]
     }
 }
 

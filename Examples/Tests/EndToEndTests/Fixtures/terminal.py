@@ -1,27 +1,33 @@
 """Runs a command on a terminal of its own, and plays the person in front of it.
 
-    terminal.py STEP… -- COMMAND ARGUMENT…
+    terminal.py [columns:N] STEP… -- COMMAND ARGUMENT…
 
-A step is one of
+With `columns` the terminal is so wide, and 24 lines high. A step is one of
 
     wait:TEXT     waits until TEXT has come, after what an earlier step has waited for
     silent        waits until what is typed does not show
     silent-now    fails unless what is typed does not show already
     type:TEXT     types TEXT; backslash escapes are those of Python
     signal:N      sends the command the signal N
-    columns:N     makes the terminal N columns wide
+    type-file:F   types what is in the file F, as soon as there is one
+    appears:F     waits until there is a file F
+    tell:F        writes what has been on the screen so far to a file F
+    find:PATTERN  waits until a regular expression fits what has come
 
 After the last step it waits until the command has ended, and prints one JSON document: `screen` is everything that the command wrote, and what the terminal echoed; `status` is
 the exit code, or minus the number of a signal; `echo` is whether typing shows after the command has ended.
 
-After half a minute it gives up, says on standard error what it was waiting for, and exits with 1.
+After half a minute it gives up, makes the files that it was to tell something by, says on standard error what it was waiting for, and exits with 1.
 """
 
+import fcntl
 import json
 import os
 import pty
+import re
 import select
 import signal
+import struct
 import sys
 import termios
 import time
@@ -30,12 +36,15 @@ PATIENCE = 30
 
 
 class Terminal:
-    def __init__(self, command, columns):
+    def __init__(self, command, columns, told):
+        # Whoever waits for one of these is not to wait for ever.
+        self.told = told
         self.screen = b""
         self.seen = 0
         # Open here too, so that the terminal and its settings outlive the command.
         self.controller, self.device = pty.openpty()
-        termios.tcsetwinsize(self.device, (24, columns))
+        if columns:
+            fcntl.ioctl(self.device, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         self.process = os.fork()
         if self.process == 0:
             os.setsid()
@@ -61,6 +70,8 @@ class Terminal:
         while not condition():
             if time.monotonic() > self.deadline:
                 os.kill(self.process, signal.SIGKILL)
+                for path in self.told:
+                    open(path, "ab").close()
                 sys.exit(f"terminal.py: gave up waiting for {what}; on the screen: {self.screen!r}")
             self.read(0.01)
 
@@ -85,9 +96,10 @@ class Terminal:
 
 def main():
     separator = sys.argv.index("--")
-    steps = [step for step in sys.argv[1:separator] if not step.startswith("columns:")]
-    columns = [int(step.partition(":")[2]) for step in sys.argv[1:separator] if step.startswith("columns:")]
-    terminal = Terminal(sys.argv[separator + 1 :], *columns or [80])
+    steps = sys.argv[1:separator]
+    columns = int(steps.pop(0).partition(":")[2]) if steps and steps[0].startswith("columns:") else 0
+    told = [step.partition(":")[2] for step in steps if step.startswith("tell:")]
+    terminal = Terminal(sys.argv[separator + 1 :], columns, told)
     for step in steps:
         kind, _, text = step.partition(":")
         if kind == "wait":
@@ -100,6 +112,18 @@ def main():
                 sys.exit("terminal.py: what is typed now would show")
         elif kind == "signal":
             os.kill(terminal.process, int(text))
+        elif kind == "appears":
+            terminal.until(lambda: os.path.exists(text), text)
+        elif kind == "type-file":
+            terminal.until(lambda: os.path.exists(text), text)
+            with open(text, "rb") as file:
+                os.write(terminal.controller, file.read())
+        elif kind == "tell":
+            with open(text + ".new", "wb") as file:
+                file.write(terminal.screen)
+            os.rename(text + ".new", text)
+        elif kind == "find":
+            terminal.until(lambda: re.search(text.encode(), terminal.screen), text)
         elif kind == "type":
             os.write(terminal.controller, text.encode("latin-1", "backslashreplace").decode("unicode_escape").encode())
         else:

@@ -26,7 +26,7 @@ struct Command: Sendable {
     func run(input: String = "") async throws -> Outcome {
         // Not `.string`: where a program ends before it has read all, swift-subprocess 1.0.2 ends too.
         let result = try await Subprocess.run(
-            executable, arguments: Arguments(words), environment: subprocessEnvironment, input: .inputWriter,
+            executable, arguments: subprocessArguments, environment: subprocessEnvironment, input: .inputWriter,
             output: .string(limit: 1 << 20), error: .string(limit: 1 << 20)
         ) { execution in
             // A program need not read what it has no use for; one that should have read it says so by its exit code.
@@ -39,6 +39,9 @@ struct Command: Sendable {
 
     // `env` becomes the program: the process is the same, and a path need not be told from a name.
     var executable: Executable { .name("env") }
+
+    // What the tests' own shell or CI ignores, such as SIGQUIT in the background, is not ignored by the program.
+    var subprocessArguments: Arguments { Arguments(["--default-signal"] + words) }
 
     var subprocessEnvironment: Environment {
         // Nothing of the tester's own environment but the search path reaches the program.

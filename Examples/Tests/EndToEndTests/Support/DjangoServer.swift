@@ -11,13 +11,8 @@ struct DjangoServer: Sendable {
 
     /// Prepares the server's Python environment, which takes a while the first time.
     init(in container: Container) async throws {
-        let environment = BuiltProducts.cache("django")
-        let prepare = Command(
-            words: [BuiltProducts.fixture("django/prepare.sh"), environment], environment: container.environment)
-        let outcome = try await prepare.run()
-        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
+        python = try await PythonEnvironment.prepare("django", importing: "django", "oauth2_provider", in: container)
         database = container.path("django.sqlite3")
-        python = environment + "/bin/python"
     }
 
     private func command(_ options: [String]) -> Command {
@@ -29,13 +24,15 @@ struct DjangoServer: Sendable {
     /// - Parameters:
     ///   - port: Where; 0 for any free port.
     ///   - reuseProtection: Whether a refresh token that is used twice ends the session.
+    ///   - publicPort: The port of a proxy that clients use, if there is one.
     ///   - hold: A file; as long as there is one, no request for a token is answered.
     ///   - test: Gets the issuer.
     func run<Result: Sendable>(
-        port: Int = 0, reuseProtection: Bool = true, holdingWhile hold: String? = nil,
+        port: Int = 0, publicPort: Int? = nil, reuseProtection: Bool = true, holdingWhile hold: String? = nil,
         _ test: (String) async throws -> Result
     ) async throws -> Result {
-        let options = ["--port", String(port), "--reuse-protection", reuseProtection ? "on" : "off"]
+        var options = ["--port", String(port), "--reuse-protection", reuseProtection ? "on" : "off"]
+        if let publicPort { options += ["--public-port", String(publicPort)] }
         return try await ServerProcess.run(command(options + (hold.map { ["--hold", $0] } ?? [])), test)
     }
 
@@ -48,6 +45,11 @@ struct DjangoServer: Sendable {
     /// How many times a refresh token was exchanged for a new one.
     func refreshCount() async throws -> Int? {
         Int(try await administer("--count-refreshes").trimmingCharacters(in: .newlines))
+    }
+
+    /// How many tokens someone could use now.
+    func liveTokenCount() async throws -> Int? {
+        Int(try await administer("--count-alive").trimmingCharacters(in: .newlines))
     }
 
     private func administer(_ action: String) async throws -> String {

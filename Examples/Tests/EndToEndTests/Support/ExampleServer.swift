@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Foundation
+import NIOCore
 import NIOHTTP1
 
 /// The built `auth-server`, and its control endpoints.
@@ -31,6 +32,12 @@ extension ExampleServer {
             let path: String
             let grantType: String?
             let status: Int?
+            /// What was asked for.
+            let scope: String?
+            let resource: String?
+            let audience: String?
+            /// By which method a secret was sent.
+            let secret: String?
         }
 
         let requests: [Request]
@@ -48,7 +55,9 @@ extension ExampleServer {
     func clearLog() async throws { _ = try await control(.DELETE, "log") }
 
     /// Lets faults happen from now on, in place of those before.
-    func setFaults(_ faults: Fault...) async throws {
+    func setFaults(_ faults: Fault...) async throws { try await setFaults(faults) }
+
+    func setFaults(_ faults: [Fault]) async throws {
         _ = try await control(.POST, "faults", ["faults": faults])
     }
 
@@ -70,6 +79,8 @@ extension ExampleServer {
         case token = "token-reply"
         case userInfo = "userinfo-reply"
         case discovery = "discovery-reply"
+        case openIDConfiguration = "openid-configuration-reply"
+        case serverMetadata = "authorization-server-metadata-reply"
         case idToken = "id-token"
     }
 
@@ -78,9 +89,11 @@ extension ExampleServer {
         _ = try await control(.POST, reply.rawValue, JSON.object(["omit": .list(names), "set": .object(members)]))
     }
 
-    private func control(_ method: HTTPMethod, _ path: String, _ body: (any Encodable)? = nil) async throws -> Data {
+    func control(
+        _ method: HTTPMethod, _ path: String, _ body: (any Encodable)? = nil, timeout: TimeAmount = .seconds(30)
+    ) async throws -> Data {
         let bytes = try body.map { [UInt8](try JSONEncoder().encode($0)) }
-        let reply = try await HTTP.send(method, issuer + "/control/" + path, body: bytes)
+        let reply = try await HTTP.send(method, issuer + "/control/" + path, body: bytes, timeout: timeout)
         guard reply.status == 200 else { throw Unexpected("/control/\(path): \(reply.status) \(reply.text)") }
         return Data(reply.text.utf8)
     }
@@ -91,10 +104,13 @@ struct Fault: Encodable, Sendable {
     enum Disconnect: String, Encodable { case before, truncated, garbled }
 
     var path: String
+    var grantType: String?
+    var ifStatus: Int?
     var status: Int?
     var headers: [String: String] = [:]
     var body: String?
     var delayMilliseconds = 0
+    var gate: String?
     var disconnect: Disconnect?
     var afterHandler = false
     var times: Int?

@@ -9,7 +9,7 @@ enum Interrupted {
         _ command: Command, by signal: Signal = .interrupt, when condition: () async throws -> Bool
     ) async throws -> Int32 {
         let result = try await Subprocess.run(
-            command.executable, arguments: Arguments(command.words), environment: command.subprocessEnvironment,
+            command.executable, arguments: command.subprocessArguments, environment: command.subprocessEnvironment,
             input: .none, output: .discarded, error: .discarded
         ) { execution in
             while try await !condition() {}

@@ -25,7 +25,7 @@ enum ServerProcess {
         _ test: (String) async throws -> Result
     ) async throws -> Result {
         let run = try await Subprocess.run(
-            command.executable, arguments: Arguments(command.words), environment: command.subprocessEnvironment,
+            command.executable, arguments: command.subprocessArguments, environment: command.subprocessEnvironment,
             input: .none, output: .sequence, error: .string(limit: 1 << 20)
         ) { execution -> Swift.Result<Result, any Error>? in
             var lines = execution.standardOutput.strings().makeAsyncIterator()

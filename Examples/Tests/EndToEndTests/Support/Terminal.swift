@@ -12,8 +12,16 @@ enum Terminal {
         case silentNow
         /// Types.
         case type(String)
+        /// Types what is in a file, as soon as there is one.
+        case typeFile(String)
         /// Sends the command a signal.
         case signal(Int32)
+        /// Waits until there is a file.
+        case appears(String)
+        /// Makes a file, which tells someone who waits for it what has been on the screen so far.
+        case tell(String)
+        /// Waits until a line of the screen fits a pattern.
+        case find(String)
 
         static let controlC = Step.type("\\x03")
         static let controlD = Step.type("\\x04")
@@ -28,6 +36,10 @@ enum Terminal {
             case .silentNow: "silent-now"
             case .type(let text): "type:" + text
             case .signal(let number): "signal:\(number)"
+            case .typeFile(let path): "type-file:" + path
+            case .appears(let path): "appears:" + path
+            case .tell(let path): "tell:" + path
+            case .find(let pattern): "find:" + pattern
             }
         }
     }
@@ -47,9 +59,14 @@ enum Terminal {
         var signal: Int32? { status < 0 ? -status : nil }
     }
 
-    static func run(_ command: Command, columns: Int = 80, _ steps: Step...) async throws -> Session {
-        let player =
-            ["python3", "-B", BuiltProducts.fixture("terminal.py"), "columns:\(columns)"] + steps.map(\.word) + ["--"]
+    static func run(_ command: Command, columns: Int? = nil, _ steps: Step...) async throws -> Session {
+        try await run(command, columns: columns, steps)
+    }
+
+    /// - Parameter columns: How wide the terminal is.
+    static func run(_ command: Command, columns: Int? = nil, _ steps: [Step]) async throws -> Session {
+        let size = columns.map { ["columns:\($0)"] } ?? []
+        let player = ["python3", "-B", BuiltProducts.fixture("terminal.py")] + size + steps.map(\.word) + ["--"]
         let outcome = try await Command(words: player + command.words, environment: command.environment).run()
         guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
         return try JSONDecoder().decode(Session.self, from: Data(outcome.output.utf8))

@@ -4,7 +4,7 @@ extension Command {
     /// Runs the program to its end, and looks at each line of its standard error as it comes.
     func run(watching look: (String) async throws -> Void) async throws -> Outcome {
         let result = try await Subprocess.run(
-            executable, arguments: Arguments(words), environment: subprocessEnvironment, input: .none,
+            executable, arguments: subprocessArguments, environment: subprocessEnvironment, input: .none,
             output: .string(limit: 1 << 20), error: .sequence
         ) { execution in
             var errors = ""

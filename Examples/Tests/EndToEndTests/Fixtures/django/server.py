@@ -6,13 +6,15 @@ environment for it with prepare.sh, then:
 
     server.py --database FILE [--port 0] [--access-token-seconds 3600]
               [--reuse-protection on|off] [--grace-seconds 0] [--hold FILE]
+              [--public-port PORT]
         Creates or migrates the SQLite database FILE and serves it on 127.0.0.1
         until SIGTERM or SIGINT, then exits with status 0. Prints one line on
         standard output once requests are answered:
 
             listening on http://127.0.0.1:PORT/o
 
-        The URL is the issuer. Requests are logged on standard error. Users,
+        The URL is the issuer; with --public-port it has the port of a proxy that
+        clients use. Requests are logged on standard error. Users,
         tokens, browser sessions and the signing key are all in FILE, so another
         run with the same FILE and --port carries on where this one stopped.
 
@@ -24,6 +26,10 @@ environment for it with prepare.sh, then:
     server.py --database FILE --expire-all
         Moves the expiry of every access token into the past. Refresh tokens
         stay good. Works while the server is running.
+
+    server.py --database FILE --count-alive
+        Prints how many access and refresh tokens someone could use now. Works
+        while the server is running.
 
     server.py --database FILE --count-refreshes
         Prints how many times a refresh token was exchanged for a new one. Works
@@ -145,9 +151,11 @@ def parse_arguments():
     parser.add_argument(
         "--hold", metavar="FILE", type=Path, help="answer no request for a token as long as there is this file"
     )
+    parser.add_argument("--public-port", metavar="PORT", type=non_negative, help="the port of the issuer")
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--revoke-all", action="store_true", help="revoke all tokens and exit")
     action.add_argument("--expire-all", action="store_true", help="expire all access tokens and exit")
+    action.add_argument("--count-alive", action="store_true", help="print the number of live tokens and exit")
     action.add_argument("--count-refreshes", action="store_true", help="print the number of refreshes and exit")
     arguments = parser.parse_args()
 
@@ -413,7 +421,15 @@ def count_refreshes():
     print(tokens.count() - tokens.values("token_family").distinct().count())
 
 
-ACTIONS = {"revoke_all": revoke_all, "expire_all": expire_all, "count_refreshes": count_refreshes}
+def count_alive():
+    from oauth2_provider import models
+
+    access_tokens = models.get_access_token_model().objects.filter(expires__gt=timezone.now())
+    refresh_tokens = models.get_refresh_token_model().objects.filter(revoked__isnull=True)
+    print(access_tokens.count() + refresh_tokens.count())
+
+
+ACTIONS = {"revoke_all": revoke_all, "expire_all": expire_all, "count_refreshes": count_refreshes, "count_alive": count_alive}
 
 
 class Server(ThreadedWSGIServer):
@@ -438,7 +454,7 @@ def serve(arguments):
     except (OSError, OverflowError) as error:
         sys.exit(f"server.py: cannot listen on {HOST}:{arguments.port}: {error}")
     with server:
-        origin = f"http://{HOST}:{server.server_port}"
+        origin = f"http://{HOST}:{arguments.public_port or server.server_port}"
         configure(arguments, origin)
         load_project(arguments)
         populate()

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 #
-# prepare.sh VENV_DIR
+# prepare.sh VENV_DIR REQUIREMENTS MODULE…
 #
 # Makes a Python virtual environment in VENV_DIR with exactly the packages
-# pinned in requirements.txt, for running server.py:
+# pinned in the file REQUIREMENTS, so that each MODULE can be imported:
 #
-#     prepare.sh /some/venv && /some/venv/bin/python server.py --database FILE
+#     prepare.sh /some/venv django/requirements.txt django oauth2_provider
 #
 # Running it again is cheap when nothing changed, and rebuilds the environment
-# when requirements.txt (or this script) did. Concurrent runs for the same
+# when REQUIREMENTS (or this script) did. Concurrent runs for the same
 # VENV_DIR wait for one another. The lock is VENV_DIR.lock, next to it.
 #
 # PYTHON names the interpreter to use (default: python3 from PATH).
@@ -20,12 +20,13 @@ fail() {
     exit 1
 }
 
-if [[ $# -ne 1 || -z $1 ]]; then
-    printf 'usage: prepare.sh VENV_DIR\n' >&2
+if [[ $# -lt 3 || -z $1 || ! -f $2 ]]; then
+    printf 'usage: prepare.sh VENV_DIR REQUIREMENTS MODULE…\n' >&2
     exit 64
 fi
 
-here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+requirements=$2
+modules=("${@:3}")
 python=${PYTHON:-python3}
 venv=${1%/}
 [[ -n $venv ]] || fail "not using / as a virtual environment"
@@ -42,11 +43,11 @@ exec 9>"$venv.lock"
 flock --wait 900 9 || fail "another run has held $venv.lock for 15 minutes"
 
 stamp=$venv/.prepared
-wanted=$(cat -- "$here/requirements.txt" "$here/prepare.sh" | sha256sum | cut -d ' ' -f 1)
+wanted=$(cat -- "$requirements" "${BASH_SOURCE[0]}" | sha256sum | cut -d ' ' -f 1)
 
 # The interpreter is started, not just looked for: after an upgrade or removal
 # of the Python it was made from, an environment can be complete and unusable.
-if [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && "$venv/bin/python" -I -c 'import django, oauth2_provider' 2>/dev/null; then
+if [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && "$venv/bin/python" -I -c "import $(IFS=,; printf '%s' "${modules[*]}")" 2>/dev/null; then
     exit 0
 fi
 
@@ -67,10 +68,10 @@ rm -f -- "$stamp"
 "$venv/bin/python" -I -m pip install \
     --quiet --no-input --disable-pip-version-check \
     --no-deps --only-binary :all: \
-    --requirement "$here/requirements.txt" >&2 ||
-    fail "could not install $here/requirements.txt"
+    --requirement "$requirements" >&2 ||
+    fail "could not install $requirements"
 "$venv/bin/python" -I -m pip --disable-pip-version-check check >&2 ||
-    fail "the versions pinned in $here/requirements.txt do not fit together"
+    fail "the versions pinned in $requirements do not fit together"
 
 printf '%s\n' "$wanted" >"$stamp.new"
 mv -- "$stamp.new" "$stamp"

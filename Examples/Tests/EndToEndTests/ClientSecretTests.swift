@@ -1,0 +1,84 @@
+import Testing
+
+/// Clients with a secret, at a service that nobody knows by name.
+@Suite(.queued)
+struct ClientSecretTests {
+    private static let secret = "s3cret +&%:ü"
+
+    static let methods = ["basic": "client_secret_basic", "post": "client_secret_post", "both": "client_secret_basic"]
+
+    private func run(
+        _ options: [String], _ test: (ExampleServer, Tool, Container) async throws -> Void
+    ) async throws {
+        try await Container.run { container in
+            try await ExampleServer.run(options + ["--device-interval", "1"]) { server in
+                let account = try Tool.account(in: container).with("ACCOUNT_CLIENT_SECRET", Self.secret)
+                try await test(server, account, container)
+            }
+        }
+    }
+
+    private func logIn(_ account: Tool, _ server: ExampleServer) async throws -> Outcome {
+        try await account(
+            "login", "--issuer", server.issuer, "--username", "alice", "--password-stdin",
+            input: ExampleServer.alicePassword + "\n")
+    }
+
+    @Test(arguments: ["basic", "post", "both"])
+    func `It is sent by the method that discovery names, at every endpoint`(method: String) async throws {
+        try await run(["--client-secret", Self.secret, "--client-authentication", method]) { server, account, _ in
+            let password = try await logIn(account, server)
+            #expect(password.exitCode == 0, "\(password)")
+            let issuer = ["--issuer", server.issuer]
+            let device = try await account.logInOnDevice(at: server, issuer)
+            #expect(device.exitCode == 0, "\(device)")
+            let browser = try await account.logIn(at: server, issuer)
+            #expect(browser.exitCode == 0, "\(browser)")
+            #expect(try await account("refresh").exitCode == 0)
+            let logout = try await account("logout", "--json")
+            #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
+
+            let requests = try await server.log().requests.filter {
+                $0.method == "POST" && !["/device", "/oauth/authorize"].contains($0.path)
+            }
+            #expect(Set(requests.map(\.path)) == ["/oauth/token", "/oauth/device_authorization", "/oauth/revoke"])
+            for request in requests { #expect(request.secret == Self.methods[method], "\(request)") }
+        }
+    }
+
+    @Test(arguments: ["basic", "post"])
+    func `A wrong one is told as such, and signs nobody out`(method: String) async throws {
+        try await run(["--client-secret", Self.secret, "--client-authentication", method]) {
+            server, account, container in
+            let wrong = account.with("ACCOUNT_CLIENT_SECRET", "wrong")
+            let refused = try await logIn(wrong, server)
+            #expect(refused.exitCode == 78, "\(refused)")
+            #expect(refused.errors.contains("invalid_client"), "\(refused)")
+            #expect(!refused.errors.contains("wrong\n"))
+            #expect(!container.exists(container.archive))
+
+            #expect(try await logIn(account, server).exitCode == 0)
+            let refresh = try await wrong("refresh")
+            #expect(refresh.exitCode == 78, "\(refresh)")
+            #expect(try await account("refresh").exitCode == 0)
+            #expect(try await account("whoami", "--verify").output == "alice\n")
+        }
+    }
+
+    @Test func `It is not written anywhere`() async throws {
+        try await run(["--client-secret", Self.secret]) { server, account, container in
+            #expect(try await logIn(account, server).exitCode == 0)
+            for (path, entry) in try container.files() {
+                #expect(!String(decoding: entry.bytes, as: UTF8.self).contains(Self.secret), "\(path)")
+            }
+        }
+    }
+
+    @Test func `A service that takes none is not sent one, and that is said`() async throws {
+        try await run([]) { server, account, _ in
+            let login = try await logIn(account, server)
+            #expect(login.errors.contains("ACCOUNT_CLIENT_SECRET"), "\(login)")
+            for request in try await server.log().requests { #expect(request.secret == nil, "\(request)") }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import Subprocess
+import Testing
+
+/// Late replies of an authorization server that this project did not write, with one-use refresh tokens and reuse
+/// protection.
+@Suite(.queued(minutes: 15))
+struct DjangoSlowTests {
+    private struct User {
+        let account: Tool
+        let server: DjangoServer
+        let proxy: LateProxy
+    }
+
+    private static let refresh = "grant_type%3Drefresh_token"
+
+    /// Runs a test for alice, signed in, whose token is over.
+    private func run(_ test: (User) async throws -> Void) async throws {
+        try await Container.run { container in
+            let server = try await DjangoServer(in: container)
+            let account = try Tool.account(in: container)
+            let port = try FreePort.find()
+            try await LateProxy.run(upstream: port) { proxy in
+                try await server.run(port: port, publicPort: proxy.port) { issuer in
+                    let outcome = try await account(
+                        "login", "--issuer", issuer, "--username", "alice", "--password-stdin",
+                        input: DjangoServer.password + "\n")
+                    try #require(outcome.exitCode == 0, "\(outcome)")
+                    try await server.expireAll()
+                    try await test(User(account: account, server: server, proxy: proxy))
+                }
+            }
+        }
+    }
+
+    private func expectSignedIn(_ alice: User) async throws {
+        #expect(try await alice.account("whoami", "--verify").output == "alice\n")
+        #expect(try await alice.account("refresh").exitCode == 0)
+        #expect(try await alice.account("whoami", "--verify").output == "alice\n")
+        #expect(try await alice.server.refreshCount() == 2)
+    }
+
+    @Test func `whoami prints the name when its time is over, and stays until the new tokens are stored`() async throws
+    {
+        try await run { alice in
+            try await alice.proxy.hold(Self.refresh)
+            let outcome = try await alice.account.command(["whoami", "--max-age", "0"]).run { whoami in
+                try await alice.proxy.waitUntilHeld()
+                try await whoami.output.wait(for: "alice\n")
+                try await alice.proxy.release()
+            }
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            try await expectSignedIn(alice)
+        }
+    }
+
+    @Test(arguments: SlowExchangeTests.signals)
+    func `A signal while the reply is late ends the process when the new tokens are stored`(signal: Signal) async throws
+    {
+        try await run { alice in
+            try await alice.proxy.hold(Self.refresh)
+            let outcome = try await alice.account.command(["whoami", "--max-age", "0"]).run { whoami in
+                try await alice.proxy.waitUntilHeld()
+                try whoami.send(signal)
+                try await alice.proxy.release()
+            }
+            #expect(outcome.wasEnded(by: signal), "\(outcome)")
+            try await expectSignedIn(alice)
+        }
+    }
+
+    @Test func `Four commands at once wait for one late reply`() async throws {
+        try await run { alice in
+            try await alice.proxy.hold(Self.refresh)
+            try await withThrowingTaskGroup { group in
+                for _ in 1...4 { group.addTask { try await alice.account("whoami", "--max-age", "0") } }
+                try await alice.proxy.waitUntilHeld()
+                try await alice.proxy.release()
+                for try await outcome in group { #expect(outcome.output == "alice\n", "\(outcome)") }
+            }
+            try await expectSignedIn(alice)
+        }
+    }
+
+    @Test func `A sign-out does not wait for a late reply, and what that brings is revoked`() async throws {
+        try await run { alice in
+            try await alice.proxy.hold(Self.refresh)
+            _ = try await alice.account.command(["whoami", "--max-age", "0"]).run { whoami in
+                try await alice.proxy.waitUntilHeld()
+                let logout = try await alice.account("logout")
+                #expect(logout.exitCode == 0, "\(logout)")
+                try await alice.proxy.release()
+            }
+            #expect(try await alice.account("whoami").exitCode == 77)
+            #expect(try await alice.server.liveTokenCount() == 0)
+        }
+    }
+}

@@ -1,0 +1,114 @@
+"""A reverse proxy that holds replies back after the server has carried out the requests.
+
+    late_proxy.py --upstream PORT
+
+Passes every HTTP request on to 127.0.0.1:PORT, and prints one line on standard
+output once connections are accepted, with its own address and that of its
+control port:
+
+    listening on http://127.0.0.1:A http://127.0.0.1:B
+
+    GET B/hold?text=TEXT   from now on holds the reply to each request whose head
+                           or body contains TEXT
+    GET B/wait?count=N     is answered once N replies have been held since then
+    GET B/release          lets them all go, and holds none from now on
+
+It ends with status 0 on SIGTERM or SIGINT. Each connection is for one request.
+"""
+
+import argparse
+import asyncio
+import signal
+from urllib.parse import parse_qs, urlsplit
+
+HOST = "127.0.0.1"
+
+
+class Proxy:
+    def __init__(self, upstream):
+        self.upstream = upstream
+        self.text = None
+        self.held = 0
+        self.changed = asyncio.Condition()
+
+    async def change(self, text):
+        async with self.changed:
+            self.text = text
+            if text is not None:
+                self.held = 0
+            self.changed.notify_all()
+
+    async def hold(self, request):
+        """Waits as long as replies to such requests are held."""
+        async with self.changed:
+            text = self.text
+            if text is None or text not in request:
+                return
+            self.held += 1
+            self.changed.notify_all()
+            await self.changed.wait_for(lambda: self.text is not text)
+
+    async def wait(self, count):
+        async with self.changed:
+            await self.changed.wait_for(lambda: self.held >= count)
+
+    @staticmethod
+    async def read_request(reader):
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = 0
+        lines = [line for line in head[:-4].split(b"\r\n")]
+        for line in lines[1:]:
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length":
+                length = int(value)
+        kept = [line for line in lines if not line.lower().startswith(b"connection:")]
+        body = await reader.readexactly(length)
+        return b"\r\n".join([*kept, b"Connection: close"]) + b"\r\n\r\n" + body
+
+    async def serve(self, reader, writer):
+        try:
+            request = await self.read_request(reader)
+            upstream, upstream_writer = await asyncio.open_connection(HOST, self.upstream)
+            upstream_writer.write(request)
+            await upstream_writer.drain()
+            response = await upstream.read()
+            upstream_writer.close()
+            await self.hold(request)
+            writer.write(response)
+            await writer.drain()
+        except (OSError, EOFError):
+            pass  # One of the two has gone; the other one sees that the connection is closed.
+        finally:
+            writer.close()
+
+    async def control(self, reader, writer):
+        request = await self.read_request(reader)
+        target = urlsplit(request.split(b" ")[1].decode())
+        parameters = {name: values[0] for name, values in parse_qs(target.query).items()}
+        match target.path:
+            case "/hold":
+                await self.change(parameters["text"].encode())
+            case "/wait":
+                await self.wait(int(parameters.get("count", 1)))
+            case "/release":
+                await self.change(None)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+
+async def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--upstream", metavar="PORT", type=int, required=True)
+    proxy = Proxy(parser.parse_args().upstream)
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    servers = [await asyncio.start_server(handle, HOST, 0) for handle in (proxy.serve, proxy.control)]
+    addresses = [f"http://{HOST}:{server.sockets[0].getsockname()[1]}" for server in servers]
+    print("listening on " + " ".join(addresses), flush=True)
+    await ended.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,133 @@
+"""An authorization server for the end-to-end tests: nanoidp on loopback.
+
+The server is nanoidp's own, as released; this file writes its configuration and
+starts it. Make a virtual environment for it with prepare.sh, then:
+
+    server.py --folder FOLDER [--port 0] [--access-token-minutes 60]
+        Serves on 127.0.0.1 until SIGTERM or SIGINT, then exits with status 0.
+        Prints one line on standard output once requests are answered:
+
+            listening on http://127.0.0.1:PORT
+
+        The URL is the issuer. Everything is kept in FOLDER, so another run with
+        the same FOLDER and --port carries on where this one stopped.
+
+Refresh tokens are good for one time, and one that comes back ends its family.
+
+The user is alice, the password "correct horse battery staple". Clients:
+account-cli-public (no secret) and account-cli-secret (client_secret_basic, the
+secret is "s3cret-of-the-tests").
+"""
+
+import argparse
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+HOST = "127.0.0.1"
+
+
+def parse_arguments():
+    summary, _, details = __doc__.partition("\n\n")
+    parser = argparse.ArgumentParser(
+        description=summary, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--folder", metavar="FOLDER", type=Path, required=True)
+    parser.add_argument("--port", type=int, default=0, help="0: one the system picks (default)")
+    parser.add_argument("--access-token-minutes", metavar="N", type=int, default=60)
+    return parser.parse_args()
+
+
+def free_port():
+    """A port that is free now; nanoidp cannot be handed a socket."""
+    with socket.socket() as listener:
+        listener.bind((HOST, 0))
+        return listener.getsockname()[1]
+
+
+def settings(arguments, origin):
+    return {
+        "config_version": 1,
+        "server": {"host": HOST, "port": arguments.port},
+        "oauth": {
+            "issuer": origin,
+            "audience": "account",
+            "refresh_token_rotation": True,
+            "require_pkce": True,
+            "token_expiry_minutes": arguments.access_token_minutes,
+            "scopes_supported": ["openid", "profile", "email", "offline_access"],
+            "clients": [
+                {"client_id": "account-cli-public", "client_secret": "", "token_endpoint_auth_method": "none"},
+                {
+                    "client_id": "account-cli-secret",
+                    "client_secret": "s3cret-of-the-tests",
+                    "token_endpoint_auth_method": "client_secret_basic",
+                },
+            ],
+        },
+        "device_flow": {"polling_interval": 1},
+        "runtime": {"store": "sqlite", "path": str(arguments.folder / "runtime.sqlite3")},
+        "session": {"enforce_password_check": True, "secret_key": "only for these tests"},
+        "logging": {"verbose_logging": False},
+        "jwt": {"keys_dir": str(arguments.folder / "keys")},
+    }
+
+
+def users():
+    alice = {"password": "correct horse battery staple", "email": "alice@example.com"}
+    return {"config_version": 1, "users": {"alice": alice}}
+
+
+def wait(origin, process):
+    """Waits until requests are answered."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            opener.open(origin + "/.well-known/openid-configuration", timeout=5).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+    process.kill()
+    sys.exit("server.py: nanoidp does not answer")
+
+
+def main():
+    arguments = parse_arguments()
+    os.umask(0o077)  # the folder holds tokens and keys
+    arguments.folder = arguments.folder.resolve()
+    arguments.port = arguments.port or free_port()
+    origin = f"http://{HOST}:{arguments.port}"
+    configuration = arguments.folder / "configuration"
+    for folder in (configuration, arguments.folder / "keys"):
+        folder.mkdir(parents=True, exist_ok=True)
+    # JSON is YAML.
+    (configuration / "settings.yaml").write_text(json.dumps(settings(arguments, origin)))
+    (configuration / "users.yaml").write_text(json.dumps(users()))
+
+    words = ["-m", "nanoidp", "--config", str(configuration), "--strict-config"]
+    process = subprocess.Popen([sys.executable, "-B", *words], stdout=sys.stderr)
+    is_asked_to_end = False
+
+    def end(*_):
+        nonlocal is_asked_to_end
+        is_asked_to_end = True
+        process.terminate()
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
+    wait(origin, process)
+    print(f"listening on {origin}", flush=True)
+    status = process.wait()
+    if not is_asked_to_end:
+        sys.exit(f"server.py: nanoidp ended with {status}")
+
+
+if __name__ == "__main__":
+    main()

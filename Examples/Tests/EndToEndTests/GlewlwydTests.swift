@@ -1,0 +1,133 @@
+import Foundation
+import Testing
+
+/// Signing in, refreshing and signing out at Glewlwyd, which compares redirect URIs exactly, has clients with a secret,
+/// and lets those alone revoke tokens.
+@Suite(.queued(minutes: 15))
+struct GlewlwydTests {
+    private struct Newcomer {
+        let container: Container
+        let server: GlewlwydServer
+        let account: Tool
+        let issuer: String
+        let browser: Browser
+        let redirectURI: String
+
+        /// Signs in on the pages of the service.
+        func logIn(_ client: String, tool: Tool? = nil) async throws -> BrowserLogin {
+            try await (tool ?? account).logIn(
+                with: browser, following: GlewlwydPages.signIn + GlewlwydPages.grant + GlewlwydPages.goOn,
+                ["--issuer", issuer, "--client-id", client, "--redirect-uri", redirectURI])
+        }
+    }
+
+    private func run(_ test: (Newcomer) async throws -> Void) async throws {
+        try await Container.run { container in
+            let server = GlewlwydServer(in: container)
+            let redirectURI = "http://127.0.0.1:\(try FreePort.find())/callback"
+            try await server.run(redirectURIs: [redirectURI]) { issuer in
+                try await Browser.run(in: container) { browser in
+                    try await test(
+                        Newcomer(
+                            container: container, server: server, account: try .account(in: container), issuer: issuer,
+                            browser: browser, redirectURI: redirectURI))
+                }
+            }
+        }
+    }
+
+    /// Four commands at once whose token is over, of which one refreshes.
+    private func expectOneRefresh(_ account: Tool) async throws {
+        for _ in 1...2 {
+            try await withThrowingTaskGroup { group in
+                for _ in 1...4 { group.addTask { try await account("token", "--min-validity", "86400") } }
+                var tokens: Set<String> = []
+                for try await outcome in group {
+                    #expect(outcome.exitCode == 0, "\(outcome)")
+                    tokens.insert(outcome.output)
+                }
+                #expect(tokens.count == 1)
+            }
+            #expect(try await account("whoami", "--verify").output == "Alice Liddell\n")
+        }
+    }
+
+    @Test func `With the browser, at the redirect URI that was registered`() async throws {
+        try await run { alice in
+            let login = try await alice.logIn("account-cli-public")
+            #expect(login.outcome.exitCode == 0, "\(login.outcome)")
+            #expect(login.address.callback == alice.redirectURI)
+            #expect(login.page.heading == "You are signed in")
+            #expect(try await alice.account("whoami", "--verify").output == "Alice Liddell\n")
+            try await expectOneRefresh(alice.account)
+        }
+    }
+
+    @Test func `With a code on another device`() async throws {
+        try await run { alice in
+            let words = ["login", "--device", "--client-id", "account-cli-public", "--issuer", alice.issuer]
+            let outcome = try await alice.account.command(words).run { login in
+                let shown = try await login.errors.match {
+                    $0.firstMatch(of: /\n +(http\S+)\n(?:.|\n)*?\n +([A-Z0-9]{4}-[A-Z0-9]{4})\n/)
+                        .map { (String($0.1), String($0.2)) }
+                }
+                try await alice.browser.open(shown.0)
+                // The code is asked for first, and then who it is.
+                try await alice.browser.follow(
+                    GlewlwydPages.enterCode(shown.1) + GlewlwydPages.signIn + GlewlwydPages.grant + GlewlwydPages.goOn)
+            }
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            try await expectOneRefresh(alice.account)
+        }
+    }
+
+    @Test(arguments: ["account-cli-secret", "account-cli-post"])
+    func `A client with a secret signs in, refreshes, and revokes its tokens`(client: String) async throws {
+        try await run { alice in
+            let account = alice.account.with("ACCOUNT_CLIENT_SECRET", GlewlwydServer.secret)
+            let login = try await alice.logIn(client, tool: account)
+            #expect(login.outcome.exitCode == 0, "\(login.outcome)")
+            try await expectOneRefresh(account)
+            let token = try await account.storedToken()
+            let logout = try await account("logout", "--json")
+            #expect(logout.exitCode == 0, "\(logout)")
+            #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
+            #expect(try await HTTP.get(alice.issuer + "/userinfo", bearer: token).status == 401)
+        }
+    }
+
+    @Test func `A client without a secret is refused when it revokes, which is said, and signs out here`() async throws
+    {
+        try await run { alice in
+            let login = try await alice.logIn("account-cli-public")
+            #expect(login.outcome.exitCode == 0, "\(login.outcome)")
+            let logout = try await alice.account("logout", "--json")
+            #expect(logout.exitCode == 0, "\(logout)")
+            #expect(logout.output.contains(#""revocation":"refused""#), "\(logout)")
+            #expect(!alice.container.exists(alice.container.archive))
+        }
+    }
+
+    @Test func `Someone stays signed in while the service is stopped, and after it is started again`() async throws {
+        try await Container.run { container in
+            let server = GlewlwydServer(in: container)
+            let account = try Tool.account(in: container)
+            let redirectURI = "http://127.0.0.1:\(try FreePort.find())/callback"
+            let issuer = try await server.run(redirectURIs: [redirectURI]) { issuer in
+                try await Browser.run(in: container) { browser in
+                    let login = try await account.logIn(
+                        with: browser, following: GlewlwydPages.signIn + GlewlwydPages.grant + GlewlwydPages.goOn,
+                        ["--issuer", issuer, "--client-id", "account-cli-public", "--redirect-uri", redirectURI])
+                    #expect(login.outcome.exitCode == 0, "\(login.outcome)")
+                }
+                return issuer
+            }
+            let offline = try await account("whoami", "--max-age", "0")
+            #expect(offline.output == "Alice Liddell\n", "\(offline)")
+            let port = try #require(URL(string: issuer)?.port)
+            try await server.run(port: port) { _ in
+                try await expectOneRefresh(account)
+            }
+        }
+    }
+}

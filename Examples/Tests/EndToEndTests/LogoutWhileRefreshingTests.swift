@@ -1,0 +1,108 @@
+import Subprocess
+import Testing
+
+/// What others do while the reply to a refresh is late, at a service where each token lives until it is itself revoked.
+@Suite(.queued(minutes: 10))
+struct LogoutWhileRefreshingTests {
+    /// Begins a refresh that has spent its token, and does something before the reply comes.
+    private func run(
+        _ meanwhile: @escaping @Sendable (SignedInUser, RunningCommand) async throws -> Void,
+        _ test: (SignedInUser, _ refresh: Outcome) async throws -> Void
+    ) async throws {
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            try await user.server.expireTokens()
+            let gate = try await user.server.holdRefreshes()
+            let outcome = try await user.account.command(["refresh"]).run { refresh in
+                try await gate.waitUntilHeld()
+                try await meanwhile(user, refresh)
+                try await gate.open()
+            }
+            try await test(user, outcome)
+            #expect(try await user.server.log()["reuseAlarms"] == 0)
+        }
+    }
+
+    @Test func `logout does not wait for the reply, and nothing that it brings lives on`() async throws {
+        try await run { user, refresh in
+            let logout = try await user.account("logout")
+            #expect(logout.exitCode == 0, "\(logout)")
+            // It was not the refresh that gave up first.
+            #expect(await refresh.errors.text == "")
+            #expect(!user.container.exists(user.container.archive))
+            // The new tokens are alive, and nobody knows them yet.
+            #expect(try await user.server.liveTokens(of: "alice").count == 2)
+        } _: { user, refresh async throws in
+            #expect([69, 77].contains(refresh.exitCode), "\(refresh)")
+            #expect(!user.container.exists(user.container.archive))
+            #expect(try await user.server.liveTokens(of: "alice") == [])
+            let after = try await user.account("whoami", "--json")
+            #expect(after.exitCode == 77)
+            #expect(try after.document().reason == "signedOutByUser")
+        }
+    }
+
+    @Test(arguments: SlowExchangeTests.signals)
+    func `A signal does not keep late tokens from being revoked`(signal: Signal) async throws {
+        try await run { user, refresh in
+            let logout = try await user.account("logout")
+            #expect(logout.exitCode == 0, "\(logout)")
+            try refresh.send(signal)
+        } _: { user, refresh async throws in
+            #expect(refresh.wasEnded(by: signal), "\(refresh)")
+            #expect(try await user.server.liveTokens(of: "alice") == [])
+        }
+    }
+
+    @Test func `Another user who signs in meanwhile does not wait either, and stays`() async throws {
+        try await run { user, refresh in
+            let login = try await user.account(
+                "login", "--username", "bob", "--password-stdin", input: ExampleServer.bobPassword + "\n")
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(await refresh.errors.text == "")
+        } _: { user, _ async throws in
+            #expect(try await user.account("whoami", "--verify").output == "bob\n")
+            #expect(try await user.server.liveTokens(of: "alice") == [])
+            #expect(try await user.account("refresh").exitCode == 0)
+        }
+    }
+
+    @Test func `The same user who signs in anew meanwhile has the tokens of that, and no others live on`() async throws
+    {
+        try await run { user, _ in
+            try await user.signIn()
+        } _: { user, _ async throws in
+            let name = try await user.account("whoami", "--verify")
+            #expect(name.output == "alice\n", "\(name)")
+            let kinds = try await user.server.liveTokens(of: "alice").map(\.kind).sorted()
+            #expect(kinds == ["access", "refresh"])
+            #expect(try await user.account("refresh").exitCode == 0)
+        }
+    }
+
+    @Test func `Someone who signs out and in again meanwhile has the tokens of that, and no others live on`()
+        async throws
+    {
+        try await run { user, _ in
+            #expect(try await user.account("logout").exitCode == 0)
+            try await user.signIn()
+        } _: { user, _ async throws in
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+            let kinds = try await user.server.liveTokens(of: "alice").map(\.kind).sorted()
+            #expect(kinds == ["access", "refresh"])
+        }
+    }
+
+    @Test func `Late tokens that cannot be revoked at once are revoked by a later command`() async throws {
+        try await run { user, _ in
+            #expect(try await user.account("logout").exitCode == 0)
+            // In place of the fault that holds the reply, which has been taken by it.
+            try await user.server.setFaults(Fault(path: "/oauth/revoke", status: 503))
+        } _: { user, _ async throws in
+            #expect(try await user.server.liveTokens(of: "alice").count == 2)
+            try await user.server.clearFaults()
+            let doctor = try await user.account("doctor", "--fix")
+            #expect(doctor.exitCode == 0, "\(doctor)")
+            #expect(try await user.server.liveTokens(of: "alice") == [])
+        }
+    }
+}

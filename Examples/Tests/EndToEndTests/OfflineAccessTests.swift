@@ -1,0 +1,61 @@
+import Testing
+
+/// A service that brings refresh tokens to those alone who ask for them.
+@Suite(.queued)
+struct OfflineAccessTests {
+    private func run(
+        _ policy: String, _ test: (ExampleServer, Tool) async throws -> Void
+    ) async throws {
+        try await Container.run { container in
+            try await ExampleServer.run(["--refresh-tokens", policy, "--device-interval", "1"]) { server in
+                try await test(server, try .account(in: container))
+            }
+        }
+    }
+
+    private func logIn(_ account: Tool, _ server: ExampleServer, _ arguments: [String] = []) async throws -> Outcome {
+        try await account.run(
+            ["login", "--issuer", server.issuer, "--username", "alice", "--password-stdin"] + arguments,
+            input: ExampleServer.alicePassword + "\n")
+    }
+
+    @Test func `offline_access is asked for where it is offered, so that a sign-in lasts`() async throws {
+        try await run("offline-access") { server, account in
+            let ways = [
+                try await logIn(account, server),
+                try await account.logInOnDevice(at: server, ["--issuer", server.issuer]),
+                try await account.logIn(at: server, ["--issuer", server.issuer]),
+            ]
+            for login in ways { #expect(login.exitCode == 0, "\(login)") }
+            let asked = try await server.log().requests.filter {
+                ["/oauth/authorize", "/oauth/device_authorization"].contains($0.path) || $0.grantType == "password"
+            }.compactMap(\.scope)
+            #expect(asked.count == 3)
+            for scope in asked { #expect(scope.split(separator: " ").contains("offline_access"), "\(scope)") }
+            #expect(try await account("refresh").exitCode == 0)
+        }
+    }
+
+    @Test func `It is not asked for where it is not offered, nor where the scopes were chosen`() async throws {
+        try await run("always") { server, account in
+            try await server.alter(
+                .discovery, setting: ["scopes_supported": .list(["openid", "profile", "email"])])
+            #expect(try await logIn(account, server).exitCode == 0)
+            try await server.alter(.discovery)
+            #expect(try await logIn(account, server, ["--scope", "openid", "--scope", "profile"]).exitCode == 0)
+            for request in try await server.log().requests {
+                #expect(request.scope?.contains("offline_access") != true, "\(request)")
+            }
+        }
+    }
+
+    @Test func `A sign-in without a refresh token says until when it lasts`() async throws {
+        try await run("never") { server, account in
+            let login = try await logIn(account, server)
+            #expect(login.exitCode == 0, "\(login)")
+            #expect(login.errors.contains(/until .*\d\d:\d\d/), "\(login)")
+            let status = try await account("status")
+            #expect(!status.output.contains("refreshed at the next use"), "\(status)")
+        }
+    }
+}

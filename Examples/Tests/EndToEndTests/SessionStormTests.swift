@@ -1,0 +1,107 @@
+import Foundation
+import Subprocess
+import Testing
+
+/// A hundred rounds of late replies, signals and sign-outs at random, at a service with one-use refresh tokens and reuse
+/// protection: no login is lost, and no token lives on after a sign-out.
+@Suite(.queued(minutes: 20))
+struct SessionStormTests {
+    /// How many times faster than life this is.
+    private static let scale = 100
+
+    /// Generates the same numbers for the same seed (SplitMix64).
+    private struct Generator: RandomNumberGenerator {
+        var state: UInt64
+
+        mutating func next() -> UInt64 {
+            state &+= 0x9e37_79b9_7f4a_7c15
+            var word = state
+            word = (word ^ (word >> 30)) &* 0xbf58_476d_1ce4_e5b9
+            word = (word ^ (word >> 27)) &* 0x94d0_49bb_1331_11eb
+            return word ^ (word >> 31)
+        }
+    }
+
+    /// A process of a round: what it does, and by which signal it is interrupted, after how many milliseconds.
+    private struct Process {
+        let words: [String]
+        let interruption: (signal: String, delay: Int)?
+
+        init(using random: inout Generator) {
+            let commands = [
+                ["whoami", "--max-age", "0"], ["whoami", "--verify"], ["token", "--min-validity", "86400"], ["refresh"],
+                ["status"],
+            ]
+            words = commands.randomElement(using: &random) ?? []
+            let signal = ["INT", "TERM", "HUP", "QUIT"].randomElement(using: &random) ?? ""
+            interruption =
+                Bool.random(using: &random)
+                ? (signal, Int.random(in: 1...(30_000 / scale + 100), using: &random)) : nil
+        }
+
+        func command(_ account: Tool) -> Command {
+            let command = account.command(words)
+            guard let interruption else { return command }
+            return command.run(
+                // In the foreground it sends the signal once, and not to its whole group as well.
+                by: "timeout", "--foreground", "--signal=" + interruption.signal,
+                String(Double(interruption.delay) / 1000))
+        }
+    }
+
+    private static var seed: UInt64 {
+        ProcessInfo.processInfo.environment["STORM_SEED"].flatMap { UInt64($0) } ?? .random(in: 0 ... .max)
+    }
+
+    @Test func `A hundred rounds lose no login and leave no token behind`() async throws {
+        let seed = Self.seed
+        print("The storm's seed is \(seed); STORM_SEED=\(seed) repeats it.")
+        var random = Generator(state: seed)
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            for round in 1...100 {
+                let place = "round \(round), seed \(seed)"
+                try await user.server.expireTokens()
+                // Some replies take longer than any command waits, also without scaling.
+                let delay = round.isMultiple(of: 25) ? 11_000 : Int.random(in: 0...30_000, using: &random) / Self.scale
+                try await user.server.setFaults(
+                    Fault(
+                        path: "/oauth/token", grantType: "refresh_token", delayMilliseconds: delay, afterHandler: true))
+                let processes = (1...Int.random(in: 1...4, using: &random)).map { _ in Process(using: &random) }
+                let signsOut = round.isMultiple(of: 5)
+                let signsIn = round.isMultiple(of: 7)
+                try await withThrowingTaskGroup { group in
+                    for process in processes {
+                        let command = process.command(user.account)
+                        group.addTask { _ = try await command.run() }
+                    }
+                    if signsOut {
+                        group.addTask {
+                            let logout = try await user.account("logout")
+                            #expect(logout.exitCode == 0, "\(place): \(logout)")
+                        }
+                    }
+                    if signsIn, !signsOut { group.addTask { try await user.signIn() } }
+                    try await group.waitForAll()
+                }
+                try await user.server.clearFaults()
+
+                #expect(try await user.server.log()["reuseAlarms"] == 0, "\(place)")
+                if signsOut {
+                    #expect(try await user.account("whoami").exitCode == 77, "\(place)")
+                    #expect(try await user.server.liveTokens(of: "alice") == [], "\(place)")
+                    try await user.signIn()
+                } else {
+                    let name = try await user.account("whoami", "--verify")
+                    #expect(name.output == "alice\n", "\(place): \(name)")
+                    // What follows would only say the same again.
+                    guard name.exitCode == 0 else { return }
+                    let refreshTokens = try await user.server.liveTokens(of: "alice").filter { $0.kind == "refresh" }
+                    #expect(refreshTokens.count == 1, "\(place)")
+                }
+            }
+            #expect(try await user.account("logout").exitCode == 0)
+            #expect(try await user.server.liveTokens(of: "alice") == [])
+            #expect(try await user.server.log()["reuseAlarms"] == 0)
+        }
+    }
+}

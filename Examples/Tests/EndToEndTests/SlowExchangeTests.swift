@@ -1,0 +1,200 @@
+import Subprocess
+import Testing
+
+/// A service that rotates refresh tokens at once and answers late: what was sent is finished.
+@Suite(.queued(minutes: 10))
+struct SlowExchangeTests {
+    /// Everything is as it should be after a refresh that took long.
+    ///
+    /// - Parameter refreshes: How many there were; `nil` where that is not certain.
+    private func expectSignedIn(_ user: SignedInUser, refreshes: Int? = 1) async throws {
+        try await user.server.clearFaults()
+        func expectRefreshes() async throws {
+            let log = try await user.server.log()
+            if let refreshes { #expect(log["rotations"] == refreshes) }
+            #expect(log["reuseAlarms"] == 0)
+        }
+        try await expectRefreshes()
+        let name = try await user.account("whoami", "--verify")
+        #expect(name.output == "alice\n", "\(name)")
+        let token = try await user.account("token")
+        #expect(try await user.server.accepts(String(token.output.dropLast())), "\(token)")
+        try await expectRefreshes()
+        let status = try await user.account("status", "--json").document()
+        #expect(status.unfinishedRefreshAt == nil)
+    }
+
+    /// A command, by the words that refresh the tokens, and how late the reply is.
+    static let delays: [(words: [String], seconds: Int)] = [
+        (["whoami", "--max-age", "0"], 5), (["whoami", "--max-age", "0"], 8), (["whoami", "--max-age", "0"], 25),
+        (["whoami", "--max-age", "0"], 45), (["token", "--min-validity", "86400"], 8),
+        (["token", "--min-validity", "86400"], 25), (["refresh"], 8), (["refresh"], 45),
+    ]
+
+    @Test(arguments: delays)
+    func `A reply that comes late signs nobody out`(row: (words: [String], seconds: Int)) async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            try await user.server.setFaults(
+                Fault(
+                    path: "/oauth/token", grantType: "refresh_token", delayMilliseconds: row.seconds * 1000,
+                    afterHandler: true))
+            let outcome = try await user.account.run(row.words)
+            // Who cannot wait so long is told so, and is not signed out.
+            #expect(
+                row.words[0] == "whoami" ? outcome.exitCode == 0 : [0, 69].contains(outcome.exitCode), "\(outcome)")
+            if row.words[0] == "whoami" { #expect(outcome.output == "alice\n") }
+            try await expectSignedIn(user)
+        }
+    }
+
+    @Test func `whoami prints the name when its time is over, and stays until the new tokens are stored`() async throws
+    {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            let gate = try await user.server.holdRefreshes()
+            let outcome = try await user.account.command(["whoami", "--max-age", "0"]).run { whoami in
+                try await gate.waitUntilHeld()
+                // The reply is still held.
+                try await whoami.output.wait(for: "alice\n")
+                try await gate.open()
+            }
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(outcome.output == "alice\n")
+            try await expectSignedIn(user)
+        }
+    }
+
+    @Test func `Another process does not wait for the reply longer than it has time, and sends nothing`() async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            let gate = try await user.server.holdRefreshes()
+            let outcome = try await user.account.command(["refresh"]).run { _ in
+                try await gate.waitUntilHeld()
+                async let reader = user.account("whoami", "--offline")
+                async let checker = user.account("whoami", "--max-age", "0", "--json")
+                #expect(try await reader.output == "alice\n")
+                let check = try await checker
+                #expect(check.exitCode == 0, "\(check)")
+                #expect(try check.document().state == "unverified")
+                #expect(try check.document().account?.username == "alice")
+                #expect(try await user.server.log()["refreshes"] == 1)
+                try await gate.open()
+            }
+            #expect([0, 69].contains(outcome.exitCode), "\(outcome)")
+            try await expectSignedIn(user)
+        }
+    }
+
+    @Test func `Four processes that wait for a late reply all have what it brings`() async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            let gate = try await user.server.holdRefreshes()
+            let outcomes = try await withThrowingTaskGroup { group in
+                for _ in 1...4 { group.addTask { try await user.account("whoami", "--max-age", "0") } }
+                try await gate.waitUntilHeld()
+                try await gate.open()
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            for outcome in outcomes { #expect(outcome.output == "alice\n", "\(outcome)") }
+            try await expectSignedIn(user)
+        }
+    }
+
+    // MARK: Signals
+
+    static let signals: [Signal] = [.interrupt, .terminate, .terminalClosed, .quit]
+
+    /// Sends a signal to `refresh`, while the reply to its request is held.
+    private func refresh(
+        _ user: SignedInUser, signal: Signal, hold: () async throws -> Gate
+    ) async throws -> Outcome {
+        try await user.server.expireTokens()
+        let gate = try await hold()
+        return try await user.account.command(["refresh"]).run { refresh in
+            try await gate.waitUntilHeld()
+            try refresh.send(signal)
+            try await gate.open()
+        }
+    }
+
+    @Test(arguments: signals)
+    func `A signal while the reply is late ends the process when the new tokens are stored`(signal: Signal) async throws
+    {
+        try await SignedInUser.run { user in
+            let outcome = try await refresh(user, signal: signal) { try await user.server.holdRefreshes() }
+            #expect(outcome.wasEnded(by: signal), "\(outcome)")
+            try await expectSignedIn(user)
+        }
+    }
+
+    @Test(arguments: signals)
+    func `A signal before the service has done anything signs nobody out`(signal: Signal) async throws {
+        try await SignedInUser.run { user in
+            let outcome = try await refresh(user, signal: signal) { try await user.server.holdRefreshes(.before) }
+            #expect(outcome.wasEnded(by: signal), "\(outcome)")
+            // Whether the request was carried out or not, what is stored is what the service knows.
+            try await expectSignedIn(user, refreshes: nil)
+        }
+    }
+
+    @Test(arguments: signals)
+    func `A signal before anything is spent ends the process`(signal: Signal) async throws {
+        try await SignedInUser.run { user in
+            let outcome = try await refresh(user, signal: signal) {
+                try await user.server.hold("/.well-known/openid-configuration")
+            }
+            #expect(outcome.wasEnded(by: signal), "\(outcome)")
+            try await expectSignedIn(user, refreshes: nil)
+        }
+    }
+
+    @Test(arguments: signals)
+    func `A signal after the new tokens are stored ends the process at once`(signal: Signal) async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            let gate = try await user.server.hold("/oauth/userinfo", ifStatus: 200)
+            let outcome = try await user.account.command(["whoami", "--verify"]).run { whoami in
+                // The first request was refused, and what is asked now is asked with the new token.
+                try await gate.waitUntilHeld()
+                try whoami.send(signal)
+            }
+            #expect(outcome.wasEnded(by: signal), "\(outcome)")
+            try await expectSignedIn(user)
+        }
+    }
+
+    @Test func `On a terminal Ctrl-C says what is waited for, and a second one gives up at once`() async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            let gate = try await user.server.holdRefreshes()
+            let isHeld = user.container.path("held")
+            async let session = Terminal.run(
+                user.account.command(["refresh"]), .appears(isHeld), .controlC, .wait("Ctrl-C again"), .controlC)
+            try await gate.waitUntilHeld()
+            try user.container.write([], to: isHeld)
+            // The gate is never opened.
+            let end = try await session
+            #expect(end.exitCode == 130, "\(end)")
+            #expect(end.screen.contains(#/ \d+ s\b/#), "\(end)")
+        }
+    }
+
+    @Test func `On a terminal one Ctrl-C waits for the reply, and then the command ends by it`() async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            let gate = try await user.server.holdRefreshes()
+            let isHeld = user.container.path("held")
+            let isTold = user.container.path("told")
+            async let session = Terminal.run(
+                user.account.command(["refresh"]), .appears(isHeld), .controlC, .wait("Ctrl-C again"), .tell(isTold))
+            try await gate.waitUntilHeld()
+            try user.container.write([], to: isHeld)
+            while !user.container.exists(isTold) { await Task.yield() }
+            try await gate.open()
+            let end = try await session
+            #expect(end.exitCode == 130, "\(end)")
+            try await expectSignedIn(user)
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+
+/// A proxy in front of a server, which holds replies after the server has carried out the requests; see
+/// `Fixtures/late_proxy.py`.
+struct LateProxy: Sendable {
+    /// Where clients find it.
+    let port: Int
+    private let control: String
+
+    /// Starts a proxy, and ends it after the test.
+    ///
+    /// - Parameter upstream: The port of the server, which need not be there yet.
+    static func run<Result: Sendable>(
+        upstream: Int, _ test: (LateProxy) async throws -> Result
+    ) async throws -> Result {
+        let words = ["python3", "-B", BuiltProducts.fixture("late_proxy.py"), "--upstream", String(upstream)]
+        return try await ServerProcess.run(Command(words: words)) { addresses in
+            let parts = addresses.split(separator: " ").map(String.init)
+            guard parts.count == 2, let port = URL(string: parts[0])?.port else { throw Unexpected(addresses) }
+            return try await test(LateProxy(port: port, control: parts[1]))
+        }
+    }
+
+    private func send(_ path: String) async throws {
+        let reply = try await HTTP.send(.GET, control + path, timeout: .minutes(4))
+        guard reply.status == 200 else { throw Unexpected(reply.text) }
+    }
+
+    /// From now on holds the replies to requests that contain a text.
+    func hold(_ text: String) async throws { try await send("/hold?text=" + text) }
+
+    /// Waits until so many replies have been held.
+    func waitUntilHeld(_ count: Int = 1) async throws { try await send("/wait?count=\(count)") }
+
+    /// Lets all go, and holds none from now on.
+    func release() async throws { try await send("/release") }
+}

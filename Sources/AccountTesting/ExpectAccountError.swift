@@ -1,0 +1,68 @@
+public import AccountKit
+public import Testing
+
+/// Expects code to throw an ``AccountError`` of a certain code, and records an issue if it does not.
+///
+/// ```swift
+/// await expectAccountError(.notSignedIn) { try await store.accessToken(with: authority) }
+/// ```
+///
+/// - Parameters:
+///   - code: What kind of error it is to be; its message and its cause do not matter.
+///   - comment: What is said with the issue.
+///   - sourceLocation: Where the issue is shown.
+///   - isolation: The caller's, which `body` runs in.
+///   - body: What is to fail.
+/// - Returns: The error, to look at more of it; `nil` if there was none of this kind.
+@discardableResult
+public func expectAccountError<Value>(
+    _ code: AccountError.Code, _ comment: @autoclosure () -> Comment? = nil,
+    sourceLocation: SourceLocation = #_sourceLocation, isolation: isolated (any Actor)? = #isolation,
+    performing body: () async throws -> Value
+) async -> AccountError? {
+    let result: Result<Value, any Error>
+    do {
+        result = .success(try await body())
+    } catch {
+        result = .failure(error)
+    }
+    return expected(code, in: result, comment(), sourceLocation)
+}
+
+/// Expects code that does not wait to throw an ``AccountError`` of a certain code.
+///
+/// - Parameters:
+///   - code: What kind of error it is to be; its message and its cause do not matter.
+///   - comment: What is said with the issue.
+///   - sourceLocation: Where the issue is shown.
+///   - body: What is to fail.
+/// - Returns: The error, to look at more of it; `nil` if there was none of this kind.
+@discardableResult
+public func expectAccountError<Value>(
+    _ code: AccountError.Code, _ comment: @autoclosure () -> Comment? = nil,
+    sourceLocation: SourceLocation = #_sourceLocation, performing body: () throws -> Value
+) -> AccountError? {
+    expected(code, in: Result { try body() }, comment(), sourceLocation)
+}
+
+private func expected<Value>(
+    _ code: AccountError.Code, in result: Result<Value, any Error>, _ comment: Comment?,
+    _ sourceLocation: SourceLocation
+) -> AccountError? {
+    let extra = comment.map { ": \($0)" } ?? ""
+    switch result {
+    case .success:
+        Issue.record(
+            "an AccountError \(code) was expected, and none was thrown\(extra)", sourceLocation: sourceLocation)
+    case .failure(let error as AccountError) where error.code == code: return error
+    case .failure(let error as AccountError):
+        Issue.record(
+            "an AccountError \(code) was expected, and \(error.code) was thrown: \(error)\(extra)",
+            sourceLocation: sourceLocation)
+    case .failure(let error):
+        Issue.record(
+            "an AccountError \(code) was expected, and this was thrown: \(error)\(extra)",
+            sourceLocation: sourceLocation)
+    }
+    return nil
+}

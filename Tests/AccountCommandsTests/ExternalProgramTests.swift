@@ -1,0 +1,32 @@
+import AccountKit
+import Foundation
+import Logging
+import Testing
+
+@testable import AccountCommands
+
+@Suite struct ExternalProgramTests {
+    private enum App: AccountApplication {
+        static let identifier = "com.example.gists"
+
+        static func authority(
+            for: AccountService, timeout: Duration, logger: Logger?
+        ) throws(AccountError) -> any AccountAuthority {
+            throw AccountError(.misconfigured, "not needed here")
+        }
+    }
+
+    @Test func `No program gets the tokens, keys and secrets that are in the environment`() async throws {
+        let names = ProcessInfo.processInfo.environment.keys.filter { $0 != "PATH" }.sorted()
+        let hidden = try #require(names.first)
+        let shown = try #require(await ExternalProgram.output(of: "env", [], hiding: [hidden]))
+        let variables = Set(shown.split(separator: "\n").map { $0.prefix { $0 != "=" } })
+        #expect(!variables.contains(hidden[...]))
+        #expect(variables.contains("PATH"))
+        #expect(try #require(await ExternalProgram.output(of: "env", [], hiding: [])).contains(hidden + "="))
+    }
+
+    @Test func `What is hidden is what the prefix of the app says`() {
+        #expect(Set(App.secretVariables) == ["GISTS_TOKEN", "GISTS_KEY", "GISTS_CLIENT_SECRET"])
+    }
+}
