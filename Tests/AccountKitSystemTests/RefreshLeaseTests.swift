@@ -54,7 +54,8 @@ import Testing
         #expect(!exists(Self.leased))
     }
 
-    @Test func `A process that dies gives up its lease, and what it made ready is swept by the next writer`() async throws
+    @Test func `A process that dies gives up its lease, and what it made ready is swept by the next writer`()
+        async throws
     {
         try Exerciser.run(folder, "sign-in")
         let storage = FileArchiveStorage(container: try folder.container())

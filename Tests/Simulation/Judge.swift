@@ -297,7 +297,8 @@ final class Judge: @unchecked Sendable {
         if call.isRequest {
             operation.requestCount += 1
             if operation.transactionCount > 0 {
-                violate(.nobodyWaitsForTheService, "\(operation.kind) \(operation.number) has the lock, and \(call.text)")
+                violate(
+                    .nobodyWaitsForTheService, "\(operation.kind) \(operation.number) has the lock, and \(call.text)")
             }
         }
         if case .lease = call, !operation.kind.isRefreshing, operation.kind != .unfinishedRefresh {
@@ -468,7 +469,7 @@ private struct QueueReader: ArchiveStorage {
         throw AccountError(.busy, "only reads")
     }
 
-    func changes(of entry: ArchiveEntry) -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { AsyncThrowingStream { $0.finish() } }
 
     private struct Transaction: ArchiveTransaction {
         let reader: QueueReader
