@@ -20,6 +20,7 @@ import Darwin
 //     archive-exerciser ROOT update COUNT         adds one to the points COUNT times
 //     archive-exerciser ROOT read                 prints the state and the points
 //     archive-exerciser ROOT refresh [BALLAST]    refreshes; the disk is filled while the service is asked
+//     archive-exerciser ROOT refresh-slowly       prints "asked" when the service is, and goes on when it is given a line
 //     archive-exerciser ROOT sign-out
 //     archive-exerciser ROOT follow [LAST]        prints a line for what it finds and for each change, till the LAST one
 //     archive-exerciser ROOT leave                signs out while the service cannot be reached
@@ -31,11 +32,20 @@ import Darwin
 
 /// A service that gives out new tokens, and meanwhile fills the disk with files of this name.
 struct Service: AccountAuthority {
-    let ballast: String?
+    var ballast: String?
+
+    /// Whether it waits until it is given a line.
+    var isSlow = false
 
     func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }
 
     func refresh(_ account: Account) async throws -> Credentials {
+        if isSlow {
+            print("asked")
+            // A pipe gets whole pages otherwise.
+            fflush(nil)
+            _ = readLine()
+        }
         var count = 0
         while let ballast, (try? Data(count: 4096).write(to: URL(filePath: "\(ballast)-\(count)"))) != nil {
             count += 1
@@ -103,8 +113,9 @@ do {
         case .signedOut: print("signed out")
         case .unreadable(let error): print("unreadable \(error.code)")
         }
-    case "refresh":
-        try await AccountStore(container: container).refresh(with: Service(ballast: argument))
+    case "refresh", "refresh-slowly":
+        try await AccountStore(container: container).refresh(
+            with: Service(ballast: argument, isSlow: arguments[2] == "refresh-slowly"))
         // What the next process will find.
         let stored = await AccountStore(container: container).load().account
         print("refreshed, \(stored?.credentials.accessToken == Secret("canary-access-8e4b"))")

@@ -221,7 +221,8 @@ final class AccountArchive: Sendable {
     func seal(_ account: Account, context: SealingContext, at date: Date) async throws -> [UInt8] {
         if let keys = lastOpened.withLock(\.keys) { return try seal(account, keys: keys, context: context) }
         guard !ring.sources.contains(where: { $0.kind == .passphrase }) else {
-            throw AccountError(.noKey, "there is no archive whose keys it could be sealed with, and nobody to ask for one")
+            throw AccountError(
+                .noKey, "there is no archive whose keys it could be sealed with, and nobody to ask for one")
         }
         return try seal(account, keys: try await ring.makeKeys(at: date, context: self.context), context: context)
     }
@@ -261,7 +262,8 @@ final class AccountArchive: Sendable {
     ///   - deadline: Until when the response is waited for.
     ///   - transaction: The caller's.
     /// - Returns: When one was sent before whose response was never stored; then that stays the date of the record.
-    func recordIntent(at date: Date, until deadline: Date, in transaction: any ArchiveTransaction) async throws -> Date? {
+    func recordIntent(at date: Date, until deadline: Date, in transaction: any ArchiveTransaction) async throws -> Date?
+    {
         unsaved.withLock { $0?.isBeingSpent = true }
         let previous = try await transaction.read(.refreshRecord)
         var record = previous.flatMap { RefreshRecord.decode($0.bytes) } ?? RefreshRecord()

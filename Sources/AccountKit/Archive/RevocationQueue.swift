@@ -122,7 +122,9 @@ struct RevocationQueue: Sendable {
     func withdraw(_ account: Account, in transaction: any ArchiveTransaction) async throws {
         for entry in Self.entries {
             guard let stored = try? await transaction.read(entry) else { continue }
-            guard let queued = try? await open(stored.bytes).account, queued.sharesTokens(with: account) else { continue }
+            guard let queued = try? await open(stored.bytes).account, queued.sharesTokens(with: account) else {
+                continue
+            }
             _ = try await transaction.remove(entry, ifRevision: stored.revision)
         }
     }
@@ -180,7 +182,8 @@ struct RevocationQueue: Sendable {
         }
     }
 
-    private func open(_ bytes: [UInt8], asksPerson: Bool = false) async throws -> (account: Account, keys: ArchiveKeys) {
+    private func open(_ bytes: [UInt8], asksPerson: Bool = false) async throws -> (account: Account, keys: ArchiveKeys)
+    {
         try await archive.openAside(bytes, context: context, asksPerson: asksPerson)
     }
 }

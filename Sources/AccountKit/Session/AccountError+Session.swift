@@ -27,7 +27,8 @@ extension AccountError {
             }
         self.init(
             .serviceUnavailable,
-            "the service issued tokens, and then did not say whose they are (\(reason)): \(end). Nobody was signed in; try again")
+            "the service issued tokens, and then did not say whose they are (\(reason)): \(end). Nobody was signed in; try again"
+        )
     }
 
     /// What an answer to a sign-in means to whoever wanted to sign in. Nothing that was stored has changed.

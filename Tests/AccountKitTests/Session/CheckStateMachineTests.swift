@@ -105,7 +105,8 @@ struct CheckStateMachineTests {
         }
     }
 
-    @Test func `A confirmation of an account that was replaced meanwhile confirms nothing, and the new one is asked about`()
+    @Test
+    func `A confirmation of an account that was replaced meanwhile confirms nothing, and the new one is asked about`()
         throws
     {
         for stored in [Fixture.replaced, Fixture.bob] {

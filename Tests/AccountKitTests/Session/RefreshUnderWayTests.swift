@@ -96,7 +96,8 @@ struct RefreshUnderWayTests {
         #expect(try await scene.store.pendingRevocations().count == 1)
 
         let later = SteppedAuthority()
-        #expect(await scene.other.deliverRevocations(with: { _ in later }, ignoringPauses: true).map(\.outcome) == [.done])
+        #expect(
+            await scene.other.deliverRevocations(with: { _ in later }, ignoringPauses: true).map(\.outcome) == [.done])
         #expect(later.revoked == ["access-2"])
         #expect(try await scene.store.pendingRevocations().isEmpty)
     }

@@ -180,7 +180,10 @@ struct RevocationTests {
             // What the service does, what the report says, whether it is asked again.
             (.success(.done), .done, false), (.success(.notSupported), .notSupported, false),
             (.failure(.noReply(.timeout)), .queued(.noReply(.timeout)), true),
-            (.failure(.unavailable(status: 503, retryAfter: nil)), .queued(.unavailable(status: 503, retryAfter: nil)), true),
+            (
+                .failure(.unavailable(status: 503, retryAfter: nil)),
+                .queued(.unavailable(status: 503, retryAfter: nil)), true
+            ),
             (.failure(.misconfigured("no discovery")), .queued(.misconfigured("no discovery")), true),
             (
                 .failure(.oauthError("unsupported_token_type")), .refused(.oauthError("unsupported_token_type")), true
@@ -300,7 +303,8 @@ struct RevocationTests {
     @Test func `A refusal is remembered with a passphrase too`() async throws {
         let storage = InMemoryArchiveStorage()
         func process() -> AccountStore {
-            let key = PassphraseKey(cost: PassphraseCost(operations: 1, memoryKiB: 8 * 1024)!) { _ in Secret("one two") }
+            let key = PassphraseKey(cost: PassphraseCost(operations: 1, memoryKiB: 8 * 1024)!) { _ in Secret("one two")
+            }
             return AccountStore(storage: storage, appIdentifier: "testing", keySources: [key], clock: clock)
         }
         let first = process()
