@@ -61,7 +61,7 @@ import Testing
         let storage = FileArchiveStorage(container: try folder.container())
         do {
             let steps = try refreshing()
-            await #expect(throws: AccountError(.busy, "")) { try await storage.acquireRefreshLease(timeout: .zero) }
+            await expectAccountError(.busy) { try await storage.acquireRefreshLease(timeout: .zero) }
             kill(steps.processID, SIGKILL)
             #expect(try steps.next().isEmpty, "it is dead")
         }
@@ -94,12 +94,12 @@ import Testing
         let container = try folder.container()
         let (first, second) = (FileArchiveStorage(container: container), FileArchiveStorage(container: container))
         let lease = try await first.acquireRefreshLease(timeout: .zero)
-        await #expect(throws: AccountError(.busy, "")) { try await second.acquireRefreshLease(timeout: .zero) }
+        await expectAccountError(.busy) { try await second.acquireRefreshLease(timeout: .zero) }
         let transaction = try await second.beginTransaction(patience: .zero)
-        await #expect(throws: AccountError(.busy, "")) { try await lease.beginTransaction(timeout: .zero) }
+        await expectAccountError(.busy) { try await lease.beginTransaction(timeout: .zero) }
         await lease.end()
         let next = try await second.acquireRefreshLease(timeout: .zero)
-        await #expect(throws: AccountError(.busy, "")) { try await first.beginTransaction(patience: .zero) }
+        await expectAccountError(.busy) { try await first.beginTransaction(patience: .zero) }
         await transaction.end()
         await (try await first.beginTransaction(patience: .zero)).end()
         await next.end()
