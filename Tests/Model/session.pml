@@ -58,6 +58,7 @@ byte lateGrant = NOBODY, lateToken;
 /* ---- The archive: what is on the disk, and the two locks. */
 
 #define FREE 0
+#define FORGOTTEN 9
 byte lock = FREE;               /* Account.lock: its holder's `me + 1` */
 byte lease = FREE;              /* Refresh.lock: likewise */
 byte storedGrant = 1, storedToken = 0;
@@ -146,7 +147,10 @@ inline endBy(grant) {
 
 /* ---- Steps that several state machines have. */
 
-#define MAY_DIE if :: deaths > 0 -> die(); finish() :: true fi
+/* In the same step go on there, where it is written down once. */
+#define finish() goto finishing
+#define adopt() goto adopting
+#define MAY_DIE if :: deaths > 0 -> goto dying :: true fi
 
 /* A write or removal that fails. */
 #define DISK_FAILS (faults > 0) -> faults--
@@ -276,58 +280,6 @@ inline unlock() {
     isRead[me] = false
 }
 
-inline endLease() {
-    if
-    :: lease == me + 1 -> lease = FREE
-    :: else
-    fi
-}
-
-/*
- * A first signal ends a program that holds none back; SIGKILL, a second Ctrl-C or a power cut ends any. The kernel frees its
- * locks. The memory is gone, and with it a reply that was not written.
- */
-inline die() {
-    deaths--;
-    if
-#ifdef SIGNAL_NOT_HELD
-    :: true
-#else
-    :: !isHeld
-#endif
-    :: isHeld ->
-        excused[inHand[me]] = true;
-        isLost[inHand[me]] = true
-    fi;
-    forgetMemory()
-}
-
-inline forgetMemory() {
-    unsavedGrant[home] = NOBODY; unsavedToken[home] = 0; hasLaterIntent[home] = false; isUnsaved[home] = false
-}
-
-inline finish() {
-    inHand[me] = NOBODY;
-    unlock();
-    checkAtRest();
-    endLease();
-    forgetOperation();
-    goto choosing
-}
-
-/* What another program stored is the result; nobody has said here that the service knows it. */
-inline adopt() {
-    grant = readGrant;
-    token = readToken;
-    readGrant = NOBODY; readToken = 0; reply = NONE; isHeld = false; hadIntent = false;
-    unlock();
-    endLease();
-    if
-    :: isCheck -> justRefreshed = true; afterRefusal = false; goto verifying
-    :: !isCheck -> use(grant, token); finish()
-    fi
-}
-
 /* What is stored is the result; that may be nothing. */
 inline adoptUnlessGone() {
     if
@@ -336,11 +288,15 @@ inline adoptUnlessGone() {
     fi
 }
 
-inline forgetOperation() {
-    grant = NOBODY; token = 0; readGrant = NOBODY; readToken = 0; reply = NONE;
-    isCheck = false; afterRefusal = false; justRefreshed = false;
-    isRetry = false; hadIntent = false; queueFailed = false; isHeld = false;
-    IS_TOLD
+inline endLease() {
+    if
+    :: lease == me + 1 -> lease = FREE
+    :: else
+    fi
+}
+
+inline forgetMemory() {
+    unsavedGrant[home] = NOBODY; unsavedToken[home] = 0; hasLaterIntent[home] = false; isUnsaved[home] = false
 }
 
 proctype Program(byte me; byte operations) {
@@ -355,7 +311,28 @@ proctype Program(byte me; byte operations) {
 /* Whatever came before, the next operation is any of these. */
 choosing:
     atomic {
-        MAY_DIE;
+        if
+        :: deaths > 0 ->
+            /*
+             * A first signal ends a program that holds none back; SIGKILL, a second Ctrl-C or a power cut ends any. The kernel
+             * frees its locks. The memory is gone, and with it a reply that was not written.
+             */
+dying:
+            deaths--;
+            if
+#ifdef SIGNAL_NOT_HELD
+            :: true
+#else
+            :: !isHeld
+#endif
+            :: isHeld ->
+                excused[inHand[me]] = true;
+                isLost[inHand[me]] = true
+            fi;
+            forgetMemory();
+            finish()
+        :: true
+        fi;
         if
         :: operations > 0 -> operations--
         :: operations == 0 ->
@@ -486,8 +463,20 @@ comparing:
         :: true
 #else
         :: readGrant == grant && readToken == token
-        :: else -> adoptUnlessGone()
 #endif
+        :: readGrant == NOBODY -> finish()
+        :: else ->
+            /* What another program stored is the result; nobody has said here that the service knows it. */
+adopting:
+            grant = readGrant;
+            token = readToken;
+            readGrant = NOBODY; readToken = 0; reply = NONE; isHeld = false; hadIntent = false;
+            unlock();
+            endLease();
+            if
+            :: isCheck -> justRefreshed = true; afterRefusal = false; goto verifying
+            :: !isCheck -> use(grant, token); finish()
+            fi
         fi;
         readGrant = NOBODY; readToken = 0
     }
@@ -513,19 +502,13 @@ withdrawing:
         if
         :: DISK_FAILS;
             require(5, reply != TOKENS);
-#ifdef LEASE_IS_FORGOTTEN
-            unlock();
-            forgetOperation();
-            goto choosing
-#else
 #ifdef LOCK_IS_FORGOTTEN
-            endLease();
-            forgetOperation();
-            goto choosing
-#else
+            lock = FORGOTTEN;
+#endif
+#ifdef LEASE_IS_FORGOTTEN
+            lease = FORGOTTEN;
+#endif
             finish()
-#endif
-#endif
         :: true
         fi;
 #ifdef SEND_BEFORE_RESERVE
@@ -719,9 +702,19 @@ queueingOrphan:
     atomic {
         MAY_DIE;
 #ifdef LATE_TOKENS_DROPPED
-        finish();
+        if
+        :: lease == me + 1 -> finish()
+        :: else
+        fi;
 #endif
-#if defined(ONE_USER) && !defined(ENDS_OTHER_GRANTS)
+#ifdef INTERRUPTED_SIGN_IN_DROPPED
+        if
+        :: lease != me + 1 -> finish()
+        :: else
+        fi;
+#endif
+#if defined(ONE_USER) && !defined(ORPHAN_ENDS_OTHER_GRANT)
+        /* It would end what the same user has signed in to meanwhile, or still is signed in to. */
         if
         :: readGrant != NOBODY && readGrant != grant -> isLost[grant] = true; finish()
         :: else
@@ -778,7 +771,7 @@ savingSignIn:
     atomic {
         MAY_DIE;
         require(9, lease != me + 1);
-#if !defined(REPLACED_IS_DROPPED) && (!defined(ONE_USER) || defined(ENDS_OTHER_GRANTS))
+#if !defined(REPLACED_IS_DROPPED) && (!defined(ONE_USER) || defined(REPLACED_ENDS_OTHER_GRANT))
         if
         :: readGrant != NOBODY ->
             if
@@ -812,7 +805,7 @@ savingSignIn:
         unlock();
         if
         :: grant == NOBODY -> finish()
-#if defined(ONE_USER) && !defined(ENDS_OTHER_GRANTS)
+#if defined(ONE_USER) && !defined(REPLACED_ENDS_OTHER_GRANT)
         :: grant != NOBODY -> finish()
 #else
         :: grant != NOBODY -> TELL
@@ -920,7 +913,18 @@ removing:
             fi
         :: else
         fi;
-        finish()
+        skip;
+/* Here every operation ends. */
+finishing:
+        inHand[me] = NOBODY;
+        unlock();
+        checkAtRest();
+        endLease();
+        grant = NOBODY; token = 0; readGrant = NOBODY; readToken = 0; reply = NONE;
+        isCheck = false; afterRefusal = false; justRefreshed = false;
+        isRetry = false; hadIntent = false; queueFailed = false; isHeld = false;
+        IS_TOLD;
+        goto choosing
     }
 
 /* ---- AccountStore.deliverRevocations */
@@ -947,7 +951,8 @@ delivering:
 #else
         :: readGrant == grant && readToken == token -> readGrant = NOBODY; readToken = 0; goto removing
 #endif
-#if defined(ONE_USER) && !defined(ENDS_OTHER_GRANTS)
+#if defined(ONE_USER) && !defined(QUEUE_ENDS_OTHER_GRANT)
+        /* It would end what the same user has signed in to since. */
         :: readGrant != grant && readGrant != NOBODY -> isLost[grant] = true; goto removing
 #endif
         :: else -> readGrant = NOBODY; readToken = 0; unlock(); TELL

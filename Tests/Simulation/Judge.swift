@@ -147,6 +147,8 @@ final class Judge: @unchecked Sendable {
         if isRefreshing(old.tokens.grant) { world.coverage.count(.signInDuringRefresh) }
     }
 
+    private func isStored(_ grant: Int) -> Bool { versions.last!.account?.tokens.grant == grant }
+
     /// Whether a refresh is under way.
     private func isRefreshing(_ grant: Int) -> Bool {
         world.turns.contains { turn in
@@ -297,8 +299,7 @@ final class Judge: @unchecked Sendable {
         if call.isRequest {
             operation.requestCount += 1
             if operation.transactionCount > 0 {
-                violate(
-                    .nobodyWaitsForTheService, "\(operation.kind) \(operation.number) has the lock, and \(call.text)")
+                violate(.nobodyWaitsForTheService, "\(operation.kind) \(operation.number) has the lock: \(call.text)")
             }
         }
         if case .lease = call, !operation.kind.isRefreshing, operation.kind != .unfinishedRefresh {
@@ -410,7 +411,7 @@ final class Judge: @unchecked Sendable {
                 excuse(tokens.grant)
                 process.unsaved.insert(tokens)
                 world.coverage.count(.unsaved)
-            } else if stored.account?.tokens.grant == tokens.grant {
+            } else if stored.account?.tokens == spent || process.unsaved.contains(spent) && isStored(tokens.grant) {
                 violate(
                     .refreshTokenIsSentOnce,
                     "the new tokens a\(tokens.text) were not saved, though the disk took writes")
@@ -469,7 +470,9 @@ private struct QueueReader: ArchiveStorage {
         throw AccountError(.busy, "only reads")
     }
 
-    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { AsyncThrowingStream { $0.finish() } }
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
+        AsyncThrowingStream { $0.finish() }
+    }
 
     private struct Transaction: ArchiveTransaction {
         let reader: QueueReader
