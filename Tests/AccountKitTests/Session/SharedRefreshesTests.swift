@@ -19,7 +19,7 @@ struct SharedRefreshesTests {
         try await store.signIn { .expired(at: clock.now) }
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
         let tokens = try await withThrowingTaskGroup(of: Secret.self) { group in
-            for _ in 0..<1000 { group.addTask { try await store.accessToken(with: authority) } }
+            for _ in 0..<1000 { group.addTask { try await store.accessToken(timeout: nil, with: authority) } }
             await authority.waitForRequest(.refresh)
             authority.release()
             return try await group.reduce(into: []) { $0.append($1) }
@@ -36,7 +36,7 @@ struct SharedRefreshesTests {
         let tokens = try await withThrowingTaskGroup(of: Secret.self) { group in
             for _ in 0..<20 {
                 let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
-                group.addTask { try await store.accessToken(with: authority) }
+                group.addTask { try await store.accessToken(timeout: nil, with: authority) }
             }
             await authority.waitForRequest(.refresh)
             authority.release()
@@ -51,9 +51,9 @@ struct SharedRefreshesTests {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
-        let first = Task { try await store.accessToken(with: authority) }
+        let first = Task { try await store.accessToken(timeout: nil, with: authority) }
         await authority.waitForRequest(.refresh)
-        let second = Task { try await store.accessToken(with: authority) }
+        let second = Task { try await store.accessToken(timeout: nil, with: authority) }
         let (cancelled, other) = cancelsFirst ? (first, second) : (second, first)
         cancelled.cancel()
         // It ends although the service has not answered.
@@ -68,7 +68,7 @@ struct SharedRefreshesTests {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
-        let only = Task { try await store.accessToken(with: authority) }
+        let only = Task { try await store.accessToken(timeout: nil, with: authority) }
         await authority.waitForRequest(.refresh)
         only.cancel()
         await #expect(throws: AccountError.self) { try await only.value }
@@ -96,9 +96,9 @@ struct SharedRefreshesTests {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
-        _ = try await store.accessToken(with: authority)
+        _ = try await store.accessToken(timeout: nil, with: authority)
         clock.advance(by: 3600)
-        _ = try await store.accessToken(with: authority)
+        _ = try await store.accessToken(timeout: nil, with: authority)
         try await store.refresh(with: authority)
         #expect(authority.requests == [.refresh, .refresh, .refresh])
         #expect(store.account?.credentials.accessToken == Secret("access-4"))
@@ -109,7 +109,7 @@ struct SharedRefreshesTests {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(verify: [.hang], clock: clock)
-        let check = Task { await store.checkSession(with: authority) }
+        let check = Task { await store.checkSession(with: authority, timeout: nil) }
         await authority.waitForRequest(.verify)
         try await store.signOut()
         authority.release()
@@ -129,7 +129,7 @@ struct SharedRefreshesTests {
         let authority = ScriptedAuthority(verify: [.refuse(signal), .accept], clock: clock)
         // The answer has come, and the check waits for the lock.
         storage.inject(.stalls, of: .begin)
-        let check = Task { await store.checkSession(with: authority) }
+        let check = Task { await store.checkSession(with: authority, timeout: nil) }
         await storage.waitForStall()
         try await store.signIn { Fixture.bob }
         storage.release()
@@ -146,7 +146,7 @@ struct SharedRefreshesTests {
             let base = InMemoryArchiveStorage()
             let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
             let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
-            let token = Task { try await store.accessToken(with: authority) }
+            let token = Task { try await store.accessToken(timeout: nil, with: authority) }
             await authority.waitForRequest(.refresh)
             base.overwrite(.account, with: bytes)
             authority.release()
@@ -174,7 +174,7 @@ struct SharedRefreshesTests {
             gate.shut()
             return Fixture.newTokens
         })
-        let check = Task { await store.checkSession(with: authority) }
+        let check = Task { await store.checkSession(with: authority, timeout: nil) }
         await gate.waitForSomebody()
         try await store.signOut()
         gate.open()
