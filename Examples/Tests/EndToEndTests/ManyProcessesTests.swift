@@ -88,7 +88,7 @@ struct ManyProcessesTests {
     @Test func `Ctrl-C in the middle of a refresh leaves no half state`() async throws {
         try await SignedInUser.run { user in
             let before = try user.container.entry(user.container.archive)
-            let gate = try await user.server.hold("/oauth/token", status: 503)
+            let gate = try await user.server.hold("/oauth/token", status: 429)
             let refresh = try await user.account.command(["refresh"]).run { refresh in
                 try await gate.waitUntilHeld()
                 try refresh.send(.interrupt)

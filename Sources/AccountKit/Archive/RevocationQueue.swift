@@ -43,11 +43,12 @@ struct RevocationQueue: Sendable {
         }
 
         /// Takes note that the service did not do it: it is left alone for a minute, then twice as long each time, at most
-        /// for a day.
+        /// for a day. One that could not be told for the first time is told as soon as it is reached again.
         mutating func fail(isRefusal: Bool, at date: Date) {
             attemptCount = min(attemptCount + 1, 1000)
             if isRefusal { refusalCount += 1 }
-            nextTry = date.addingTimeInterval(min(60 * TimeInterval(1 << min(attemptCount - 1, 11)), 86_400))
+            let isFirst = attemptCount == 1 && !isRefusal
+            nextTry = isFirst ? nil : date.addingTimeInterval(min(60 * TimeInterval(1 << min(attemptCount - 1, 11)), 86_400))
         }
 
         /// Whether it is worth another request now. More than a day ahead, the clock was set back.
