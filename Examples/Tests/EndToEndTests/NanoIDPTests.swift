@@ -21,17 +21,13 @@ struct NanoIDPTests {
         }
     }
 
-    /// Four commands at once whose token is over, of which one refreshes.
-    private func expectOneRefresh(_ account: Tool) async throws {
+    /// Four commands at once that want another token, at a service that takes each refresh token once: what one has spent, no
+    /// other sends. One that begins when another is done refreshes in its turn.
+    private func expectNoneSpentTwice(_ account: Tool) async throws {
         for _ in 1...2 {
             try await withThrowingTaskGroup { group in
                 for _ in 1...4 { group.addTask { try await account("token", "--min-validity", "86400") } }
-                var tokens: Set<String> = []
-                for try await outcome in group {
-                    #expect(outcome.exitCode == 0, "\(outcome)")
-                    tokens.insert(outcome.output)
-                }
-                #expect(tokens.count == 1)
+                for try await outcome in group { #expect(outcome.exitCode == 0, "\(outcome)") }
             }
             #expect(try await account("whoami", "--verify").output == "alice\n")
         }
@@ -55,7 +51,7 @@ struct NanoIDPTests {
                 ["--issuer", alice.issuer, "--client-id", client])
             #expect(login.outcome.exitCode == 0, "\(login.outcome)")
             #expect(login.page.heading == "You are signed in")
-            try await expectOneRefresh(account)
+            try await expectNoneSpentTwice(account)
             try await expectRevoked(account, at: alice.issuer)
         }
     }
@@ -72,7 +68,7 @@ struct NanoIDPTests {
                 try await alice.browser.follow(NanoIDPPages.enterCode(shown.1))
             }
             #expect(outcome.exitCode == 0, "\(outcome)")
-            try await expectOneRefresh(alice.account)
+            try await expectNoneSpentTwice(alice.account)
             try await expectRevoked(alice.account, at: alice.issuer)
         }
     }
@@ -93,7 +89,7 @@ struct NanoIDPTests {
             let offline = try await account("whoami", "--max-age", "0")
             #expect(offline.output == "alice\n", "\(offline)")
             let port = try #require(URL(string: issuer)?.port)
-            try await server.run(port: port) { _ in try await expectOneRefresh(account) }
+            try await server.run(port: port) { _ in try await expectNoneSpentTwice(account) }
         }
     }
 }
