@@ -66,29 +66,24 @@ struct LogoutWhileRefreshingTests {
         }
     }
 
-    @Test func `The same user who signs in anew meanwhile has the tokens of that, and no others live on`() async throws
-    {
+    // At a service that nobody knows, revoking what comes late could end the same user's new sign-in too.
+
+    @Test func `The same user who signs in anew meanwhile has the tokens of that`() async throws {
         try await run { user, _ in
             try await user.signIn()
         } _: { user, _ async throws in
             let name = try await user.account("whoami", "--verify")
             #expect(name.output == "alice\n", "\(name)")
-            let kinds = try await user.server.liveTokens(of: "alice").map(\.kind).sorted()
-            #expect(kinds == ["access", "refresh"])
             #expect(try await user.account("refresh").exitCode == 0)
         }
     }
 
-    @Test func `Someone who signs out and in again meanwhile has the tokens of that, and no others live on`()
-        async throws
-    {
+    @Test func `Someone who signs out and in again meanwhile has the tokens of that`() async throws {
         try await run { user, _ in
             #expect(try await user.account("logout").exitCode == 0)
             try await user.signIn()
         } _: { user, _ async throws in
             #expect(try await user.account("whoami", "--verify").output == "alice\n")
-            let kinds = try await user.server.liveTokens(of: "alice").map(\.kind).sorted()
-            #expect(kinds == ["access", "refresh"])
         }
     }
 

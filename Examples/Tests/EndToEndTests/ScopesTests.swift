@@ -5,7 +5,7 @@ import Testing
 struct ScopesTests {
     static let garbage = [
         "openid\tprofile", "openid profile a\"b", "openid öffnen", "openid \u{1b}[31mred\u{1b}[0m", "a\\b",
-        "openid  profile", "", "openid\nprofile", String(repeating: "x", count: 100_000),
+        "openid  profile", "", "openid\nprofile",
     ]
 
     @Test(arguments: garbage)

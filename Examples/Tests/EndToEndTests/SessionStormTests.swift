@@ -53,11 +53,21 @@ struct SessionStormTests {
         ProcessInfo.processInfo.environment["STORM_SEED"].flatMap { UInt64($0) } ?? .random(in: 0 ... .max)
     }
 
+    private let others = ["alice": "bob", "bob": "alice"]
+
+    private func logIn(_ username: String, _ user: SignedInUser) async throws {
+        let password = username == "alice" ? ExampleServer.alicePassword : ExampleServer.bobPassword
+        let outcome = try await user.account(
+            "login", "--issuer", user.server.issuer, "--username", username, "--password-stdin", input: password + "\n")
+        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
+    }
+
     @Test func `A hundred rounds lose no login and leave no token behind`() async throws {
         let seed = Self.seed
         print("The storm's seed is \(seed); STORM_SEED=\(seed) repeats it.")
         var random = Generator(state: seed)
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            var username = "alice"
             for round in 1...100 {
                 let place = "round \(round), seed \(seed)"
                 try await user.server.expireTokens()
@@ -68,7 +78,8 @@ struct SessionStormTests {
                         path: "/oauth/token", grantType: "refresh_token", delayMilliseconds: delay, afterHandler: true))
                 let processes = (1...Int.random(in: 1...4, using: &random)).map { _ in Process(using: &random) }
                 let signsOut = round.isMultiple(of: 5)
-                let signsIn = round.isMultiple(of: 7)
+                // Someone else signs in meanwhile, and what was theirs who were signed in before is not to live on.
+                let newcomer = !signsOut && round.isMultiple(of: 7) ? others[username] : nil
                 try await withThrowingTaskGroup { group in
                     for process in processes {
                         let command = process.command(user.account)
@@ -80,27 +91,31 @@ struct SessionStormTests {
                             #expect(logout.exitCode == 0, "\(place): \(logout)")
                         }
                     }
-                    if signsIn, !signsOut { group.addTask { try await user.signIn() } }
+                    if let newcomer { group.addTask { try await logIn(newcomer, user) } }
                     try await group.waitForAll()
                 }
                 try await user.server.clearFaults()
+                username = newcomer ?? username
 
                 #expect(try await user.server.log()["reuseAlarms"] == 0, "\(place)")
                 if signsOut {
                     #expect(try await user.account("whoami").exitCode == 77, "\(place)")
-                    #expect(try await user.server.liveTokens(of: "alice") == [], "\(place)")
-                    try await user.signIn()
+                    for name in others.keys {
+                        #expect(try await user.server.liveTokens(of: name) == [], "\(place): \(name)")
+                    }
+                    try await logIn(username, user)
                 } else {
                     let name = try await user.account("whoami", "--verify")
-                    #expect(name.output == "alice\n", "\(place): \(name)")
+                    #expect(name.output == username + "\n", "\(place): \(name)")
                     // What follows would only say the same again.
                     guard name.exitCode == 0 else { return }
-                    let refreshTokens = try await user.server.liveTokens(of: "alice").filter { $0.kind == "refresh" }
-                    #expect(refreshTokens.count == 1, "\(place)")
+                    let kept = try await user.server.liveTokens(of: username).filter { $0.kind == "refresh" }
+                    #expect(kept.count == 1, "\(place)")
+                    #expect(try await user.server.liveTokens(of: others[username] ?? "") == [], "\(place)")
                 }
             }
             #expect(try await user.account("logout").exitCode == 0)
-            #expect(try await user.server.liveTokens(of: "alice") == [])
+            for name in others.keys { #expect(try await user.server.liveTokens(of: name) == []) }
             #expect(try await user.server.log()["reuseAlarms"] == 0)
         }
     }

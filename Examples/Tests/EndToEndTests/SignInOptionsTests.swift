@@ -15,7 +15,8 @@ struct SignInOptionsTests {
     }
 
     private func query(_ address: String) -> [String: [String]] {
-        let items = URLComponents(string: address)?.queryItems ?? []
+        // A form in a query: a plus sign is a space there.
+        let items = URLComponents(string: address.replacing("+", with: "%20"))?.queryItems ?? []
         return Dictionary(grouping: items, by: \.name).mapValues { $0.map { $0.value ?? "" } }
     }
 

@@ -69,18 +69,16 @@ struct SlowExchangeTests {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             let gate = try await user.server.holdRefreshes()
-            let outcome = try await user.account.command(["refresh"]).run { _ in
-                try await gate.waitUntilHeld()
-                async let reader = user.account("whoami", "--offline")
-                async let checker = user.account("whoami", "--max-age", "0", "--json")
-                #expect(try await reader.output == "alice\n")
-                let check = try await checker
-                #expect(check.exitCode == 0, "\(check)")
-                #expect(try check.document().state == "unverified")
-                #expect(try check.document().account?.username == "alice")
-                #expect(try await user.server.log()["refreshes"] == 1)
-                try await gate.open()
-            }
+            async let refresh = user.account("refresh")
+            try await gate.waitUntilHeld()
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+            let check = try await user.account("whoami", "--max-age", "0", "--json")
+            #expect(check.exitCode == 0, "\(check)")
+            #expect(try check.document().state == "unverified")
+            #expect(try check.document().account?.username == "alice")
+            #expect(try await user.server.log()["refreshes"] == 1)
+            try await gate.open()
+            let outcome = try await refresh
             #expect([0, 69].contains(outcome.exitCode), "\(outcome)")
             try await expectSignedIn(user)
         }
