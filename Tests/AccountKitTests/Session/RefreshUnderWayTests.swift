@@ -270,6 +270,7 @@ struct RefreshUnderWayTests {
                 scene.store.observeExchanges(recorder)
                 if signsOut { try await scene.other.signOut() }
                 _ = try await scene.finish()
+                _ = await scene.refresh.result
                 // That one had begun before anybody was told.
                 #expect(recorder.counts == [0, -1])
 
