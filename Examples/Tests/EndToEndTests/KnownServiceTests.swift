@@ -31,7 +31,7 @@ struct KnownServiceTests {
     static let githubApp = Row(name: "github", options: ["--expiring-tokens"], id: "583231", revokes: false)
     static let gitlab = Row(name: "gitlab", id: "1001")
     static let google = Row(name: "google", environment: ["ACCOUNT_CLIENT_SECRET": "account-secret"])
-    static let microsoft = Row(name: "microsoft", path: "/common/v2.0")
+    static let microsoft = Row(name: "microsoft", path: "/common/v2.0", revokes: false)
 
     private func run(_ row: Row, _ test: (ExampleServer, Container, Tool) async throws -> Void) async throws {
         try await Container.run { container in
