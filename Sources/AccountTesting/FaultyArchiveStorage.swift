@@ -161,6 +161,10 @@ private struct FaultyTransaction: ArchiveTransaction {
         return try await base.setAside(entry, label: label)
     }
 
+    func finishSettingAside(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability {
+        try await base.finishSettingAside(entry)
+    }
+
     func putBack(_ entry: ArchiveEntry, from place: String) async throws {
         try await storage.pass(.putBack)
         try await base.putBack(entry, from: place)

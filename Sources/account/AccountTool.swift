@@ -22,6 +22,8 @@ enum AccountTool {
         // lost but that.
         try? SystemCall.forbidDumps()
         accountkit_forbid_name_plugins()
+        // Swift's runtime takes Ctrl-\ for a crash and prints a backtrace. Here it is the user's word like Ctrl-C.
+        signal(SIGQUIT, SIG_DFL)
         MainThreadExecutor.run { await AccountCommand<StandAlone>.runProcess() }
     }
 }

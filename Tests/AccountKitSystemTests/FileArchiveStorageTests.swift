@@ -117,8 +117,24 @@ import Testing
         #expect(try Exerciser.run(folder, "read").output == "unreadable \(code)", "\(what)")
         let update = try Exerciser.run(folder, "update", "1")
         #expect(update.status == 1 && update.output.hasPrefix(code), "\(what): \(update.output)")
-        #expect(try Exerciser.run(folder, "sign-out").status == 1)
         #expect(try Exerciser.shell(folder, listing) == before, "\(what)")
+
+        // Only the user's word moves what was reached and does not open, and nothing is lost by it.
+        let isReached = ["damaged", "noKey", "wrongKeyOrDamaged"].contains(code)
+        let unread = isReached ? try folder.bytes() : Data()
+        let signOut = try Exerciser.run(folder, "sign-out")
+        if isReached {
+            #expect(signOut.output == "signed out")
+            #expect(try Exerciser.run(folder, "read").output == "signed out")
+            let names = try folder.names().filter { $0.hasPrefix("Account.plist") }
+            try #require(names.count == 1 && names[0].hasPrefix("Account.plist.unreadable-"), "\(names)")
+            let moved = folder.documents + "/" + names[0]
+            #expect(try folder.bytes(moved) == unread)
+            #expect(try folder.permissions(moved) == 0o600)
+        } else {
+            #expect(signOut.status == 1)
+            #expect(try Exerciser.shell(folder, listing) == before, "\(what)")
+        }
     }
 
     @Test func `A container of another user is refused, also by root`() throws {

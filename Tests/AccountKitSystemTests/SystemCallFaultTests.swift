@@ -55,7 +55,7 @@ import Testing
         try Exerciser.run(folder, "sign-in")
         let outcome = try Exerciser.run(folder, "refresh", injecting: "ftruncate:error=\(error)")
         #expect(outcome.output == "refreshed, true")
-        #expect(try folder.names() == ["Account.lock", "Account.plist"])
+        #expect(try folder.names() == ["Account.lock", "Account.plist", "Refresh.lock"])
         let dying = try Exerciser.run(folder, "refresh", injecting: "ftruncate:signal=KILL")
         #expect(dying.status != 0, "it was to die: \(dying)")
         #expect(try Exerciser.run(folder, "read").output == "signed in, 0")
@@ -69,7 +69,7 @@ import Testing
         }
         let full = try Exerciser.run(folder, "refresh", injecting: "fallocate:error=ENOSPC")
         #expect(full.output.hasPrefix("inaccessible:"), "\(full.output)")
-        #expect(try folder.names() == ["Account.lock", "Account.plist"])
+        #expect(try folder.names() == ["Account.lock", "Account.plist", "Refresh.lock"])
     }
 
     @Test(arguments: save)

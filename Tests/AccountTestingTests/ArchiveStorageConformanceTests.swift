@@ -46,6 +46,8 @@ struct BrokenStorage: ArchiveStorage {
     func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
         // Without exclusive access everyone has a memory of their own of who is at it.
         if promise == .exclusiveAccess { return Transaction(storage: self, base: nil) }
+        // Nobody waits for what does not come.
+        let patience = promise == .leaseOfItsOwn ? .zero : patience
         return Transaction(storage: self, base: try await base.beginTransaction(patience: patience))
     }
 
@@ -69,7 +71,9 @@ struct BrokenStorage: ArchiveStorage {
         let lock: (any ArchiveTransaction)?
 
         func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
-            if storage.promise == .transactionsOfALease { return Transaction(storage: storage, base: nil) }
+            if [.transactionsOfALease, .exclusiveAccess].contains(storage.promise) {
+                return Transaction(storage: storage, base: nil)
+            }
             guard let base else {
                 return Transaction(storage: storage, base: try await storage.base.beginTransaction(patience: timeout))
             }

@@ -197,6 +197,11 @@ class Operation:
             problems.append(f"what the service is still to be told is lost: {state}")
         if self.name == "leave" and is_new and "revocations=0" in state and "left, lost" not in said:
             problems.append(f"signed out, and the service will never know: {state}")
+        # What was queued is in the queue; or it could not be written, and that was said.
+        if self.name == "replace-queue" and is_new and "revocations=0" in state and ", 0 to be" not in said:
+            problems.append(f"the tokens of who was there before live on: {state}")
+        if self.name == "refresh-late" and succeeded and "revocations=1" not in state:
+            problems.append(f"the tokens that came too late live on: {state}")
         if self.aside is not None:
             kept = [path for path in (root / "Documents").iterdir() if path.is_file() and path.read_bytes() == self.aside]
             if not kept:
@@ -233,6 +238,13 @@ def operations():
         Operation(
             "refresh", "EXERCISER ROOT refresh ASKED", [tokens], "in alice points=0 token=first",
             "in alice points=0 token=second", update, "refreshed, true"),
+        # The response comes when nobody is signed in any more.
+        Operation(
+            "refresh-late", "EXERCISER ROOT refresh-late", [tokens], "in alice points=0 token=first", "out", alice,
+            "meanwhile, 1", sign_out=True),
+        Operation(
+            "replace-queue", "EXERCISER ROOT sign-in-bob", [tokens], "in alice points=0 token=first",
+            "in bob points=0 token=other", update, "signed in, 1"),
         Operation("sign-out", "ACCOUNT logout --local", [tokens], "in alice points=0 token=first", "out", alice,
                   sign_out=True),
         Operation("leave", "EXERCISER ROOT leave", [tokens], "in alice points=0 token=first", "out", alice,
@@ -251,6 +263,9 @@ def operations():
         Operation(
             "unreadable", "ACCOUNT import BOB", [alice], "unreadable", "in bob points=0 token=other", update,
             "Took over", adapt=spoil),
+        Operation(
+            "leave-unreadable", "ACCOUNT logout --local", [alice], "unreadable", "out", alice, "Signed out",
+            sign_out=True, adapt=spoil),
     ]
 
 
@@ -291,8 +306,8 @@ def problems_after(
     for path in root.rglob("*") if root.exists() else ():
         if path.is_file() and path.name != "DefaultSession.plist" and b"canary-" in path.read_bytes():
             problems.append(f"a secret legible in {path.name}")
-        if path.name == "Account.lock" and locked(path):
-            problems.append("the lock is held")
+        if path.name in ("Account.lock", "Refresh.lock") and locked(path):
+            problems.append(f"{path.name} is held")
     state = operation.state(programs, root)
     problems += operation.state_problems(state, root, succeeded, asked, outcome.text)
     if with_doctor and not state.startswith("unreadable") and root.exists():

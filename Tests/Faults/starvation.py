@@ -31,6 +31,9 @@ def run(operations, programs, results, whole):
     # These wait rather than work.
     with ThreadPoolExecutor(len(operations) + 1) as pool:
         work = [pool.submit(stopped_holder, operation, programs, results) for operation in operations]
+        work += [
+            pool.submit(stopped_refresh, operation, programs, results) for operation in operations
+            if not operation.name.startswith("refresh")]
         for item in work:
             item.result()
     kill_loop(programs, results, 20 if whole else 8)
@@ -141,24 +144,66 @@ def root_is_untouched(operation, root):
 
 # MARK: Others
 
-def stopped_holder(operation, programs, results):
-    """Whoever holds the lock has been stopped: one waits, says so, and changes nothing; then it goes on."""
-    root = operation.copy(programs)
+def hold(operation, root, name):
+    """A process that has a lock and was stopped, and the folder of the lock."""
     folder = root / ("Library/Preferences" if operation.name == "switch" else "Documents")
     for place in (*reversed(list(folder.relative_to(root.parent).parents)[:-1]), folder):
         (root.parent / place).mkdir(mode=0o700, exist_ok=True)
-    lock = folder / "Account.lock"
     script = (
         "import fcntl, os, struct, sys, time\n"
         "d = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)\n"
         "fcntl.fcntl(d, 37, struct.pack('hhqqi4x', 1, 0, 0, 0, 0))\n"
         "print('held', flush=True)\n"
         "time.sleep(600)\n")
-    holder = subprocess.Popen([sys.executable, "-c", script, str(lock)], stdout=subprocess.PIPE)
+    holder = subprocess.Popen([sys.executable, "-c", script, str(folder / name)], stdout=subprocess.PIPE)
+    holder.stdout.readline()
+    holder.send_signal(signal.SIGSTOP)
+    return holder, folder
+
+
+def stopped_refresh(operation, programs, results):
+    """Whoever refreshes has been stopped: nobody waits for that, and what it has ready is left alone until it is gone."""
+    root = operation.copy(programs)
+    holder, folder = hold(operation, root, "Refresh.lock")
+    ready = folder / ".Account.plist.refresh.tmp"
+    ready.write_bytes(b"reserved")
+    ready.chmod(0o600)
+    command = operation.line(programs, root)
     problems = []
     try:
-        holder.stdout.readline()
-        holder.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        done = subprocess.run(
+            command, env=programs.environment(root), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, timeout=120)
+        seconds = time.monotonic() - began
+        outcome = Outcome(command, done.returncode, done.stdout.decode())
+        if not operation.succeeded(outcome):
+            problems.append("did not succeed while somebody refreshes")
+        if seconds > 10:
+            problems.append(f"took {seconds:.0f} s while somebody refreshes")
+        if ready.read_bytes() != b"reserved":
+            problems.append("touched what a refresh has ready")
+    except (FileNotFoundError, subprocess.TimeoutExpired) as error:
+        problems.append(f"what a refresh has ready is gone, or it never ended: {error}")
+        outcome = Outcome(command, -1000, "")
+    finally:
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()
+    # Who signs out again, of nothing, writes nothing.
+    before_next = (lambda: ready.unlink(missing_ok=True)) if operation.name == "sign-out-all" else None
+    problems += problems_after(operation, programs, root, outcome, before_next=before_next)
+    results.add(operation.name, "refresh stopped", problems, outcome.line(root) + f" -> {outcome.status} {outcome.text}")
+    shutil.rmtree(root.parent)
+
+
+def stopped_holder(operation, programs, results):
+    """Whoever holds the lock has been stopped: one waits, says so, and changes nothing; then it goes on."""
+    root = operation.copy(programs)
+    holder, folder = hold(operation, root, "Account.lock")
+    lock = folder / "Account.lock"
+    problems = []
+    try:
         before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
         command = operation.line(programs, root)
         done = subprocess.run(
@@ -169,7 +214,10 @@ def stopped_holder(operation, programs, results):
             problems.append("succeeded without the lock")
         if "another process" not in outcome.text and "busy" not in outcome.text and operation.name != "refresh":
             problems.append(f"does not say that it waited: {outcome.text}")
-        if {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} != before:
+        # The lease of a refresh comes before the lock.
+        after = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        after.pop(folder / "Refresh.lock", None)
+        if after != {path: content for path, content in before.items() if path.name != "Refresh.lock"}:
             problems.append("something was changed without the lock")
         if not operation.state(programs, root).startswith(operation.old):
             problems.append("cannot be read while the lock is held")

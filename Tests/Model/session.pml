@@ -2,10 +2,10 @@
  * The life of a session, small enough to try everything: two programs that share one archive, the service, and a world
  * in which whatever can go wrong does. README.md says what is claimed, what is left out, and which code this is.
  *
- * The labels of `Program` are the phases of the procedures in Sources/AccountKit/Session. Each `atomic` is one step: at
+ * The labels of `Program` are the phases of the state machines in Sources/AccountKit/Session. Each `atomic` is one step: at
  * most one change of what others can see, or one exchange with the service. Between two of them the others can do
- * anything, and the program can die. What a program does under the lock without anybody being able to see it, such as
- * reading, is part of the step that follows or goes before.
+ * anything, and the program can die. What a program does under Account.lock without anybody being able to see it, such as
+ * reading, is part of the step that follows or goes before; where a lock can be lost, each write is a step (`THEN`).
  *
  * Options (-D) make one mistake each, to show that the model would notice; check.sh lists them.
  */
@@ -22,6 +22,9 @@
 #ifndef DEATHS
 #define DEATHS 1                /* how often each program dies */
 #endif
+#ifndef LEAVES
+#define LEAVES 1                /* whether callers leave before they have their result */
+#endif
 
 /* With -DONLY=n no other property than n is looked at. */
 #ifdef ONLY
@@ -30,9 +33,16 @@
 #define require(property, condition) assert(condition)
 #endif
 
+/* A transaction is two steps, what it reads and what it writes, and the program can die after each write. */
+#ifdef LOSES_LOCKS
+#define THEN(label) } label: atomic {
+#else
+#define THEN(label) label:
+#endif
+
 /* ---- The service: a grant has one good refresh token at a time, and ends if a spent one comes again. */
 
-/* Grant 1 is of the user who is signed in at the start, grant 2 of another one who may sign in. */
+/* Grant 1 is of the user who is signed in at the start, grant 2 is what the next sign-in brings. */
 #define NOBODY 0
 #define GRANTS 3
 
@@ -45,10 +55,12 @@ bool isIssued = false;          /* whether there is grant 2 */
 /* A request that is still on its way although its sender died or gave up. */
 byte lateGrant = NOBODY, lateToken;
 
-/* ---- The archive: what is on the disk, and the lock. */
+/* ---- The archive: what is on the disk, and the two locks. */
 
 #define FREE 0
-byte lock = FREE;               /* its holder's `me + 1` */
+#define FORGOTTEN 9
+byte lock = FREE;               /* Account.lock: its holder's `me + 1` */
+byte lease = FREE;              /* Refresh.lock: likewise */
 byte storedGrant = 1, storedToken = 0;
 bool intent = false;            /* Refresh.plist */
 byte queue[GRANTS];             /* Revocation-n.plist: bit t is for token t of the grant */
@@ -59,22 +71,39 @@ byte faults = FAULTS;
  * remembers: whether it still is the stored one.
  */
 bool isRead[2];                 /* the revision that it read under the lock */
-bool isUnsaved[2];              /* the revision that its unsaved tokens belong to */
+
+/* ---- The memory of the processes: tokens that could not be saved. */
+
+#ifdef ONE_PROCESS
+#define home 0                  /* the two programs are tasks of one process */
+#else
+#define home me
+#endif
+
+byte unsavedGrant[2], unsavedToken[2];
+bool isUnsaved[2];              /* whether the tokens that were spent for them still are the stored ones */
+bool hasLaterIntent[2];         /* they were sent since: the record is about them */
 
 /* ---- What only the properties look at. */
 
 byte lastSaved[GRANTS];         /* the newest token that has been on the disk */
 bool excused[GRANTS];           /* new tokens were lost on their way, or could not be written: reuse may follow */
-bool signedOut[GRANTS];         /* by the user, and the disk did not fail when the revocation was queued */
+bool isLost[GRANTS];            /* this is so of the newest one, or of its entry in the queue */
+byte inHand[2] = NOBODY;        /* the grant whose newest token the program has, or is about to be sent */
+bool signedOut[GRANTS];         /* by the user or a new sign-in, and the disk did not fail when the revocation was queued */
+bool isTold[GRANTS];            /* the service has had the revocation of one of its tokens */
 byte finished = 0;
 
 /* ---- What the service does. */
 
-mtype:answer = { NONE, TOKENS, INVALID_GRANT, UNAVAILABLE, MAYBE_DONE };
+mtype:answer = { NONE, TOKENS, INVALID_GRANT };
 
 inline redeem(grant, token, reply) {
     if
-    :: ending[grant] == LIVE && token == newest[grant] -> newest[grant]++; reply = TOKENS
+    :: ending[grant] == LIVE && token == newest[grant] ->
+        newest[grant]++;
+        isLost[grant] = false;
+        reply = TOKENS
     :: ending[grant] == LIVE && token != newest[grant] ->
         require(2, excused[grant]);
         ending[grant] = BY_REUSE;
@@ -83,17 +112,45 @@ inline redeem(grant, token, reply) {
     fi
 }
 
-/* Any refresh token of a grant, also a spent one, ends it. */
-inline revoke(grant) {
+/* Any token of a grant ends it; at some services a spent one does not. */
+inline revoke(grant, token) {
+    isTold[grant] = true;
     if
-    :: ending[grant] == LIVE -> ending[grant] = BY_REVOCATION
-    :: else
+    :: ending[grant] == LIVE -> endBy(grant)
+    :: ending[grant] == LIVE && token != newest[grant]
+    :: ending[grant] != LIVE
     fi
 }
 
-/* ---- Steps that several procedures have. */
+#ifdef ONE_USER
+/*
+ * Both grants are the same user's, and the service ends all of them at once. A sign-in while a revocation is on its way is
+ * out of luck: what was sent cannot be called back.
+ */
+bool isTelling[2];
+#define TELL isTelling[me] = true; goto revoking
+#define IS_TOLD isTelling[me] = false
 
-#define MAY_DIE if :: deaths > 0 -> die(); finish() :: true fi
+inline endBy(grant) {
+    ending[1] = (ending[1] == LIVE -> BY_REVOCATION : ending[1]);
+    ending[2] = (ending[2] == LIVE && isIssued -> BY_REVOCATION : ending[2]);
+    excused[2] = excused[2] || inHand[0] == 2 || inHand[1] == 2
+}
+#else
+#define TELL goto revoking
+#define IS_TOLD skip
+
+inline endBy(grant) {
+    ending[grant] = BY_REVOCATION
+}
+#endif
+
+/* ---- Steps that several state machines have. */
+
+/* In the same step go on there, where it is written down once. */
+#define finish() goto finishing
+#define adopt() goto adopting
+#define MAY_DIE if :: deaths > 0 -> goto dying :: true fi
 
 /* A write or removal that fails. */
 #define DISK_FAILS (faults > 0) -> faults--
@@ -104,20 +161,29 @@ inline revoke(grant) {
 #define TAKE_LOCK (lock == FREE) -> lock = me + 1
 #endif
 
+#ifdef WITHOUT_LEASE
+#define TAKE_LEASE (true)
+#else
+#define TAKE_LEASE (lease == FREE) -> lease = me + 1
+#endif
+
+/* A request is out: then nobody may have to wait for it who does not want the same. */
+#define REQUEST require(9, lock != me + 1)
+
 /* Whether the account still is the one that was read. With a lock that is not lost, it always is. */
 #if defined(WITHOUT_REVISIONS) || defined(WITHOUT_LOCK)
 #define IS_UNCHANGED (true)
 #else
 #define IS_UNCHANGED (isRead[me])
 #endif
-#ifdef LEASE
+#ifdef LOSES_LOCKS
 #define CONFLICT (!IS_UNCHANGED)
 #endif
 
-/* AccountArchive.load(): tokens that could not be saved count as long as the revision stays. */
+/* AccountArchive.load(): tokens that could not be saved count in place of those that were spent for them. */
 inline load(grant, token) {
     if
-    :: isUnsaved[me] -> grant = unsavedGrant; token = unsavedToken
+    :: isUnsaved[home] -> grant = unsavedGrant[home]; token = unsavedToken[home]
     :: else -> grant = storedGrant; token = storedToken
     fi
 }
@@ -130,29 +196,31 @@ inline read(grant, token) {
 
 /* Every write makes a revision that nobody has read. */
 inline replaceAccount(grant, token) {
+    isUnsaved[0] = isUnsaved[0] && storedGrant == grant && storedToken == token;
+    isUnsaved[1] = isUnsaved[1] && storedGrant == grant && storedToken == token;
     storedGrant = grant;
     storedToken = token;
-    isRead[0] = false; isRead[1] = false;
-    isUnsaved[0] = false; isUnsaved[1] = false
+    isRead[0] = false; isRead[1] = false
 }
 
 /* A save by whoever does not sign in. It may replace the same or older tokens of the same grant, and nothing else. */
 inline commit(grant, token) {
     require(3, storedGrant == grant && storedToken <= token);
     replaceAccount(grant, token);
-    lastSaved[grant] = token
+    lastSaved[grant] = token;
+    isLost[grant] = isLost[grant] && token != newest[grant]
 }
 
 /* The service says that it is over. It must be about what is stored, and none of our own doing. */
 inline clearSinceEnded(grant, token) {
-    require(1, storedGrant == grant && (storedToken == token || (isUnsaved[me] && unsavedToken == token)));
+    require(1, storedGrant == grant && (storedToken == token || (isUnsaved[home] && unsavedToken[home] == token)));
     require(1, ending[grant] == BY_ADMINISTRATOR || (ending[grant] != LIVE && excused[grant]));
     replaceAccount(NOBODY, 0)
 }
 
 /* A caller gets an access token, or the service does. */
 inline use(grant, token) {
-    require(4, token <= lastSaved[grant] || (unsavedGrant == grant && unsavedToken == token))
+    require(4, token <= lastSaved[grant] || (unsavedGrant[home] == grant && unsavedToken[home] == token))
 }
 
 #define isQueued(grant, token) ((queue[grant] >> token) & 1)
@@ -162,8 +230,12 @@ inline use(grant, token) {
 /* A record too many is harmless, so nothing depends on this. */
 inline forgetIntent() {
     if
-    :: DISK_FAILS
-    :: true -> intent = false
+    :: intent ->
+        if
+        :: DISK_FAILS
+        :: true -> intent = false
+        fi
+    :: else
     fi
 }
 
@@ -171,23 +243,32 @@ inline forgetIntent() {
 inline settleUnsaved() {
     if
 #ifdef SAVE_FORGETS_LATER_INTENT
-    :: isUnsaved[me] -> intent = false
+    :: isUnsaved[home] -> intent = false
 #else
-    :: isUnsaved[me] && !hasLaterIntent -> intent = false
+    :: isUnsaved[home] && !hasLaterIntent[home] -> intent = false
 #endif
     :: else
     fi
 }
 
+/* Somebody has the token that is good, or can have it ended, or it is no fault of the programs. */
+#define isKnown(grant) (ending[grant] != LIVE || (storedGrant == grant && storedToken == newest[grant]) \
+    || isQueued(grant, newest[grant]) || inHand[0] == grant || inHand[1] == grant || isLost[grant])
+#define isRevoked(grant) (!signedOut[grant] || queue[grant] != 0 || ending[grant] != LIVE || isTold[grant])
+
 /* What holds whenever nobody holds the lock. */
 inline checkAtRest() {
-#ifdef LEASE
+#ifdef LOSES_LOCKS
     skip
 #else
-    /* If the stored refresh token is spent, a record says so. */
-    require(1, storedGrant == NOBODY || storedToken == newest[storedGrant] || intent);
-    require(7, !signedOut[1] || queue[1] != 0 || ending[1] != LIVE);
-    require(7, !signedOut[2] || queue[2] != 0 || ending[2] != LIVE)
+    if
+    :: lock == FREE ->
+        /* If the stored refresh token is spent, a record says so. */
+        require(1, storedGrant == NOBODY || storedToken == newest[storedGrant] || intent);
+        require(7, isRevoked(1) && isRevoked(2));
+        require(8, isKnown(1) && (!isIssued || isKnown(2)))
+    :: else
+    fi
 #endif
 }
 
@@ -199,58 +280,67 @@ inline unlock() {
     isRead[me] = false
 }
 
-/* The kernel frees the lock. The memory is gone, and with it a reply that was not written. */
-inline die() {
-    deaths--;
-    excused[grant] = excused[grant] || reply == TOKENS;
-    unlock();
-    forgetMemory()
-}
-
-inline forgetMemory() {
-    unsavedGrant = NOBODY; unsavedToken = 0; hasLaterIntent = false; isUnsaved[me] = false
-}
-
-inline finish() {
-    unlock();
-    forgetOperation();
-    goto choosing
-}
-
-/* What another program stored is the result; nobody has said here that the service knows it. */
-inline adopt() {
-    grant = readGrant;
-    token = readToken;
-    readGrant = NOBODY; readToken = 0; reply = NONE;
-    unlock();
+/* What is stored is the result; that may be nothing. */
+inline adoptUnlessGone() {
     if
-    :: isCheck -> justRefreshed = true; afterRefusal = false; goto verifying
-    :: !isCheck -> use(grant, token); finish()
+    :: readGrant == NOBODY -> finish()
+    :: else -> adopt()
     fi
 }
 
-inline forgetOperation() {
-    grant = NOBODY; token = 0; readGrant = NOBODY; readToken = 0; reply = NONE;
-    isCheck = false; afterRefusal = false; justRefreshed = false;
-    isRetry = false; hadIntent = false; queueFailed = false
+inline endLease() {
+    if
+    :: lease == me + 1 -> lease = FREE
+    :: else
+    fi
+}
+
+inline forgetMemory() {
+    unsavedGrant[home] = NOBODY; unsavedToken[home] = 0; hasLaterIntent[home] = false; isUnsaved[home] = false
 }
 
 proctype Program(byte me; byte operations) {
     byte deaths = DEATHS;
 
-    /* Its memory: the account that the operation is about, the one that it is compared with, the one that was not saved. */
-    byte grant, token, readGrant, readToken, unsavedGrant, unsavedToken;
-    bool hasLaterIntent;        /* the unsaved tokens were sent since: the record is about them */
+    /* The account that the operation is about, and the one that it is compared with. */
+    byte grant, token, readGrant, readToken;
     mtype:answer reply = NONE;
+    bool isHeld;                /* an exchange is under way: ExchangeObserver */
     bool isCheck, afterRefusal, justRefreshed, isRetry, hadIntent, queueFailed;
 
 /* Whatever came before, the next operation is any of these. */
 choosing:
     atomic {
-        MAY_DIE;
+        if
+        :: deaths > 0 ->
+            /*
+             * A first signal ends a program that holds none back; SIGKILL, a second Ctrl-C or a power cut ends any. The kernel
+             * frees its locks. The memory is gone, and with it a reply that was not written.
+             */
+dying:
+            deaths--;
+            if
+#ifdef SIGNAL_NOT_HELD
+            :: true
+#else
+            :: !isHeld
+#endif
+            :: isHeld ->
+                excused[inHand[me]] = true;
+                isLost[inHand[me]] = true
+            fi;
+            forgetMemory();
+            finish()
+        :: true
+        fi;
         if
         :: operations > 0 -> operations--
-        :: operations == 0 -> forgetMemory(); finished++; goto done
+        :: operations == 0 ->
+#ifndef ONE_PROCESS
+            forgetMemory();
+#endif
+            finished++;
+            goto done
         fi;
         if
         /* AccountStore.checkSession; the token may look expired. */
@@ -260,47 +350,45 @@ choosing:
             if
             :: grant == NOBODY -> finish()
             :: grant != NOBODY -> goto verifying
-            :: grant != NOBODY -> goto refreshing
+            :: grant != NOBODY -> goto leasing
             fi
         /* AccountStore.refresh, accessToken */
         :: true ->
             load(grant, token);
             if
             :: grant == NOBODY -> finish()
-            :: grant != NOBODY -> goto refreshing
+            :: grant != NOBODY -> goto leasing
             fi
-        /* AccountStore.signIn; the service has just issued the grant. */
-        :: !isIssued -> isIssued = true; grant = 2; goto signingIn
+        /* AccountStore.signIn */
+        :: !isIssued -> goto exchanging
         /* AccountStore.signOut */
-        :: TAKE_LOCK;
-            read(grant, token);
-            if
-            :: grant == NOBODY -> finish()
-#ifdef CLEAR_BEFORE_QUEUE
-            :: grant != NOBODY -> goto clearingForUser
+#ifdef SIGN_OUT_TAKES_LEASE
+        :: TAKE_LEASE;
+            goto signingOut
 #else
-            :: grant != NOBODY -> goto queueing
+        :: TAKE_LOCK;
+            goto signingOut
 #endif
-            fi
         /* AccountStore.deliverRevocations; of several, each may be the first */
         :: queue[1] != 0 -> grant = 1; goto delivering
         :: queue[2] != 0 -> grant = 2; goto delivering
         fi
     }
 
-/* ---- CheckProcedure */
+/* ---- CheckStateMachine */
 
 verifying:
     atomic {
         MAY_DIE;
+        REQUEST;
         use(grant, token);
         if
         :: ending[grant] == LIVE -> goto comparingToStore
         /* An app's own authority may be certain. */
-        :: ending[grant] != LIVE -> goto comparingToClear
+        :: ending[grant] != LIVE -> goto comparingToClearChecked
         /* 401, since the token has expired or the grant has ended. */
-        :: !justRefreshed -> afterRefusal = true; goto refreshing
-        /* No answer, or none that says anything. */
+        :: !justRefreshed -> afterRefusal = true; goto leasing
+        /* No answer, or none that says anything; or the caller has left. */
         :: true -> finish()
         fi
     }
@@ -310,7 +398,12 @@ comparingToStore:
         read(readGrant, readToken);
         if
         :: readGrant == grant && readToken == token -> readGrant = NOBODY; readToken = 0; goto storing
-        :: else -> finish()
+        /* Of tokens that were replaced meanwhile the service has said nothing yet. */
+        :: else ->
+            if
+            :: justRefreshed -> finish()
+            :: !justRefreshed -> adoptUnlessGone()
+            fi
         fi
     }
 storing:
@@ -319,41 +412,49 @@ storing:
         if
         :: DISK_FAILS
         :: IS_UNCHANGED -> settleUnsaved(); commit(grant, token)
-#ifdef LEASE
+#ifdef LOSES_LOCKS
         :: CONFLICT
 #endif
         fi;
         finish()
     }
-comparingToClear:
+comparingToClearChecked:
     atomic {
         TAKE_LOCK;
         read(readGrant, readToken);
         if
 #ifdef CLEAR_WITHOUT_COMPARING
-        :: goto clearingAfterCheck
+        :: goto clearingChecked
 #else
-        :: readGrant == grant && readToken == token -> goto clearingAfterCheck
+        :: readGrant == grant && readToken == token -> goto clearingChecked
         :: else -> finish()
 #endif
         fi
     }
-clearingAfterCheck:
+clearingChecked:
     atomic {
         MAY_DIE;
         if
         :: DISK_FAILS
         :: IS_UNCHANGED -> clearSinceEnded(grant, token)
-#ifdef LEASE
+#ifdef LOSES_LOCKS
         :: CONFLICT
 #endif
         fi;
         finish()
     }
 
-/* ---- RefreshProcedure */
+/* ---- RefreshStateMachine */
 
-refreshing:
+leasing:
+    atomic {
+        if
+        :: TAKE_LEASE
+        /* The caller's time is over, and nothing was begun. */
+        :: LEAVES -> finish()
+        fi
+    }
+comparing:
     atomic {
         TAKE_LOCK;
         read(readGrant, readToken);
@@ -362,125 +463,182 @@ refreshing:
         :: true
 #else
         :: readGrant == grant && readToken == token
-        :: readGrant == NOBODY -> finish()
-        :: else -> adopt()
 #endif
+        :: readGrant == NOBODY -> finish()
+        :: else ->
+            /* What another program stored is the result; nobody has said here that the service knows it. */
+adopting:
+            grant = readGrant;
+            token = readToken;
+            readGrant = NOBODY; readToken = 0; reply = NONE; isHeld = false; hadIntent = false;
+            unlock();
+            endLease();
+            if
+            :: isCheck -> justRefreshed = true; afterRefusal = false; goto verifying
+            :: !isCheck -> use(grant, token); finish()
+            fi
         fi;
+        readGrant = NOBODY; readToken = 0
+    }
+withdrawing:
+    atomic {
+        MAY_DIE;
 #ifndef QUEUE_OUTLIVES_REFRESH
         /* A sign-out died before it cleared. It did not happen, and its revocation would end what is renewed here. */
         if
-        :: isQueued(grant, token) -> goto withdrawingOld
+        :: isQueued(grant, token) ->
+            if
+            :: DISK_FAILS; finish()
+            :: true -> unqueue(grant, token)
+            fi;
+            MAY_DIE
         :: else
         fi;
 #endif
 #ifdef SEND_BEFORE_RESERVE
-        goto recording
+        goto recording;
 #endif
-    }
-preparing:
-    atomic {
-        MAY_DIE;
+    THEN(preparing)
         if
         :: DISK_FAILS;
             require(5, reply != TOKENS);
 #ifdef LOCK_IS_FORGOTTEN
-            forgetOperation();
-            goto choosing
-#else
+            lock = FORGOTTEN;
+#endif
+#ifdef LEASE_IS_FORGOTTEN
+            lease = FORGOTTEN;
+#endif
             finish()
-#endif
+        :: true
+        fi;
 #ifdef SEND_BEFORE_RESERVE
-        :: goto saving
-#else
-        :: goto recording
+        if
+        :: reply == TOKENS -> goto saving
+        :: else
+        fi;
 #endif
-        fi
-    }
-#ifndef QUEUE_OUTLIVES_REFRESH
-withdrawingOld:
-    atomic {
-        MAY_DIE;
+    THEN(recording)
         if
         :: DISK_FAILS; finish()
-        :: unqueue(grant, token); goto preparing
-        fi
-    }
+        :: true -> hadIntent = intent; intent = true; hasLaterIntent[home] = isUnsaved[home]
+        fi;
+        isHeld = true;
+#ifndef LEASE_IS_ACCOUNT_LOCK
+        unlock()
 #endif
-recording:
-    atomic {
-        MAY_DIE;
-        if
-        :: DISK_FAILS; finish()
-        :: true -> hadIntent = intent; intent = true; hasLaterIntent = isUnsaved[me]
-        fi
     }
 requesting:
     atomic {
         MAY_DIE;
+        REQUEST;
         if
-        :: reply = UNAVAILABLE                      /* not reached, or told that nothing was done */
-        :: reply = MAYBE_DONE                       /* no reply or an unclear one, and nothing was done; */
-        :: redeem(grant, token, reply);             /* or it was; */
-            excused[grant] = excused[grant] || reply == TOKENS;
-            reply = MAYBE_DONE
-        :: lateGrant == NOBODY ->                   /* or it will be, even if the sender dies now */
+        /* Not reached, or told that nothing was done. Of an earlier one whose record was found that is not known. */
+#ifdef FORGET_EARLIER_INTENT
+        :: goto forgetting
+#else
+        :: hadIntent -> finish()
+        :: !hadIntent -> goto forgetting
+#endif
+        /* No reply or an unclear one, and nothing was done. The record stays: the token may be spent. */
+#ifdef FORGET_UNLESS_SILENT
+        :: !hadIntent -> goto forgetting
+#endif
+        :: true -> finish()
+        /* Or it will be, even if the sender dies now, or after its deadline. */
+        :: lateGrant == NOBODY ->
             lateGrant = grant; lateToken = token; excused[grant] = true;
-            reply = MAYBE_DONE
-        :: redeem(grant, token, reply)
-        fi;
+#ifdef FORGET_UNLESS_SILENT
+            if
+            :: !hadIntent -> goto forgetting
+            :: else
+            fi;
+#endif
+            finish()
+        /* It is carried out now, and the reply comes at any time. */
+        :: redeem(grant, token, reply);
+            if
+            :: reply == TOKENS -> inHand[me] = grant
+            :: else
+            fi
+        fi
+    }
+receiving:
+    atomic {
+        MAY_DIE;
+        REQUEST;
         if
+#ifdef EXCHANGE_CUT_OFF
+        :: finish()
+#else
+        /* The caller leaves, with "unverified". */
+        :: LEAVES && isCheck -> isCheck = false; afterRefusal = false; justRefreshed = false; goto receiving
+#endif
+        /* The reply is lost, or the deadline passes. */
+        :: reply == TOKENS -> excused[grant] = true; isLost[grant] = true; finish()
+        :: reply == INVALID_GRANT -> finish()
         :: reply == TOKENS ->
             token++;
 #ifdef USE_BEFORE_SAVE
             use(grant, token);
 #endif
-#ifdef SEND_BEFORE_RESERVE
-            goto preparing
-#else
-            goto saving
-#endif
-        :: reply == INVALID_GRANT -> goto clearing
-        /* The record stays: the token may be spent. */
-#ifdef FORGET_UNLESS_SILENT
-        :: reply == MAYBE_DONE && !hadIntent -> goto forgetting
-#endif
-        :: reply == MAYBE_DONE -> finish()
-        /* This request spent nothing; of an earlier one whose record was found that is not known. */
-#ifdef FORGET_EARLIER_INTENT
-        :: reply == UNAVAILABLE -> goto forgetting
-#else
-        :: reply == UNAVAILABLE && hadIntent -> finish()
-        :: reply == UNAVAILABLE && !hadIntent -> goto forgetting
-#endif
+        :: reply == INVALID_GRANT -> goto comparingToClear
         fi
+    }
+comparingToCommit:
+    atomic {
+        TAKE_LOCK;
+        read(readGrant, readToken);
+#ifdef SEND_BEFORE_RESERVE
+        goto preparing;
+#endif
+#ifndef COMMIT_WITHOUT_COMPARING
+        if
+        :: readGrant == grant && readToken == token - 1
+        :: else -> goto queueingOrphan
+        fi
+#endif
     }
 saving:
     atomic {
         MAY_DIE;
+        readGrant = NOBODY; readToken = 0;
+#if !defined(QUEUE_OUTLIVES_REFRESH) && !defined(QUEUE_OUTLIVES_EXCHANGE)
+        /* A sign-out has died meanwhile. As above; but the tokens are here now, and must be saved whatever comes. */
+        if
+        :: isQueued(grant, (token - 1)) ->
+            if
+            :: DISK_FAILS; excused[grant] = true
+            :: true -> unqueue(grant, (token - 1))
+            fi;
+            MAY_DIE
+        :: else
+        fi;
+#endif
         if
         :: DISK_FAILS;
             if
             :: !isRetry -> isRetry = true; goto saving
             :: isRetry -> goto keeping
             fi
-        :: IS_UNCHANGED -> settleUnsaved(); commit(grant, token); reply = NONE
-#ifdef LEASE
+        :: IS_UNCHANGED -> settleUnsaved(); commit(grant, token); reply = NONE; inHand[me] = NOBODY; isHeld = false
+#ifdef LOSES_LOCKS
         :: CONFLICT -> goto supersededSave
 #endif
-        fi
-    }
-forgettingRenewed:
-    atomic {
+        fi;
+    THEN(forgettingRenewed)
         MAY_DIE;
         forgetIntent();
         unlock();
+        endLease();
         use(grant, token);
         if
-        :: isCheck && afterRefusal -> justRefreshed = true; afterRefusal = false; goto verifying
+        :: isCheck && afterRefusal ->
+            justRefreshed = true; afterRefusal = false; isRetry = false; hadIntent = false;
+            goto verifying
         :: else -> finish()
         fi
     }
-#ifdef LEASE
+#ifdef LOSES_LOCKS
 supersededSave:
     atomic {
         MAY_DIE;
@@ -488,22 +646,33 @@ supersededSave:
         if
         :: readGrant == grant && readToken == token - 1 && !isRetry -> isRetry = true; goto saving
         :: readGrant == grant && readToken == token - 1 && isRetry -> goto keeping
-        :: readGrant == NOBODY -> finish()
-        :: else -> adopt()
+        :: else -> goto queueingOrphan
         fi
     }
 #endif
 keeping:
     atomic {
-        unsavedGrant = grant;
-        unsavedToken = token;
-        hasLaterIntent = false;
-        isUnsaved[me] = isRead[me];
+        unsavedGrant[home] = grant;
+        unsavedToken[home] = token;
+        hasLaterIntent[home] = false;
+        isUnsaved[home] = isRead[me];
         excused[grant] = true;
-        reply = NONE;
-        unlock();
+        isLost[grant] = true;
         use(grant, token);
         finish()
+    }
+comparingToClear:
+    atomic {
+        TAKE_LOCK;
+        read(readGrant, readToken);
+        if
+#ifdef REFRESH_CLEARS_WITHOUT_COMPARING
+        :: true
+#else
+        :: readGrant == grant && readToken == token
+        :: else -> adoptUnlessGone()
+#endif
+        fi
     }
 clearing:
     atomic {
@@ -511,20 +680,89 @@ clearing:
         if
         :: DISK_FAILS; finish()
         :: IS_UNCHANGED -> clearSinceEnded(grant, token)
-#ifdef LEASE
+#ifdef LOSES_LOCKS
         :: CONFLICT -> finish()
 #endif
-        fi
-    }
-forgetting:
-    atomic {
+        fi;
+    THEN(forgettingCleared)
         MAY_DIE;
         forgetIntent();
         finish()
     }
-/* ---- SignInProcedure */
+forgetting:
+    atomic {
+        TAKE_LOCK;
+        MAY_DIE;
+        forgetIntent();
+        finish()
+    }
 
-signingIn:
+/* Nobody here has use for the new tokens any more, neither of a refresh nor of a sign-in: the service ends them. */
+queueingOrphan:
+    atomic {
+        MAY_DIE;
+#ifdef LATE_TOKENS_DROPPED
+        if
+        :: lease == me + 1 -> finish()
+        :: else
+        fi;
+#endif
+#ifdef INTERRUPTED_SIGN_IN_DROPPED
+        if
+        :: lease != me + 1 -> finish()
+        :: else
+        fi;
+#endif
+#if defined(ONE_USER) && !defined(ORPHAN_ENDS_OTHER_GRANT)
+        /* It would end what the same user has signed in to meanwhile, or still is signed in to. */
+        if
+        :: readGrant != NOBODY && readGrant != grant -> isLost[grant] = true; finish()
+        :: else
+        fi;
+#endif
+        if
+        :: DISK_FAILS; isLost[grant] = true
+        :: true -> enqueue(grant, token)
+        fi;
+        inHand[me] = NOBODY; isHeld = false; reply = NONE; readGrant = NOBODY; readToken = 0;
+    THEN(forgettingOrphaned)
+        MAY_DIE;
+        if
+        :: lease == me + 1 -> forgetIntent()
+        :: else
+        fi;
+        isCheck = false; afterRefusal = false; justRefreshed = false; isRetry = false; hadIntent = false;
+        unlock();
+        endLease();
+        TELL
+    }
+
+/* ---- AccountStore.signIn, storeSignIn */
+
+exchanging:
+    atomic {
+        if
+        :: isIssued -> finish()         /* the other program was faster; one sign-in is enough here */
+        :: else
+        fi;
+        MAY_DIE;
+        REQUEST;
+        isHeld = true;
+        grant = 2;
+        isIssued = true;
+        inHand[me] = 2
+    }
+receivingSignIn:
+    atomic {
+        MAY_DIE;
+        REQUEST;
+        if
+        :: isLost[2] = true; finish()   /* the reply is lost */
+        :: LEAVES -> goto lockingToQueue
+        :: true
+        fi
+    }
+comparingToSignIn:
     atomic {
         TAKE_LOCK;
         read(readGrant, readToken)
@@ -532,18 +770,91 @@ signingIn:
 savingSignIn:
     atomic {
         MAY_DIE;
+        require(9, lease != me + 1);
+#if !defined(REPLACED_IS_DROPPED) && (!defined(ONE_USER) || defined(REPLACED_ENDS_OTHER_GRANT))
         if
-        :: DISK_FAILS; finish()
-        :: IS_UNCHANGED -> replaceAccount(grant, token)
-#ifdef LEASE
-        :: CONFLICT -> finish()
+        :: readGrant != NOBODY ->
+            if
+            :: DISK_FAILS; queueFailed = true
+            :: true -> enqueue(readGrant, readToken)
+            fi;
+            MAY_DIE
+        :: else
+        fi;
+#endif
+    THEN(replacing)
+        if
+        :: DISK_FAILS; goto withdrawingReplaced
+        :: IS_UNCHANGED ->
+            signedOut[readGrant] = readGrant != NOBODY && !queueFailed;
+            isLost[readGrant] = isLost[readGrant] || (readGrant != NOBODY && queueFailed);
+#ifdef ONE_USER
+            signedOut[readGrant] = false; isLost[readGrant] = true;
+            excused[2] = excused[2] || isTelling[1 - me];
+#endif
+            replaceAccount(grant, token);
+            inHand[me] = NOBODY; isHeld = false
+#ifdef LOSES_LOCKS
+        :: CONFLICT -> goto withdrawingReplaced
 #endif
         fi;
-        goto forgetting
+    THEN(forgettingReplaced)
+        MAY_DIE;
+        forgetIntent();
+        grant = readGrant; token = readToken; readGrant = NOBODY; readToken = 0; queueFailed = false;
+        unlock();
+        if
+        :: grant == NOBODY -> finish()
+#if defined(ONE_USER) && !defined(REPLACED_ENDS_OTHER_GRANT)
+        :: grant != NOBODY -> finish()
+#else
+        :: grant != NOBODY -> TELL
+#endif
+        fi
+    }
+withdrawingReplaced:
+    atomic {
+        MAY_DIE;
+        if
+        :: readGrant != NOBODY && !queueFailed ->
+            if
+            :: DISK_FAILS
+            :: true -> unqueue(readGrant, readToken)
+            fi
+        :: else
+        fi;
+        queueFailed = false;
+#ifdef UNSAVED_SIGN_IN_DROPPED
+        finish()
+#else
+        goto queueingOrphan
+#endif
+    }
+/* The person has interrupted it. */
+lockingToQueue:
+    atomic {
+        TAKE_LOCK;
+        read(readGrant, readToken);
+        goto queueingOrphan
     }
 
-/* ---- SignOutProcedure, and then AccountStore.signOut */
+/* ---- SignOutStateMachine, and then AccountStore.signOut */
 
+signingOut:
+    atomic {
+#ifdef SIGN_OUT_TAKES_LEASE
+        TAKE_LOCK;
+#endif
+        read(grant, token);
+        if
+        :: grant == NOBODY -> finish()
+#ifdef CLEAR_BEFORE_QUEUE
+        :: grant != NOBODY -> goto clearingForUser
+#else
+        :: grant != NOBODY
+#endif
+        fi
+    }
 queueing:
     atomic {
         MAY_DIE;
@@ -553,35 +864,39 @@ queueing:
         :: true -> enqueue(grant, token)
         fi;
 #ifdef CLEAR_BEFORE_QUEUE
-        goto forgettingSignedOut
+        goto forgettingSignedOut;
 #endif
-    }
-clearingForUser:
-    atomic {
+    THEN(clearingForUser)
         MAY_DIE;
+        require(9, lease != me + 1);
         if
         :: DISK_FAILS; goto removing        /* still signed in, so the revocation is withdrawn */
-        :: IS_UNCHANGED -> replaceAccount(NOBODY, 0); signedOut[grant] = !queueFailed
-#ifdef LEASE
+        :: IS_UNCHANGED ->
+            replaceAccount(NOBODY, 0);
+            signedOut[grant] = !queueFailed;
+            isLost[grant] = isLost[grant] || queueFailed
+#ifdef LOSES_LOCKS
         :: CONFLICT -> goto removing
 #endif
         fi;
 #ifdef CLEAR_BEFORE_QUEUE
-        goto queueing
+        goto queueing;
 #endif
-    }
-forgettingSignedOut:
-    atomic {
+    THEN(forgettingSignedOut)
         MAY_DIE;
         forgetIntent();
-        unlock()
+        queueFailed = false;
+        unlock();
+        TELL
     }
 revoking:
     atomic {
         MAY_DIE;
+        REQUEST;
+        IS_TOLD;
         if
-        :: true -> revoke(grant); goto lockingToRemove
-        :: true -> revoke(grant); finish()         /* the reply is lost */
+        :: true -> revoke(grant, token)
+        :: true -> revoke(grant, token); finish()          /* the reply is lost */
         :: true -> finish()                                /* not reached */
         fi
     }
@@ -591,10 +906,25 @@ removing:
     atomic {
         MAY_DIE;
         if
-        :: DISK_FAILS
-        :: true -> unqueue(grant, token)
+        :: isQueued(grant, token) ->
+            if
+            :: DISK_FAILS
+            :: true -> unqueue(grant, token)
+            fi
+        :: else
         fi;
-        finish()
+        skip;
+/* Here every operation ends. */
+finishing:
+        inHand[me] = NOBODY;
+        unlock();
+        checkAtRest();
+        endLease();
+        grant = NOBODY; token = 0; readGrant = NOBODY; readToken = 0; reply = NONE;
+        isCheck = false; afterRefusal = false; justRefreshed = false;
+        isRetry = false; hadIntent = false; queueFailed = false; isHeld = false;
+        IS_TOLD;
+        goto choosing
     }
 
 /* ---- AccountStore.deliverRevocations */
@@ -606,8 +936,8 @@ delivering:
 #endif
         do
         :: isQueued(grant, token) -> break
-        :: token < newest[grant] -> token++
-        :: else -> finish()             /* another program was faster */
+        :: !isQueued(grant, token) && token < newest[grant] -> token++
+        :: !isQueued(grant, token) && token >= newest[grant] -> finish()             /* another program was faster */
         od;
 #ifdef DELIVER_WITHOUT_LOCK
     }
@@ -619,9 +949,13 @@ delivering:
 #ifdef DELIVER_WITHOUT_LOCK
         :: readGrant == grant && readToken == token -> goto lockingToRemove
 #else
-        :: readGrant == grant && readToken == token -> goto removing
+        :: readGrant == grant && readToken == token -> readGrant = NOBODY; readToken = 0; goto removing
 #endif
-        :: else -> unlock(); goto revoking
+#if defined(ONE_USER) && !defined(QUEUE_ENDS_OTHER_GRANT)
+        /* It would end what the same user has signed in to since. */
+        :: readGrant != grant && readGrant != NOBODY -> isLost[grant] = true; goto removing
+#endif
+        :: else -> readGrant = NOBODY; readToken = 0; unlock(); TELL
         fi
     }
 
@@ -633,7 +967,7 @@ done:
 proctype World() {
     bool mayEndGrant = true;
     mtype:answer ignored = NONE;
-#ifdef LEASE
+#ifdef LOSES_LOCKS
     bool mayTakeLock = true;
 #endif
 end:
@@ -643,15 +977,14 @@ end:
     :: atomic {
         lateGrant != NOBODY ->
         redeem(lateGrant, lateToken, ignored);
+        isLost[lateGrant] = isLost[lateGrant] || ignored == TOKENS;
         lateGrant = NOBODY; lateToken = 0; ignored = NONE;
-        if
-        :: lock == FREE -> checkAtRest()
-        :: else
-        fi
+        checkAtRest()
     }
-#ifdef LEASE
-    /* Whoever holds the lock is not told. What then becomes of the refresh token is no fault of the procedures. */
+#ifdef LOSES_LOCKS
+    /* Whoever holds the lock is not told. What then becomes of the refresh token is no fault of the programs. */
     :: atomic { mayTakeLock && lock != FREE -> mayTakeLock = false; lock = FREE; excused[1] = true; excused[2] = true }
+    :: atomic { mayTakeLock && lease != FREE -> mayTakeLock = false; lease = FREE; excused[1] = true; excused[2] = true }
 #endif
     od
 }
@@ -659,5 +992,5 @@ end:
 init {
     atomic { run Program(0, FIRST); run Program(1, SECOND); run World() };
     finished == 2;
-    require(6, lock == FREE)
+    require(6, lock == FREE && lease == FREE)
 }

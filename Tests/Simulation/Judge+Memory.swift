@@ -80,7 +80,7 @@ extension Judge {
 
     private func isUnsaved(_ account: Account?, _ process: SimulatedProcess) -> Bool {
         guard let tokens = account?.tokens else { return false }
-        return process.unsaved.contains(tokens) || process.unwritten?.tokens == tokens
+        return process.unsaved.contains(tokens) || process.unwritten.contains { $0.tokens == tokens }
     }
 
     /// Whether its memory is what was stored at some time since then, or what it could not store.
@@ -93,6 +93,7 @@ extension Judge {
     // MARK: What operations say
 
     func ended(_ operation: Operation, _ outcome: Operation.Outcome) {
+        look(operation, outcome)
         switch outcome {
         case .state(.verified(let account)): check(account.token, operation)
         case .state(.unverified(let account, _)):
@@ -107,10 +108,30 @@ extension Judge {
             }
         case .accessToken(let token): check(token, operation)
         case .signedOut(let report): if report.account == nil { checkNobody(operation) }
-        case .failed(let error): if error.code == .notSignedIn { checkNobody(operation) }
+        case .failed(let error):
+            // Whose token is over and cannot be refreshed has nothing to call with, and stays.
+            if error.code == .notSignedIn, operation.kind != .accessToken || !hasEndedToken(operation) {
+                checkNobody(operation)
+            }
         case .done: return
         }
         if operation.kind == .load { operation.process.endedLoads.append(operation.firstVersion) }
+    }
+
+    private func look(_ operation: Operation, _ outcome: Operation.Outcome) {
+        let process = operation.process
+        let exchanges = world.turns.filter { $0.process === process && $0.call.isExchange }
+        if operation.kind == .finishExchanges, exchanges.contains(where: { $0.number <= operation.firstTurn }) {
+            violate(.everythingEnds, "\(process.name) has waited for its exchanges, and there is one left")
+        }
+        if exchanges.contains(where: { $0.operation === operation }) { world.coverage.count(.callerLeft) }
+        guard case .failed(let error) = outcome else { return }
+        if operation.kind == .accessToken, error.code == .serviceUnavailable, operation.requestCount == 0 {
+            world.coverage.count(.leftAlone)
+        }
+        if operation.hasStored, error.code == .cancelled {
+            violate(.memoryAndDiskAgree, "\(operation.kind) said that nothing was changed, and has stored an account")
+        }
     }
 
     /// Whether a token was the stored one, or one that could not be stored, at some time since the operation began.
@@ -127,6 +148,13 @@ extension Judge {
         else { return }
         if issued.process !== process { world.coverage.count(.adoption) }
         if issued.process === process, issued.operation !== operation { world.coverage.count(.join) }
+    }
+
+    private func hasEndedToken(_ operation: Operation) -> Bool {
+        versions[operation.firstVersion...].contains { version in
+            guard let credentials = version.account?.credentials, credentials.refreshToken == nil else { return false }
+            return credentials.expiresAt != nil
+        }
     }
 
     private func checkNobody(_ operation: Operation) {
@@ -148,14 +176,6 @@ extension Judge {
                 "in the end \(process.name) has \(account?.token ?? "nobody") in memory, and "
                     + "\(versions.last!.account?.token ?? "nobody") is stored\(process.isFollowing ? "; it follows" : "")"
             )
-        }
-    }
-
-    func checkRevocations() {
-        // Without knowing who is signed in nobody is told.
-        guard !world.weather.canLockBeLost, !versions.last!.isUnreadable else { return }
-        for (grant, operation) in mustEnd where !operation.hasLostRevocation && !world.service.grants[grant].hasEnded {
-            violate(.signOutReachesTheService, "in the end the service does not know that a\(grant) is signed out")
         }
     }
 }

@@ -1,5 +1,11 @@
 import AccountKit
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// Watches the world, and knows what may not happen in it. It goes by what the disk and the service did, and not by what
 /// AccountKit says.
 ///
@@ -22,6 +28,10 @@ final class Judge: @unchecked Sendable {
     /// Spent refresh tokens whose successors nobody may have: the reply was lost, the process died, or the disk failed.
     private var excused: Set<Tokens> = []
 
+    /// Sign-ins that may live on at the service although nobody holds them any more: nobody knows their newest tokens, or nothing
+    /// could be written down, or to end them would end one that is still stored.
+    private var excusedGrants: Set<Int> = []
+
     /// Who asked for an access token.
     private var issued: [String: (process: SimulatedProcess, operation: Operation?)] = [:]
 
@@ -29,8 +39,18 @@ final class Judge: @unchecked Sendable {
     /// of a sign-out that failed may outlive the tokens that it is about.
     var hasMissedRevocation = false
 
-    /// Sign-ins that the service must know to be over, in the end.
-    private(set) var mustEnd: [Int: Operation] = [:]
+    /// Sign-ins that the service must know to be over, in the end, and those that it was told of.
+    private(set) var mustEnd: Set<Int> = []
+    private var told: Set<Int> = []
+
+    /// What is in the queue of revocations.
+    private var queue: [ArchiveEntry: Account] = [:]
+
+    /// How often the service has refused to revoke.
+    private var refusals: [Tokens: Int] = [:]
+
+    /// Sign-ins that others have taken the place of.
+    private var replaced: Set<Int> = []
 
     private lazy var reader = AccountStore(
         storage: DiskReader(world: world), appIdentifier: "simulation", keySources: [SimulatedKey()])
@@ -44,9 +64,27 @@ final class Judge: @unchecked Sendable {
     private func readDisk() -> Version {
         guard world.entries[.account] != nil else { return .absent }
         let box = Box()
-        Task.detached { [reader] in box.state = await reader.load() }
+        Task.detached { [reader] in box.account = await reader.load().account }
         world.runJobs()
-        return box.state?.account.map { .present($0) } ?? .unreadable
+        return box.account.map { .present($0) } ?? .unreadable
+    }
+
+    /// What is in a place of the queue now.
+    private func readQueue(_ entry: ArchiveEntry) -> Account? {
+        guard let stored = world.entries[entry] else { return nil }
+        let box = Box()
+        let reader = AccountStore(
+            storage: QueueReader(entry: entry, stored: stored), appIdentifier: "simulation",
+            keySources: [SimulatedKey()])
+        Task.detached {
+            _ = await reader.deliverRevocations(
+                with: {
+                    box.account = $0
+                    return nil
+                }, ignoringPauses: true)
+        }
+        world.runJobs()
+        return box.account
     }
 
     // MARK: Changes of the disk
@@ -58,12 +96,11 @@ final class Judge: @unchecked Sendable {
             violate(.memoryAndDiskAgree, "\(turn.process.name) wrote what cannot be read")
             return
         }
-        if operation.kind == .signIn {
-            if new.tokens != operation.obtained {
-                violate(.nobodyElsesSessionIsTouched, "a sign-in saved \(new.token), which it did not get")
-            }
-            world.coverage.count(.signIn)
-            if old.account.map({ !$0.isSameUser(as: new) }) ?? false { world.coverage.count(.signInOverOther) }
+        if world.service.grants[new.tokens.grant].newest == new.tokens.access {
+            turn.process.inHand.remove(new.tokens.grant)
+        }
+        if operation.kind.isSignIn {
+            signedIn(new, over: old.account, operation)
             return
         }
         guard let stored = old.account else {
@@ -89,7 +126,34 @@ final class Judge: @unchecked Sendable {
         if isTokenChange {
             world.coverage.count(turn.process.unsaved.contains(new.tokens) ? .unsavedSaved : .refresh)
         }
-        if turn.process.unwritten?.tokens == new.tokens { turn.process.unwritten = nil }
+        if isTokenChange, operation.outcome != nil { world.coverage.count(.lateResponseStored) }
+        if !isTokenChange, isRefreshing(new.tokens.grant) { world.coverage.count(.changeDuringRefresh) }
+        turn.process.unwritten.removeAll { $0.tokens == new.tokens }
+    }
+
+    private func signedIn(_ new: Account, over old: Account?, _ operation: Operation) {
+        if new.tokens != operation.obtained {
+            violate(.nobodyElsesSessionIsTouched, "a sign-in saved \(new.token), which it did not get")
+        }
+        if operation.mustNotStore {
+            violate(.nobodyElsesSessionIsTouched, "a sign-in that was interrupted saved \(new.token)")
+        }
+        operation.hasStored = true
+        world.coverage.count(operation.kind == .signIn ? .signIn : .signInByDevice)
+        guard let old else { return }
+        replaced.insert(old.tokens.grant)
+        if world.service.ends(new.tokens.grant, by: old.tokens.grant) { excuse(old.tokens.grant) }
+        if !old.isSameUser(as: new) { world.coverage.count(.signInOverOther) }
+        if isRefreshing(old.tokens.grant) { world.coverage.count(.signInDuringRefresh) }
+    }
+
+    private func isStored(_ grant: Int) -> Bool { versions.last!.account?.tokens.grant == grant }
+
+    /// Whether a refresh is under way.
+    private func isRefreshing(_ grant: Int) -> Bool {
+        world.turns.contains { turn in
+            if case .refresh(let account) = turn.call { account.tokens.grant == grant } else { false }
+        }
     }
 
     func removed(_ turn: Turn) {
@@ -99,9 +163,10 @@ final class Judge: @unchecked Sendable {
             violate(.onlyUserOrDefiniteRulingClears, "an archive that cannot be read was removed")
             return
         }
-        if let operation = turn.operation, [.signOut, .signOutLocally].contains(operation.kind) {
+        if let operation = turn.operation, operation.kind.isSignOut {
             world.coverage.count(.signOut)
-            if operation.kind == .signOut { mustEnd[stored.tokens.grant] = operation }
+            if isRefreshing(stored.tokens.grant) { world.coverage.count(.signOutDuringRefresh) }
+            if operation.kind == .signOut { mustEnd.insert(stored.tokens.grant) } else { excuse(stored.tokens.grant) }
             return
         }
         // Of tokens that could not be saved the process knows better than the disk.
@@ -122,17 +187,132 @@ final class Judge: @unchecked Sendable {
             if let stored = versions.last!.account, !world.weather.canLockBeLost {
                 violate(.nobodyElsesSessionIsTouched, "\(stored.token) was put aside, and it can be read")
             }
-            world.coverage.count(.signInOverUnreadable)
+            let isSignOut = turn.operation?.kind.isSignOut ?? false
+            world.coverage.count(isSignOut ? .signOutOfUnreadable : .signInOverUnreadable)
         }
         versions.append(readDisk())
     }
 
     /// Something else than AccountKit wrote to the disk.
-    func damaged() { versions.append(.unreadable) }
+    func damaged() {
+        if let stored = versions.last!.account { excuse(stored.tokens.grant) }
+        versions.append(.unreadable)
+    }
+
+    /// Somebody has looked at the account under the lock.
+    func looked(_ transaction: ProcessTransaction) {
+        if versions.last!.isUnreadable { transaction.lease?.failureCount += 2 }
+        guard let operation = transaction.operation else { return }
+        operation.lockedVersion = versions.count - 1
+        // A check that finds others than it asked about begins again with those.
+        if transaction.lease == nil, [.check, .checkIfOld].contains(operation.kind),
+            let tokens = versions.last!.account?.tokens
+        {
+            operation.read.insert(tokens)
+        }
+        if operation.kind.isSignIn || operation.kind.isSignOut, let stored = versions.last!.account {
+            operation.responsible.insert(stored.tokens.grant)
+        }
+    }
+
+    // MARK: The queue of revocations
+
+    func queueChanged(_ entry: ArchiveEntry, _ turn: Turn) {
+        let old = queue[entry]
+        queue[entry] = readQueue(entry)
+        if let new = queue[entry] {
+            if world.service.knows(new.tokens) { turn.process.inHand.remove(new.tokens.grant) }
+            if old?.tokens == new.tokens { world.coverage.count(.revocationPaused) }
+        }
+        guard let old, old.tokens != queue[entry]?.tokens else { return }
+        let grant = old.tokens.grant
+        if queue[entry] != nil {
+            // There was no room.
+            excuse(grant)
+        } else if let date = old.verifiedAt, world.date.timeIntervalSince(date) > 30 * 24 * 3600 {
+            excuse(grant)
+        } else if let stored = versions.last!.account, stored.tokens.grant != grant,
+            world.service.ends(stored.tokens.grant, by: grant) || old.id.isEmpty && world.service.revoking == .all
+        {
+            excuse(grant)
+            world.coverage.count(.revocationSpared)
+        }
+    }
+
+    /// The service was told that a sign-in is over, and has done what it does then.
+    func told(_ tokens: Tokens, _ operation: Operation?) {
+        told.insert(tokens.grant)
+        if !world.service.isAlive(tokens.grant) {
+            for process in world.processes { process.inHand.remove(tokens.grant) }
+        }
+        world.coverage.count(.revoked)
+        if replaced.contains(tokens.grant) { world.coverage.count(.replacedRevoked) }
+        guard let operation else { return }
+        if operation.kind.isRefreshing { world.coverage.count(.lateTokensRevoked) }
+        if operation.obtained == tokens { world.coverage.count(.unstoredRevoked) }
+    }
+
+    /// A request to revoke tokens was not granted.
+    func answered(_ signal: AuthoritySignal, toRevocationOf tokens: Tokens) {
+        switch signal {
+        case .bearerChallenge, .rejected, .oauthError("unsupported_token_type", _):
+            refusals[tokens, default: 0] += 1
+            if refusals[tokens]! >= 3 {
+                excuse(tokens.grant)
+                world.coverage.count(.revocationGivenUp)
+            }
+        default: break
+        }
+    }
+
+    func excuse(_ grant: Int) { excusedGrants.insert(grant) }
+
+    /// The disk failed somebody, or did not answer.
+    func hindered(_ operation: Operation?) {
+        guard let operation else { return }
+        excusedGrants.formUnion(operation.responsible)
+    }
+
+    /// What is over here is over there: nothing that was issued lives on without anybody who has it.
+    func checkWhatIsLeft() {
+        // Without knowing who is signed in nobody is told.
+        guard !world.weather.canLockBeLost, !versions.last!.isUnreadable else { return }
+        if let left = queue.values.min(by: { $0.token < $1.token }) {
+            violate(.signOutReachesTheService, "in the end \(left.token) is still in the queue of revocations")
+        }
+        guard [.single, .all].contains(world.service.revoking) else { return }
+        for grant in mustEnd.sorted() where !told.contains(grant) && !excusedGrants.contains(grant) {
+            guard world.service.isAlive(grant) else { continue }
+            violate(.signOutReachesTheService, "in the end the service does not know that a\(grant) is signed out")
+        }
+        for grant in world.service.grants.indices.dropFirst() where world.service.isAlive(grant) {
+            guard versions.last!.account?.tokens.grant != grant, !excusedGrants.contains(grant) else { continue }
+            violate(.nothingIsLeftBehind, "in the end a\(grant) is good, and nobody has it")
+        }
+    }
 
     // MARK: The service
 
-    func issued(_ tokens: Tokens, to turn: Turn) { issued["a\(tokens.text)"] = (turn.process, turn.operation) }
+    /// A process is about to ask for something.
+    func asked(_ call: Call) {
+        guard let operation = Operation.current else { return }
+        if call.isRequest {
+            operation.requestCount += 1
+            if operation.transactionCount > 0 {
+                violate(.nobodyWaitsForTheService, "\(operation.kind) \(operation.number) has the lock: \(call.text)")
+            }
+        }
+        if case .lease = call, !operation.kind.isRefreshing, operation.kind != .unfinishedRefresh {
+            violate(.nobodyWaitsForTheService, "\(operation.kind) \(operation.number) waits for a refresh")
+        }
+    }
+
+    /// The service has given out new tokens.
+    func issued(_ tokens: Tokens, to turn: Turn) {
+        issued["a\(tokens.text)"] = (turn.process, turn.operation)
+        turn.process.inHand.insert(tokens.grant)
+        turn.operation?.responsible.insert(tokens.grant)
+    }
 
     func issued(_ token: String) -> (process: SimulatedProcess, operation: Operation?)? { issued[token] }
 
@@ -152,7 +332,8 @@ final class Judge: @unchecked Sendable {
         violate(.refreshTokenIsSentOnce, "r\(tokens.text) came again, though its reply had come and could be saved")
     }
 
-    func revokes(_ account: Account) {
+    func revokes(_ account: Account, _ operation: Operation?) {
+        revokesOthers(account, operation)
         // Tokens that could not be saved are unlike the stored ones. If their process dies while it signs out, nobody can
         // tell that they are of the same sign-in; but then what is stored is spent anyway.
         guard let stored = versions.last!.account, stored.tokens.grant == account.tokens.grant,
@@ -161,17 +342,43 @@ final class Judge: @unchecked Sendable {
         violate(.nobodyElsesSessionIsTouched, "\(account.token) was revoked, and \(stored.token) is signed in")
     }
 
+    /// Where it ends the user's other sign-ins, too, one looks first. Who signs in after that look cannot be helped.
+    private func revokesOthers(_ account: Account, _ operation: Operation?) {
+        let grant = account.tokens.grant
+        guard !world.weather.canLockBeLost else { return }
+        if let operation, let found = versions[operation.lockedVersion].account, found.tokens.grant != grant,
+            world.service.ends(found.tokens.grant, by: grant)
+        {
+            violate(.nobodyElsesSessionIsTouched, "\(account.token) was revoked, which ends \(found.token), too")
+        } else if let stored = versions.last!.account, stored.tokens.grant != grant,
+            world.service.ends(stored.tokens.grant, by: grant)
+        {
+            world.coverage.count(.revocationOvertaken)
+        }
+    }
+
     /// A request was or may be carried out without its sender getting to know.
     func gaveUp(_ call: Call) {
         if case .refresh(let account) = call { excused.insert(account.tokens) }
     }
 
+    /// What was carried out, and its sender does not get to know.
+    func lost(_ turn: Turn) {
+        switch turn.truth {
+        case .renewed(let tokens, _): if world.service.isRotating { excuse(tokens.grant) }
+        case .issued(let tokens): excuse(tokens.grant)
+        case .refused, nil: break
+        }
+    }
+
     func delivered(_ turn: Turn) {
         let process = turn.process
+        if turn.call.isExchange, turn.operation?.outcome != nil { world.coverage.count(.lateResponse) }
         switch turn.truth {
         case .renewed(let tokens, let spent):
-            process.unwritten = (tokens, spent)
-            if world.lockHolder?.process === process { world.lockHolder?.failureCount = 0 }
+            process.unwritten.append((tokens, spent))
+            if world.leaseHolder?.process === process { world.leaseHolder?.failureCount = 0 }
+        case .issued(let tokens): turn.operation?.obtained = tokens
         case .refused(let tokens):
             if case .refresh = turn.call {
                 process.refused[tokens] = .definiteRefusalOfRefresh
@@ -179,6 +386,10 @@ final class Judge: @unchecked Sendable {
                 process.refused[tokens] = .definiteRefusalOfCheck
             }
         case nil: break
+        }
+        if let operation = turn.operation, case .success(.account)? = turn.answer {
+            operation.mustNotStore = operation.isCancelled || process.isSignalled
+            if operation.mustNotStore { world.coverage.count(.signInInterrupted) }
         }
         if case .read(.account) = turn.call, let tokens = turn.tokensRead { turn.operation?.read.insert(tokens) }
         // Only whoever follows reads outside of an operation.
@@ -188,32 +399,52 @@ final class Judge: @unchecked Sendable {
         if case .verify = turn.call, case .success? = turn.answer { world.coverage.count(.verified) }
     }
 
-    func ended(_ transaction: ProcessTransaction) {
-        let process = transaction.process
-        guard let (tokens, spent) = process.unwritten else { return }
-        process.unwritten = nil
-        excused.insert(spent)
-        process.unsaved.insert(tokens)
-        world.coverage.count(.unsaved)
-        if transaction.failureCount < 2, !world.weather.canLockBeLost {
-            violate(
-                .refreshTokenIsSentOnce, "the new tokens a\(tokens.text) were not saved, though the disk took writes")
+    /// A refresh is over.
+    func ended(_ lease: ProcessLease) {
+        let process = lease.process
+        let unwritten = process.unwritten
+        process.unwritten = []
+        for (tokens, spent) in unwritten {
+            let stored = versions.last!
+            if lease.failureCount >= 2 || stored.isUnreadable || world.weather.canLockBeLost {
+                excused.insert(spent)
+                excuse(tokens.grant)
+                process.unsaved.insert(tokens)
+                world.coverage.count(.unsaved)
+            } else if stored.account?.tokens == spent || process.unsaved.contains(spent) && isStored(tokens.grant) {
+                violate(
+                    .refreshTokenIsSentOnce,
+                    "the new tokens a\(tokens.text) were not saved, though the disk took writes")
+            } else if let account = stored.account, world.service.ends(account.tokens.grant, by: tokens.grant) {
+                excuse(tokens.grant)
+            }
         }
     }
 
-    func died(_ process: SimulatedProcess, with turns: [Turn]) {
-        if let (_, spent) = process.unwritten { excused.insert(spent) }
+    /// - Parameter isKilled: Whether it had no chance to finish what it had begun.
+    func died(_ process: SimulatedProcess, with turns: [Turn], isKilled: Bool) {
+        guard isKilled else { return }
+        for (_, spent) in process.unwritten { excused.insert(spent) }
         for turn in turns {
             if case .renewed(_, let spent) = turn.truth { excused.insert(spent) }
         }
+        excusedGrants.formUnion(process.inHand)
     }
 
     /// Whenever nobody holds the lock: if the stored refresh token is spent, a record says so.
     func checkAtRest() {
         guard world.lockHolder == nil, !world.weather.canLockBeLost, let stored = versions.last!.account,
-            world.service.isSpent(stored.tokens), world.entries[.refreshRecord] == nil
+            world.service.isSpent(stored.tokens), !hasRecord
         else { return }
         violate(.refreshTokenIsSentOnce, "\(stored.token) is stored, its refresh token is spent, and no record says so")
+    }
+}
+
+extension Judge {
+    /// Whether there is a record that a refresh token may be spent, and not only one of a failure.
+    private var hasRecord: Bool {
+        guard let bytes = world.entries[.refreshRecord]?.bytes else { return false }
+        return String(decoding: bytes, as: UTF8.self).contains("<key>date</key>")
     }
 }
 
@@ -223,7 +454,41 @@ extension Account {
 
 private final class Box: @unchecked Sendable {
     // @unchecked Sendable: as for `SimulatedProcess`.
-    var state: SessionState?
+    var account: Account?
+}
+
+/// One place of the queue of revocations, and nothing else.
+private struct QueueReader: ArchiveStorage {
+    let entry: ArchiveEntry
+    let stored: StoredEntry
+
+    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? { entry == self.entry ? stored : nil }
+
+    func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction { Transaction(reader: self) }
+
+    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+        throw AccountError(.busy, "only reads")
+    }
+
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
+        AsyncThrowingStream { $0.finish() }
+    }
+
+    private struct Transaction: ArchiveTransaction {
+        let reader: QueueReader
+
+        func read(_ entry: ArchiveEntry) async throws -> StoredEntry? { try await reader.read(entry) }
+        func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {}
+        func replace(
+            _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
+        ) async throws -> ArchiveReceipt { throw AccountError(.busy, "only reads") }
+        func remove(
+            _ entry: ArchiveEntry, ifRevision revision: ArchiveRevision
+        ) async throws -> ArchiveReceipt.Durability { throw AccountError(.busy, "only reads") }
+        func setAside(_ entry: ArchiveEntry, label: String) async throws -> String { "" }
+        func putBack(_ entry: ArchiveEntry, from place: String) async throws {}
+        func end() async {}
+    }
 }
 
 /// Reads the disk, and nobody's turn comes in between.

@@ -7,6 +7,8 @@ enum Rule: Int, Sendable {
     case eventForEveryChange
     case everythingEnds
     case signOutReachesTheService
+    case nothingIsLeftBehind
+    case nobodyWaitsForTheService
     case seedReplaysExactly
 
     var text: String {
@@ -17,8 +19,10 @@ enum Rule: Int, Sendable {
         case .nobodyElsesSessionIsTouched: "nobody's session is touched by another's commit"
         case .memoryAndDiskAgree: "memory and disk agree"
         case .eventForEveryChange: "an event for every change, in order"
-        case .everythingEnds: "everything that is begun ends, and the lock is free"
+        case .everythingEnds: "everything that is begun ends, and the locks are free"
         case .signOutReachesTheService: "a sign-out reaches the service"
+        case .nothingIsLeftBehind: "what the service has issued is stored, or revoked"
+        case .nobodyWaitsForTheService: "nobody waits for the service under the lock, nor for a refresh but to refresh"
         case .seedReplaysExactly: "a seed replays exactly"
         }
     }
@@ -34,8 +38,20 @@ enum Mistake: String, CaseIterable, Sendable {
     /// The authority takes any failure of a refresh for the end of the session.
     case callsTroubleDefinite = "calls-trouble-definite"
 
-    /// The storage lets everybody in at once.
+    /// The storage lets everybody change the archive at once.
     case locksNobodyOut = "locks-nobody-out"
+
+    /// The storage gives the lease of a refresh to everybody who asks.
+    case leasesToAll = "leases-to-all"
+
+    /// The authority throws away the response to a refresh once its caller has left.
+    case cutsExchangesOff = "cuts-exchanges-off"
+
+    /// Tokens that come after a sign-out, or after another's sign-in, are said to be revoked, and are not.
+    case keepsLateTokens = "keeps-late-tokens"
+
+    /// A signal ends the process at once, also while an exchange is under way.
+    case diesAtOnce = "dies-at-once"
 
     /// The transport sends a request again that got no reply.
     case sendsAgain = "sends-again"
@@ -77,7 +93,9 @@ enum Mistake: String, CaseIterable, Sendable {
     var breaks: Set<Rule> {
         switch self {
         case .callsTroubleDefinite: [.onlyUserOrDefiniteRulingClears]
-        case .locksNobodyOut, .sendsAgain, .losesRecord: [.refreshTokenIsSentOnce]
+        case .locksNobodyOut, .leasesToAll, .sendsAgain, .losesRecord: [.refreshTokenIsSentOnce]
+        case .cutsExchangesOff, .diesAtOnce: [.refreshTokenIsSentOnce]
+        case .keepsLateTokens: [.nothingIsLeftBehind]
         case .ignoresRevisions: [.nobodyElsesSessionIsTouched]
         case .tearsWrites, .tellsNobody: [.memoryAndDiskAgree]
         case .forgetsWrites: [.memoryAndDiskAgree, .eventForEveryChange]

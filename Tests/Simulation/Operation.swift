@@ -7,8 +7,8 @@ final class Operation: @unchecked Sendable {
     @TaskLocal static var current: Operation?
 
     enum Kind: CaseIterable {
-        case check, checkIfOld, accessToken, refresh, update, updateProfile, signIn, signOut, signOutLocally, load
-        case deliverRevocations, unfinishedRefresh
+        case check, checkIfOld, accessToken, refresh, update, updateProfile, signIn, signInByDevice, signOut
+        case signOutLocally, load, deliverRevocations, unfinishedRefresh, finishExchanges
 
         /// How often it is chosen.
         var weight: Int {
@@ -16,17 +16,23 @@ final class Operation: @unchecked Sendable {
             case .check: 20
             case .checkIfOld: 4
             case .accessToken: 14
-            case .refresh: 24
+            case .refresh: 32
             case .update: 9
             case .updateProfile: 4
             case .signIn: 6
+            case .signInByDevice: 3
             case .signOut: 5
             case .signOutLocally: 2
             case .load: 6
             case .deliverRevocations: 5
             case .unfinishedRefresh: 2
+            case .finishExchanges: 2
             }
         }
+
+        var isSignIn: Bool { [.signIn, .signInByDevice].contains(self) }
+        var isSignOut: Bool { [.signOut, .signOutLocally].contains(self) }
+        var isRefreshing: Bool { [.check, .checkIfOld, .accessToken, .refresh].contains(self) }
     }
 
     /// How it ended.
@@ -56,10 +62,15 @@ final class Operation: @unchecked Sendable {
     let number: Int
     let kind: Kind
     let user: String
+    let client: String
+    let ignoresPauses: Bool
     let process: SimulatedProcess
 
     /// The version that was stored when it began.
     let firstVersion: Int
+
+    /// The last turn before it began.
+    let firstTurn: Int
 
     private(set) var task: Task<Void, Never>?
     var isCancelled = false
@@ -71,15 +82,32 @@ final class Operation: @unchecked Sendable {
     /// What a sign-in got from the service.
     var obtained: Tokens?
 
-    /// Whether it had no place in the queue of revocations, since the disk failed, and said so.
-    var hasLostRevocation = false
+    /// Sign-ins that live on unless it has them revoked, or put into the queue of those that are to be.
+    var responsible: Set<Int> = []
 
-    init(number: Int, kind: Kind, user: String, process: SimulatedProcess) {
+    /// How many transactions it has open.
+    var transactionCount = 0
+
+    /// How many requests it has sent.
+    var requestCount = 0
+
+    /// The version that it found stored when it last looked under the lock.
+    var lockedVersion: Int
+
+    /// Whether it was told to stop before it knew whose the tokens are that it got.
+    var mustNotStore = false
+    var hasStored = false
+
+    init(number: Int, kind: Kind, user: String, client: String, ignoresPauses: Bool, process: SimulatedProcess) {
         self.number = number
         self.kind = kind
         self.user = user
+        self.client = client
+        self.ignoresPauses = ignoresPauses
         self.process = process
         firstVersion = process.world.judge.versions.count - 1
+        lockedVersion = firstVersion
+        firstTurn = process.world.lastTurn
     }
 
     func start() {
@@ -102,25 +130,29 @@ final class Operation: @unchecked Sendable {
     private func run(_ store: AccountStore, _ authority: ProcessAuthority) async -> Outcome {
         do throws(AccountError) {
             switch kind {
-            case .check: return .state(await store.checkSession(with: authority))
+            // Without a time to wait, since there is no clock that would measure it: who is cancelled has waited for so long.
+            case .check: return .state(await store.checkSession(with: authority, timeout: nil))
             case .checkIfOld:
-                return .state(await store.checkSession(with: authority, policy: CheckPolicy(maximumAge: 900)))
-            case .accessToken: return .accessToken(try await store.accessToken(with: authority).reveal())
-            case .refresh: return .account(try await store.refresh(with: authority))
+                let policy = CheckPolicy(maximumAge: 900)
+                return .state(await store.checkSession(with: authority, policy: policy, timeout: nil))
+            case .accessToken: return .accessToken(try await store.accessToken(timeout: nil, with: authority).reveal())
+            case .refresh: return .account(try await store.refresh(with: authority, timeout: nil))
             case .update: return .account(try await store.update { $0.addPoint() })
             case .updateProfile:
                 return .account(try await store.updateProfile(with: authority) { $0.nickname = "nickname \(number)" })
             case .signIn:
                 return .account(try await store.signIn(username: user, password: Secret("p"), with: authority))
-            case .signOut:
-                let report = try await store.signOut(with: authority)
-                // None of its places could be looked at.
-                if case .lost = report.revocation, process.world.judge.hasMissedRevocation { hasLostRevocation = true }
-                return .signedOut(report)
+            case .signInByDevice:
+                return .account(
+                    try await store.signIn(with: authority, clock: WaitingClock(process: process)) { _ in })
+            case .signOut: return .signedOut(try await store.signOut(with: authority))
             case .signOutLocally: return .signedOut(try await store.signOut())
             case .load: return .state(await store.load())
             case .deliverRevocations:
-                _ = await store.deliverRevocations { _ in authority }
+                _ = await store.deliverRevocations(with: { _ in authority }, ignoringPauses: ignoresPauses)
+                return .done
+            case .finishExchanges:
+                await store.finishExchanges()
                 return .done
             case .unfinishedRefresh:
                 _ = try? await store.unfinishedRefresh()

@@ -17,17 +17,21 @@ extension Schedule {
         // Who holds the lock has most to lose.
         let holder = world.processes.firstIndex { $0 === world.lockHolder?.process }
         let anybody = Int.random(in: 0..<world.processes.count, using: &world.random)
-        let index = world.happens(0.5) ? holder ?? anybody : anybody
-        let process = world.processes[index]
         crashCount += 1
+        end(world.processes[world.happens(0.5) ? holder ?? anybody : anybody], isKilled: true)
+    }
+
+    /// - Parameter isKilled: Whether it has no chance to finish what it has begun.
+    mutating func end(_ process: SimulatedProcess, isKilled: Bool) {
+        guard let index = world.processes.firstIndex(where: { $0 === process }) else { return }
         let turns = world.turns.filter { $0.process === process }
         world.note("\(process.name) dies")
         for turn in turns { count(turn) }
-        if process.unwritten != nil { world.coverage.count(.crashBeforeSave) }
+        if !process.unwritten.isEmpty { world.coverage.count(.crashBeforeSave) }
         if process.unsaved.contains(where: { $0.grant == world.judge.versions.last!.account?.tokens.grant }) {
             world.coverage.count(.crashWithUnsaved)
         }
-        world.judge.died(process, with: turns)
+        world.judge.died(process, with: turns, isKilled: isKilled)
         world.turns.removeAll { $0.process === process }
         for turn in turns where turn.answer == nil {
             if turn.call.isRequest, world.happens(0.5) { world.lateRequests.append(turn.call) }
@@ -68,8 +72,10 @@ extension Schedule {
         guard world.judge.violation == nil else { return }
         if let operation = operations.first {
             world.judge.violate(.everythingEnds, "\(operation.process.name): \(operation.kind) never ends")
-        } else if let holder = world.lockHolder {
-            world.judge.violate(.everythingEnds, "the lock is still held by \(holder.process.name)")
+        } else if let holder = world.lockHolder?.process ?? world.leaseHolder?.process {
+            world.judge.violate(.everythingEnds, "a lock is still held by \(holder.name)")
+        } else if let process = world.processes.first(where: { $0.exchangeCount != 0 }) {
+            world.judge.violate(.everythingEnds, "\(process.name) has \(process.exchangeCount) exchanges under way")
         }
     }
 
@@ -89,9 +95,12 @@ extension Schedule {
             all(.load)
         }
         world.judge.checkAgreement(isStrict: true, world.processes)
-        begin(.deliverRevocations, in: world.processes[0])
-        drain(calmly: true)
-        world.judge.checkRevocations()
+        // One that is refused for good is asked three times.
+        for _ in 0..<3 where world.judge.violation == nil {
+            begin(.deliverRevocations, in: world.processes[0], ignoringPauses: true)
+            drain(calmly: true)
+        }
+        world.judge.checkWhatIsLeft()
     }
 
     private mutating func all(_ kind: Operation.Kind) {

@@ -14,6 +14,7 @@ struct Schedule {
     var operations: [Operation] = []
     private var operationCount = 0
     var crashCount = 0
+    private var signalCount = 0
     var lifeCount = 0
 
     init(seed: UInt64, mistake: Mistake?, isTraced: Bool = false) {
@@ -40,7 +41,10 @@ struct Schedule {
             drain(calmly: true)
         }
         var stepCount = 0
-        while world.judge.violation == nil, stepCount < 400, step() { stepCount += 1 }
+        while world.judge.violation == nil, stepCount < 600, step() {
+            stepCount += 1
+            world.step = stepCount
+        }
         if world.judge.violation == nil { comeToRest() }
         for process in world.processes { process.stop() }
         world.runJobs()
@@ -62,6 +66,7 @@ struct Schedule {
         if world.happens(weather.clockJumps) { jump() }
         if world.happens(weather.cancellations) { cancel() }
         if crashCount < weather.crashes, world.happens(0.04) { crash() }
+        if signalCount < weather.signals, world.happens(0.04) { signal() }
         if world.happens(0.03) { serviceActs() }
         if !world.lateRequests.isEmpty, world.happens(0.1) { arriveLate() }
         if weather.canLockBeLost, world.lockHolder != nil, world.happens(0.05) {
@@ -69,31 +74,44 @@ struct Schedule {
             world.coverage.count(.lockLost)
             world.lockHolder = nil
         }
+        if weather.canLockBeLost, world.leaseHolder != nil, world.happens(0.02) {
+            world.note("the lease of \(world.leaseHolder!.process.name) is lost")
+            world.coverage.count(.leaseLost)
+            world.leaseHolder = nil
+        }
         if world.happens(weather.damage) { damage() }
-        if isMoreToDo, operations.count < weather.concurrency, world.turns.isEmpty || world.happens(0.2) {
+        let isQuiet = world.turns.allSatisfy { world.isBlocked($0) || world.isLate($0) }
+        if isMoreToDo, operations.count < weather.concurrency, isQuiet || world.happens(0.2) {
             beginSomething()
         }
         takeATurn()
         return true
     }
 
-    /// Somebody's turn, unless all wait for the lock; then the lock's holder has one, or somebody loses patience.
+    /// Somebody's turn, unless all wait for a lock; then its holder has one, or somebody loses patience. What takes long comes
+    /// when it is time, or when there is nothing else.
     mutating func takeATurn() {
-        let ready = world.turns.filter { !world.isBlocked($0) }
-        if let blocked = world.turns.first(where: world.isBlocked), !world.isCalm, world.happens(0.01) {
-            world.note("\(blocked.process.name): loses patience with the lock")
-            world.coverage.count(.busy)
-            blocked.answer = .failure(AccountError(.busy, "simulated"))
+        let blocked = world.turns.filter(world.isBlocked)
+        for turn in blocked { turn.hasWaited = true }
+        if let first = blocked.first, !world.isCalm, world.happens(0.01) {
+            world.losePatience(first)
             return
         }
-        guard let turn = ready.randomElement(using: &world.random) else { return }
+        let others = world.turns.filter { !world.isBlocked($0) }
+        let ready = others.filter { !world.isLate($0) }
+        guard let turn = (ready.isEmpty ? others : ready).randomElement(using: &world.random) else { return }
         world.take(turn)
+        endSignalled()
     }
 
     private mutating func beginSomething() {
+        // Who is about to end begins nothing.
+        guard let process = world.processes.filter({ !$0.isSignalled }).randomElement(using: &world.random) else {
+            return
+        }
         // With nobody signed in little happens.
         if world.judge.versions.last!.account == nil, world.happens(0.4) {
-            begin(.signIn, in: world.processes.randomElement(using: &world.random)!)
+            begin(.signIn, in: process)
             return
         }
         let total = Operation.Kind.allCases.reduce(0) { $0 + $1.weight }
@@ -101,17 +119,21 @@ struct Schedule {
         for kind in Operation.Kind.allCases {
             number -= kind.weight
             guard number < 0 else { continue }
-            begin(kind, in: world.processes.randomElement(using: &world.random)!)
+            begin(kind, in: process)
             return
         }
     }
 
-    mutating func begin(_ kind: Operation.Kind, in process: SimulatedProcess) {
+    mutating func begin(_ kind: Operation.Kind, in process: SimulatedProcess, ignoringPauses: Bool = false) {
         operationCount += 1
         let user = Bool.random(using: &world.random) ? "alice" : "bob"
-        let operation = Operation(number: operationCount, kind: kind, user: user, process: process)
+        let client = world.happens(0.2) ? "other" : "tool"
+        let operation = Operation(
+            number: operationCount, kind: kind, user: user, client: client,
+            ignoresPauses: ignoringPauses || world.happens(0.3), process: process)
         operations.append(operation)
-        world.note("\(process.name): \(kind) \(operationCount) begins\(kind == .signIn ? ", as \(user)" : "")")
+        world.note(
+            "\(process.name): \(kind) \(operationCount) begins\(kind.isSignIn ? ", as \(user) with \(client)" : "")")
         operation.start()
         world.runJobs()
         world.judge.settle()
@@ -127,12 +149,49 @@ struct Schedule {
     }
 
     private func cancel() {
-        guard let operation = operations.filter({ !$0.isCancelled }).randomElement(using: &world.random) else { return }
+        var candidates = operations.filter { !$0.isCancelled }
+        // Who waits for an exchange has most to lose.
+        if world.happens(0.5) {
+            let waiting = candidates.filter { operation in
+                world.turns.contains { $0.operation === operation && $0.call.isExchange }
+            }
+            if !waiting.isEmpty { candidates = waiting }
+        }
+        guard let operation = candidates.randomElement(using: &world.random) else { return }
         world.note("\(operation.process.name): \(operation.kind) \(operation.number) is cancelled")
         world.coverage.count(.cancelled)
         operation.cancel()
         world.runJobs()
         world.judge.settle()
+    }
+
+    /// A process is asked to end. It does at once, or once its exchanges are over; asked again it does not wait.
+    private mutating func signal() {
+        var candidates = world.processes.filter { $0.exchangeCount > 0 }
+        if world.happens(0.1) { candidates = world.processes }
+        guard let process = candidates.randomElement(using: &world.random) else { return }
+        signalCount += 1
+        if process.isSignalled {
+            world.note("\(process.name) gets a second signal")
+            world.coverage.count(.secondSignal)
+            end(process, isKilled: true)
+            return
+        }
+        world.note("\(process.name) gets a signal")
+        process.signal()
+        if process.exchangeCount > 0, world.mistake != .diesAtOnce {
+            world.coverage.count(.signalHeldBack)
+        } else {
+            world.coverage.count(.signalAtOnce)
+            end(process, isKilled: false)
+        }
+    }
+
+    private mutating func endSignalled() {
+        for process in world.processes where process.isSignalled && process.exchangeCount == 0 {
+            world.coverage.count(.signalAfterExchange)
+            end(process, isKilled: false)
+        }
     }
 
     private func serviceActs() {

@@ -15,15 +15,22 @@ struct Tokens: Hashable, Sendable {
     var text: String { "\(grant).\(access)" }
 }
 
-extension Account {
+extension Credentials {
     /// The tokens by number.
     var tokens: Tokens {
-        let access = credentials.accessToken.reveal().dropFirst().split(separator: ".").map { Int($0)! }
-        let refresh = credentials.refreshToken?.reveal().dropFirst().split(separator: ".").map { Int($0)! }
+        let access = accessToken.reveal().dropFirst().split(separator: ".").map { Int($0)! }
+        let refresh = refreshToken?.reveal().dropFirst().split(separator: ".").map { Int($0)! }
         return Tokens(grant: access[0], access: access[1], refresh: refresh?[1])
     }
 
-    var token: String { credentials.accessToken.reveal() }
+    var token: String { accessToken.reveal() }
+}
+
+extension Account {
+    /// The tokens by number.
+    var tokens: Tokens { credentials.tokens }
+
+    var token: String { credentials.token }
 }
 
 /// A service that gives out tokens and knows which of them are good. It does what it is asked at once; what happens to
@@ -41,21 +48,42 @@ struct Service {
         case without
     }
 
+    /// What it does when it is told that a sign-in is over.
+    enum Revoking: CaseIterable {
+        /// It ends that sign-in, and leaves the user's others alone.
+        case single
+        /// It ends all sign-ins of the user at the client, as Google does.
+        case all
+        /// It refuses for good.
+        case refuses
+        /// It cannot be told.
+        case notSupported
+    }
+
     struct Grant {
         let user: String
+        let client: String
         var newest = 0
         var hasEnded = false
         var isExpired = false
     }
 
+    static let issuer = "https://auth.example.com"
+
     let manner: Manner
+    let revoking: Revoking
+
+    /// Whether it knows a refresh token still after it was exchanged, so that it can be told by that one.
+    let knowsSpent: Bool
     let lifetime: TimeInterval?
 
     /// The n-th is number n; there is no number 0.
-    private(set) var grants: [Grant] = [Grant(user: "nobody", hasEnded: true)]
+    private(set) var grants: [Grant] = [Grant(user: "nobody", client: "none", hasEnded: true)]
 
-    init(manner: Manner, lifetime: TimeInterval?) {
+    init(manner: Manner, revoking: Revoking, knowsSpent: Bool, lifetime: TimeInterval?) {
         self.manner = manner
+        self.revoking = revoking
+        self.knowsSpent = knowsSpent
         self.lifetime = lifetime
     }
 
@@ -67,11 +95,28 @@ struct Service {
         return refresh < grants[tokens.grant].newest
     }
 
-    mutating func signIn(_ user: String, at date: Date) -> Account {
-        grants.append(Grant(user: user))
+    /// Whether somebody who has its tokens could use them, now or after a refresh.
+    func isAlive(_ grant: Int) -> Bool {
+        !grants[grant].hasEnded && !(manner == .without && grants[grant].isExpired)
+    }
+
+    /// Whether ending the one sign-in ends the other.
+    func ends(_ other: Int, by grant: Int) -> Bool {
+        if other == grant { return true }
+        let (one, two) = (grants[grant], grants[other])
+        return revoking == .all && one.user == two.user && one.client == two.client
+    }
+
+    mutating func issue(_ user: String, _ client: String, at date: Date) -> Credentials {
+        grants.append(Grant(user: user, client: client))
+        return credentials(of: grants.count - 1, at: date)
+    }
+
+    /// Whose tokens these are, without looking whether they are good.
+    func account(with credentials: Credentials, at date: Date) -> Account {
+        let user = grants[credentials.tokens.grant].user
         return Account(
-            id: "id-\(user)", issuer: "https://auth.example.com", username: user,
-            credentials: credentials(of: grants.count - 1, at: date), verifiedAt: date)
+            id: "id-\(user)", issuer: Self.issuer, username: user, credentials: credentials, verifiedAt: date)
     }
 
     /// `nil` if the access token is not good.
@@ -95,6 +140,17 @@ struct Service {
 
     mutating func end(_ grant: Int) { grants[grant].hasEnded = true }
 
+    /// Whether it can be told by these tokens which sign-in is over.
+    func knows(_ tokens: Tokens) -> Bool {
+        knowsSpent || !isSpent(tokens) || tokens.access == grants[tokens.grant].newest
+    }
+
+    /// Ends what these tokens are of.
+    mutating func revoke(_ tokens: Tokens) {
+        guard knows(tokens) else { return }
+        for grant in grants.indices where ends(grant, by: tokens.grant) { grants[grant].hasEnded = true }
+    }
+
     mutating func expire(_ grant: Int) { grants[grant].isExpired = true }
 
     private func credentials(of grant: Int, at date: Date) -> Credentials {
@@ -106,7 +162,8 @@ struct Service {
             case .without: nil
             }
         return Credentials(
-            accessToken: Secret("a\(grant).\(newest)"), refreshToken: refresh, issuedAt: date,
+            accessToken: Secret("a\(grant).\(newest)"), refreshToken: refresh, clientID: grants[grant].client,
+            issuedAt: date,
             expiresAt: lifetime.map { date.addingTimeInterval($0) })
     }
 }

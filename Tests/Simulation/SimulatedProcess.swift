@@ -26,12 +26,19 @@ final class SimulatedProcess: @unchecked Sendable {
     var account: Account?
     var isKnown = false
     var seenVersion = 0
-    var unwritten: (tokens: Tokens, spent: Tokens)?
+    var unwritten: [(tokens: Tokens, spent: Tokens)] = []
     var unsaved: Set<Tokens> = []
+
+    /// Sign-ins whose newest tokens nobody else has, and which are not stored yet.
+    var inHand: Set<Int> = []
     var refused: [Tokens: Occurrence] = [:]
 
     /// Which version was stored when loads began that have ended since it was looked at.
     var endedLoads: [Int] = []
+
+    /// Whether it was asked to end. It does once no exchange is under way.
+    private(set) var isSignalled = false
+    private(set) var exchangeCount = 0
 
     private var watchers: [AsyncThrowingStream<Void, any Error>.Continuation] = []
 
@@ -43,7 +50,10 @@ final class SimulatedProcess: @unchecked Sendable {
             storage: ProcessStorage(process: self), appIdentifier: "simulation", keySources: [SimulatedKey()],
             clock: ProcessClock(world: world))
         seenVersion = world.judge.versions.count - 1
+        store?.observeExchanges(self)
     }
+
+    func signal() { isSignalled = true }
 
     func start() {
         let (store, mistake) = (store!, world.mistake)
@@ -83,21 +93,34 @@ final class SimulatedProcess: @unchecked Sendable {
     }
 
     /// Waits until the call was carried out and its answer has come.
-    func call(_ call: Call, in transaction: ProcessTransaction? = nil) async throws -> Answer {
+    func call(
+        _ call: Call, in transaction: ProcessTransaction? = nil, _ lease: ProcessLease? = nil
+    ) async throws -> Answer {
         guard isAlive else { throw Died() }
+        world.judge.asked(call)
         let number = world.nextTurn()
+        // Half as often as the response.
+        let dueStep = call.isRequest && world.happens(0.5) ? world.dueStep() : 0
         let answer = await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
-                world.turns.append(
-                    Turn(
-                        number: number, process: self, transaction: transaction, call: call,
-                        continuation: continuation))
+                let turn = Turn(
+                    number: number, process: self, transaction: transaction, lease: lease, call: call,
+                    continuation: continuation)
+                turn.dueStep = dueStep
+                world.turns.append(turn)
             }
         } onCancel: {
             world.cancelledTurns.insert(number)
         }
         return try answer.get()
     }
+}
+
+/// As a command holds signals back.
+extension SimulatedProcess: ExchangeObserver {
+    func exchangeBegan(limit: Duration) { exchangeCount += 1 }
+    func exchangeEnded() { exchangeCount -= 1 }
+    var isInterrupted: Bool { isSignalled }
 }
 
 struct SimulatedKey: KeySource {
@@ -132,8 +155,7 @@ private struct ProcessStorage: ArchiveStorage {
 
     func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         let lease = ProcessLease(process: process)
-        _ = try await process.call(.lease)
-        process.world.leaseHolder = lease
+        _ = try await process.call(.lease(isPatient: timeout > .zero), in: nil, lease)
         return lease
     }
 
@@ -144,28 +166,34 @@ private struct ProcessStorage: ArchiveStorage {
 final class ProcessLease: ArchiveLease, @unchecked Sendable {
     let process: SimulatedProcess
 
+    /// How often, since new tokens came, the account could not be read or written, twice for a lock that was not got.
+    var failureCount = 0
+
     init(process: SimulatedProcess) { self.process = process }
 
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
-        let transaction = ProcessTransaction(process: process)
-        _ = try await process.call(.begin, in: transaction)
+        let transaction = ProcessTransaction(process: process, lease: self)
+        _ = try await process.call(.begin, in: transaction, self)
         return transaction
     }
 
     func end() async {
-        guard process.isAlive, process.world.leaseHolder === self else { return }
-        process.world.leaseHolder = nil
+        guard process.isAlive else { return }
+        process.world.end(self)
     }
 }
 
 /// @unchecked Sendable: as for its process.
 final class ProcessTransaction: ArchiveTransaction, @unchecked Sendable {
     let process: SimulatedProcess
+    let operation: Operation?
+    let lease: ProcessLease?
 
-    /// How often the account could not be read or written in it.
-    var failureCount = 0
-
-    init(process: SimulatedProcess) { self.process = process }
+    init(process: SimulatedProcess, lease: ProcessLease? = nil) {
+        self.process = process
+        self.lease = lease
+        operation = Operation.current
+    }
 
     /// Nobody else can see it or come in between, so nobody's turn comes in between.
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
@@ -210,8 +238,11 @@ final class ProcessTransaction: ArchiveTransaction, @unchecked Sendable {
 }
 
 /// The service as one process sees it.
-struct ProcessAuthority: PasswordAuthority, ProfileAuthority {
+struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority {
     let process: SimulatedProcess
+
+    var revokesSingleGrants: Bool { process.world.service.revoking != .all }
+    var accountIssuer: String? { Service.issuer }
 
     func verify(_ account: Account) async throws -> Identity {
         guard case .identity(let identity) = try await process.call(.verify(account)) else { preconditionFailure() }
@@ -221,6 +252,9 @@ struct ProcessAuthority: PasswordAuthority, ProfileAuthority {
     func refresh(_ account: Account) async throws -> Credentials {
         do {
             guard case .credentials(let new) = try await process.call(.refresh(account)) else { preconditionFailure() }
+            if process.world.mistake == .cutsExchangesOff, Operation.current?.isCancelled ?? false {
+                throw AuthoritySignal.noReply(.cancelled)
+            }
             return new
         } catch let signal as AuthoritySignal {
             switch process.world.mistake {
@@ -234,14 +268,40 @@ struct ProcessAuthority: PasswordAuthority, ProfileAuthority {
     }
 
     func revoke(_ account: Account) async throws -> RevocationOutcome {
-        _ = try await process.call(.revoke(account))
-        return .done
+        if process.world.mistake == .keepsLateTokens, Operation.current?.kind.isRefreshing ?? false { return .done }
+        guard case .revocation(let outcome) = try await process.call(.revoke(account)) else { preconditionFailure() }
+        return outcome
     }
 
     func isAuthority(of account: Account) -> Bool { true }
 
     func signIn(username: String, password: Secret) async throws -> Account {
-        guard case .account(let account) = try await process.call(.signIn(username)) else { preconditionFailure() }
+        let client = Operation.current?.client ?? ""
+        guard case .account(let account) = try await process.call(.signIn(username, client: client)) else {
+            preconditionFailure()
+        }
+        return account
+    }
+
+    func beginDeviceSignIn() async throws -> DeviceAuthorization {
+        _ = try await process.call(.beginDevice)
+        return DeviceAuthorization(
+            deviceCode: Secret("d"), userCode: "U", verificationURL: "https://auth.example.com/device",
+            lifetime: .seconds(40))
+    }
+
+    func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws -> Credentials {
+        let (user, client) = (Operation.current?.user ?? "", Operation.current?.client ?? "")
+        guard case .credentials(let new) = try await process.call(.poll(user, client: client)) else {
+            preconditionFailure()
+        }
+        return new
+    }
+
+    func account(with credentials: Credentials) async throws -> Account {
+        guard case .account(let account) = try await process.call(.identify(credentials)) else {
+            preconditionFailure()
+        }
         return account
     }
 
@@ -250,5 +310,29 @@ struct ProcessAuthority: PasswordAuthority, ProfileAuthority {
             preconditionFailure()
         }
         return identity
+    }
+}
+
+/// The clock of one sign-in, which goes on only while it waits.
+///
+/// @unchecked Sendable: as for its process.
+final class WaitingClock: Clock, @unchecked Sendable {
+    struct Instant: InstantProtocol {
+        var offset: Duration
+        func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        func duration(to other: Instant) -> Duration { other.offset - offset }
+        static func < (one: Instant, other: Instant) -> Bool { one.offset < other.offset }
+    }
+
+    private let process: SimulatedProcess
+    private(set) var now = Instant(offset: .zero)
+    var minimumResolution: Duration { .zero }
+
+    init(process: SimulatedProcess) { self.process = process }
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        // Also for a process that has died, or its sign-in would wait for ever.
+        defer { now = max(now, deadline) }
+        _ = try await process.call(.sleep)
     }
 }

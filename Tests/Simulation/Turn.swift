@@ -4,7 +4,7 @@ import AccountKit
 enum Call: Sendable {
     case read(ArchiveEntry)
     case begin
-    case lease
+    case lease(isPatient: Bool)
     case reserve(ArchiveEntry)
     case replace(ArchiveEntry, [UInt8], ArchiveRevision?)
     case remove(ArchiveEntry, ArchiveRevision)
@@ -13,7 +13,11 @@ enum Call: Sendable {
     case verify(Account)
     case refresh(Account)
     case revoke(Account)
-    case signIn(String)
+    case signIn(String, client: String)
+    case beginDevice
+    case poll(String, client: String)
+    case identify(Credentials)
+    case sleep
     case updateProfile(Account)
 
     var text: String {
@@ -29,7 +33,11 @@ enum Call: Sendable {
         case .verify(let account): "asks whose \(account.token) is"
         case .refresh(let account): "asks for new tokens for \(account.token)"
         case .revoke(let account): "tells the service that \(account.token) is signed out"
-        case .signIn(let user): "asks to sign in as \(user)"
+        case .signIn(let user, let client): "asks to sign in as \(user), with \(client)"
+        case .beginDevice: "asks for a code"
+        case .poll(let user, _): "asks whether \(user) has entered the code"
+        case .identify(let credentials): "asks whose \(credentials.token) is"
+        case .sleep: "waits a while"
         case .updateProfile(let account): "sends the profile of \(account.token)"
         }
     }
@@ -43,7 +51,15 @@ enum Call: Sendable {
 
     var isRequest: Bool {
         switch self {
-        case .verify, .refresh, .revoke, .signIn, .updateProfile: true
+        case .verify, .refresh, .revoke, .signIn, .beginDevice, .poll, .identify, .updateProfile: true
+        default: false
+        }
+    }
+
+    /// Whether it spends something that cannot be spent again.
+    var isExchange: Bool {
+        switch self {
+        case .refresh, .signIn, .poll: true
         default: false
         }
     }
@@ -58,6 +74,7 @@ enum Answer: Sendable {
     case identity(Identity)
     case credentials(Credentials)
     case account(Account)
+    case revocation(RevocationOutcome)
 }
 
 /// What is thrown at a process that has died, so that its tasks end. Nothing that it does then has any effect.
@@ -70,11 +87,18 @@ final class Turn {
     let process: SimulatedProcess
     let operation: Operation?
     let transaction: ProcessTransaction?
+    let lease: ProcessLease?
     let call: Call
     let continuation: UnsafeContinuation<Result<Answer, any Error>, Never>
 
     /// `nil` until it was carried out.
     var answer: Result<Answer, any Error>?
+
+    /// The step before which it is not carried out, or later its answer does not come, unless nothing else can happen.
+    var dueStep = 0
+
+    /// Whether it had to wait for a lock.
+    var hasWaited = false
 
     /// What the service did, or truly said, with `answer`.
     var truth: Truth?
@@ -85,18 +109,21 @@ final class Turn {
     enum Truth {
         /// New tokens in place of those with this number.
         case renewed(Tokens, from: Tokens)
+        /// Tokens of a new sign-in.
+        case issued(Tokens)
         /// These tokens are good for nothing any more.
         case refused(Tokens)
     }
 
     init(
-        number: Int, process: SimulatedProcess, transaction: ProcessTransaction?, call: Call,
+        number: Int, process: SimulatedProcess, transaction: ProcessTransaction?, lease: ProcessLease?, call: Call,
         continuation: UnsafeContinuation<Result<Answer, any Error>, Never>
     ) {
         self.number = number
         self.process = process
         operation = Operation.current
         self.transaction = transaction
+        self.lease = lease
         self.call = call
         self.continuation = continuation
     }

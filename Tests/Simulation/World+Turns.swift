@@ -8,15 +8,24 @@ import Foundation
 
 /// Carrying out what processes ask for.
 extension World {
+    /// Whether it waits for a lock that somebody holds.
     func isBlocked(_ turn: Turn) -> Bool {
-        guard turn.answer == nil, mistake != .locksNobodyOut else { return false }
+        guard turn.answer == nil else { return false }
         let isHeld =
             switch turn.call {
-            case .begin: lockHolder != nil
-            case .lease: leaseHolder != nil
+            case .begin: lockHolder != nil && mistake != .locksNobodyOut
+            case .lease(let isPatient): leaseHolder != nil && isPatient && mistake != .leasesToAll
             default: false
             }
         return isHeld && !cancelledTurns.contains(turn.number)
+    }
+
+    /// Whether it is still on the way, to the service or back.
+    func isLate(_ turn: Turn) -> Bool { turn.dueStep > step && !isCalm && !cancelledTurns.contains(turn.number) }
+
+    /// The step before which something does not arrive that goes over the network now.
+    func dueStep() -> Int {
+        !isCalm && happens(weather.lateReplies) ? step + Int.random(in: 5...80, using: &random) : 0
     }
 
     /// Carries out what the turn is about, or lets its process hear what came of it.
@@ -36,6 +45,7 @@ extension World {
     private func carryOut(_ turn: Turn) {
         let answer = Result { try turn.call.isRequest ? request(turn) : access(turn) }
         turn.answer = answer
+        if turn.call.isRequest { turn.dueStep = dueStep() }
         if case .failure(let error) = answer {
             note("\(turn.process.name): \(turn.call.text): \(error)")
             if turn.call.isWrite { failed(turn) }
@@ -46,22 +56,51 @@ extension World {
 
     private func failed(_ turn: Turn) {
         switch turn.call {
-        case .replace(.account, _, _), .remove(.account, _): turn.transaction?.failureCount += 1
-        case .replace(let entry, _, _) where entry.isRevocation: turn.operation?.hasLostRevocation = true
+        case .replace(.account, _, _), .remove(.account, _): turn.transaction?.lease?.failureCount += 1
+        case .remove(let entry, _) where entry.isRevocation: judge.hasMissedRevocation = true
         default: break
         }
+    }
+
+    /// Somebody has waited for a lock for as long as anybody does.
+    func losePatience(_ turn: Turn) {
+        note("\(turn.process.name): loses patience with the lock")
+        coverage.count(.busy)
+        if case .begin = turn.call { turn.lease?.failureCount += 2 }
+        judge.hindered(turn.operation)
+        turn.answer = .failure(AccountError(.busy, "simulated"))
     }
 
     // MARK: The disk
 
     private func access(_ turn: Turn) throws -> Answer {
-        if case .begin = turn.call {
+        switch turn.call {
+        case .begin:
             if cancelledTurns.contains(turn.number), lockHolder != nil { throw CancellationError() }
-            if let error = failure() { throw error }
+            if let error = failure() {
+                turn.lease?.failureCount += 2
+                judge.hindered(turn.operation)
+                throw error
+            }
             lockHolder = turn.transaction
+            turn.operation?.transactionCount += 1
             return .done
+        case .lease(let isPatient):
+            if cancelledTurns.contains(turn.number), leaseHolder != nil { throw CancellationError() }
+            if leaseHolder != nil, !isPatient { throw AccountError(.busy, "simulated") }
+            if let error = failure() { throw error }
+            leaseHolder = turn.lease
+            if turn.hasWaited { coverage.count(.leaseWaitedFor) }
+            return .done
+        case .sleep:
+            if cancelledTurns.contains(turn.number) { throw CancellationError() }
+            return .done
+        default: break
         }
-        if let error = failure() { throw error }
+        if let error = failure() {
+            judge.hindered(turn.operation)
+            throw error
+        }
         switch turn.call {
         case .read(let entry):
             turn.tokensRead = judge.versions.last!.account?.tokens
@@ -73,11 +112,13 @@ extension World {
             if mistake == .forgetsWrites, entry == .account, happens(0.1) { return receipt(stored.revision) }
             put(entry, stored)
             if entry == .account { judge.committed(turn) }
+            if entry.isRevocation { judge.queueChanged(entry, turn) }
             return receipt(stored.revision)
         case .remove(let entry, let revision):
             try compare(entry, revision)
             put(entry, nil)
             if entry == .account { judge.removed(turn) }
+            if entry.isRevocation { judge.queueChanged(entry, turn) }
             return receipt(revision)
         case .setAside(let entry, let label):
             let place = ArchiveEntry(rawValue: "\(entry.rawValue).\(label)")
@@ -118,12 +159,15 @@ extension World {
                 lateRequests.append(turn.call)
                 throw AuthoritySignal.noReply(.timeout)
             }
-            throw trouble(turn.call)
+            let signal = trouble(turn.call)
+            if case .revoke(let account) = turn.call { judge.answered(signal, toRevocationOf: account.tokens) }
+            throw signal
         }
         let answer = Result { try serve(turn) }
         guard !isCalm, happens(weather.lostReplies) else { return try answer.get() }
         coverage.count(.lostReply)
         judge.gaveUp(turn.call)
+        judge.lost(turn)
         turn.truth = nil
         throw Self.unclear.randomElement(using: &random)!
     }
@@ -149,14 +193,30 @@ extension World {
             turn.truth = .refused(account.tokens)
             throw AuthoritySignal.oauthError(.invalidGrant)
         case .revoke(let account):
-            judge.revokes(account)
-            if mistake != .dropsRevocations { service.end(account.tokens.grant) }
-            coverage.count(.revoked)
-            return .done
-        case .signIn(let user):
-            let account = service.signIn(user, at: date)
-            turn.operation?.obtained = account.tokens
-            return .account(account)
+            judge.revokes(account, turn.operation)
+            switch service.revoking {
+            case .refuses:
+                let signal = AuthoritySignal.oauthError("unsupported_token_type")
+                judge.answered(signal, toRevocationOf: account.tokens)
+                throw signal
+            case .notSupported: return .revocation(.notSupported)
+            case .single, .all:
+                if mistake != .dropsRevocations {
+                    service.revoke(account.tokens)
+                    judge.told(account.tokens, turn.operation)
+                }
+                return .revocation(.done)
+            }
+        case .signIn(let user, let client):
+            let new = issue(user, client, turn)
+            return .account(service.account(with: new, at: date))
+        case .beginDevice: return .done
+        case .poll(let user, let client):
+            if !isCalm, happens(0.3) { throw AuthoritySignal.oauthError(.authorizationPending) }
+            return .credentials(issue(user, client, turn))
+        case .identify(let credentials):
+            // Also if they are over by now: it was asked before.
+            return .account(service.account(with: credentials, at: date))
         case .updateProfile(let account):
             guard let identity = service.identity(account.tokens) else {
                 throw AuthoritySignal.bearerChallenge(error: "invalid_token")
@@ -164,6 +224,13 @@ extension World {
             return .identity(identity)
         default: preconditionFailure("\(turn.call) is no request")
         }
+    }
+
+    private func issue(_ user: String, _ client: String, _ turn: Turn) -> Credentials {
+        let new = service.issue(user, client, at: date)
+        turn.truth = .issued(new.tokens)
+        judge.issued(new.tokens, to: turn)
+        return new
     }
 
     /// A request arrives whose sender does not wait for it any more.
@@ -174,10 +241,16 @@ extension World {
         case .refresh(let account):
             judge.gaveUp(call)
             judge.redeems(account.tokens)
+            if service.isRotating { judge.excuse(account.tokens.grant) }
             _ = service.redeem(account.tokens, at: date)
         case .revoke(let account):
-            judge.revokes(account)
-            service.end(account.tokens.grant)
+            judge.revokes(account, nil)
+            if [.single, .all].contains(service.revoking) {
+                service.revoke(account.tokens)
+                judge.told(account.tokens, nil)
+            }
+        case .signIn(let user, let client), .poll(let user, let client):
+            judge.excuse(service.issue(user, client, at: date).tokens.grant)
         default: break
         }
     }
@@ -189,10 +262,12 @@ extension World {
         case .verify(let account) where account.credentials.refreshToken != nil:
             signals.append(.bearerChallenge(error: "invalid_token"))
             signals.append(.otherUser(id: "somebody else"))
-        case .signIn: signals += [.oauthError(.accessDenied), .oauthError(.invalidGrant), .signInRefused("no")]
+        case .signIn, .poll: signals += [.oauthError(.accessDenied), .oauthError(.invalidGrant), .signInRefused("no")]
         case .refresh: signals += [.bearerChallenge(error: "invalid_token"), .oauthError(.expiredToken)]
-        // A service that answers like this will never take it.
-        case .revoke: signals.removeAll { $0 == .bearerChallenge(error: nil) }
+        // What a service means that refuses for good is not known: it is asked three times.
+        case .revoke:
+            signals.removeAll { Ruling(on: $0, to: .revoke, .init(holdsRefreshToken: true)) != .revokeLater }
+            signals.append(.rejected("no"))
         default: break
         }
         return signals.randomElement(using: &random)!

@@ -25,11 +25,14 @@ final class World: @unchecked Sendable {
     var lockHolder: ProcessTransaction?
     var leaseHolder: ProcessLease?
 
+    /// Counts the steps, since some answers take long.
+    var step = 0
+
     var service: Service
     var processes: [SimulatedProcess] = []
     var turns: [Turn] = []
     var cancelledTurns: Set<Int> = []
-    private var lastTurn = 0
+    private(set) var lastTurn = 0
 
     /// Requests whose sender has given up on them, and that have not arrived yet.
     var lateRequests: [Call] = []
@@ -44,7 +47,9 @@ final class World: @unchecked Sendable {
         self.mistake = mistake
         random = SeededGenerator(seed: seed)
         weather = Weather(mistake, using: &random)
-        service = Service(manner: weather.manner, lifetime: weather.lifetime)
+        service = Service(
+            manner: weather.manner, revoking: weather.revoking, knowsSpent: weather.knowsSpent,
+            lifetime: weather.lifetime)
         trace = isTraced ? [] : nil
         judge = Judge()
         judge.world = self
@@ -89,11 +94,13 @@ final class World: @unchecked Sendable {
 
     func read(_ entry: ArchiveEntry, in transaction: ProcessTransaction) throws -> StoredEntry? {
         if let error = failure() {
-            if entry == .account { transaction.failureCount += 1 }
+            if entry == .account { transaction.lease?.failureCount += 2 }
             if entry.isRevocation { judge.hasMissedRevocation = true }
+            judge.hindered(transaction.operation)
             note("\(transaction.process.name): cannot read \(entry.rawValue)")
             throw error
         }
+        if entry == .account { judge.looked(transaction) }
         return entries[entry]
     }
 
@@ -123,24 +130,34 @@ final class World: @unchecked Sendable {
 
     func end(_ transaction: ProcessTransaction) {
         note("\(transaction.process.name): ends its transaction")
-        judge.ended(transaction)
+        transaction.operation?.transactionCount -= 1
         guard lockHolder === transaction else { return }
         lockHolder = nil
         judge.checkAtRest()
+    }
+
+    func end(_ lease: ProcessLease) {
+        note("\(lease.process.name): gives up the lease")
+        judge.ended(lease)
+        if leaseHolder === lease { leaseHolder = nil }
     }
 }
 
 /// How things are in one schedule: some have none of the troubles, some have many.
 struct Weather {
     let manner: Service.Manner
+    let revoking: Service.Revoking
+    let knowsSpent: Bool
     let lifetime: TimeInterval?
     let processCount: Int
     let operationCount: Int
     let concurrency: Int
     let troubles: Double
     let lostReplies: Double
+    let lateReplies: Double
     let diskFaults: Double
     let crashes: Int
+    let signals: Int
     let cancellations: Double
     let clockJumps: Double
     let canLockBeLost: Bool
@@ -148,15 +165,19 @@ struct Weather {
 
     init(_ mistake: Mistake?, using random: inout SeededGenerator) {
         manner = [.strict, .strict, .strict, .rotating, .lasting, .without].randomElement(using: &random)!
+        revoking = [.single, .single, .single, .all, .all, .refuses, .notSupported].randomElement(using: &random)!
+        knowsSpent = Bool.random(using: &random)
         lifetime = Bool.random(using: &random) ? 3600 : nil
         processCount = Int.random(in: 1...3, using: &random)
-        operationCount = Int.random(in: 4...14, using: &random)
+        operationCount = Int.random(in: 4...18, using: &random)
         concurrency = [2, 4, 8].randomElement(using: &random)!
         troubles = [0, 0.1, 0.3, 0.6].randomElement(using: &random)!
         lostReplies = [0, 0, 0.1, 0.3].randomElement(using: &random)!
+        lateReplies = [0, 0.3, 0.7].randomElement(using: &random)!
         diskFaults = [0, 0, 0.03, 0.1, 0.3].randomElement(using: &random)!
         crashes = [0, 0, 1, 2, 3].randomElement(using: &random)!
-        cancellations = [0, 0, 0.02, 0.05].randomElement(using: &random)!
+        signals = [0, 0, 1, 2, 3].randomElement(using: &random)!
+        cancellations = [0, 0, 0.02, 0.05, 0.1].randomElement(using: &random)!
         clockJumps = [0, 0.01, 0.04].randomElement(using: &random)!
         canLockBeLost = Int.random(in: 0..<6, using: &random) == 0 || mistake == .ignoresRevisions
         damage = [0, 0, 0, 0, 0, 0.03].randomElement(using: &random)!

@@ -20,7 +20,10 @@ import Darwin
 //     archive-exerciser ROOT update COUNT         adds one to the points COUNT times
 //     archive-exerciser ROOT read                 prints the state and the points
 //     archive-exerciser ROOT refresh [BALLAST]    refreshes; the disk is filled while the service is asked
+//     archive-exerciser ROOT refresh-slowly       prints "asked" when the service is, and goes on when it is given a line
+//     archive-exerciser ROOT refresh-late         refreshes; somebody signs out while the service is asked
 //     archive-exerciser ROOT sign-out
+//     archive-exerciser ROOT sign-in-bob          signs in "bob", in place of whoever is there
 //     archive-exerciser ROOT follow [LAST]        prints a line for what it finds and for each change, till the LAST one
 //     archive-exerciser ROOT leave                signs out while the service cannot be reached
 //     archive-exerciser ROOT note COUNT           puts a text of COUNT characters into the profile
@@ -31,15 +34,28 @@ import Darwin
 
 /// A service that gives out new tokens, and meanwhile fills the disk with files of this name.
 struct Service: AccountAuthority {
-    let ballast: String?
+    var ballast: String?
+
+    /// Whether it waits until it is given a line.
+    var isSlow = false
+
+    /// What happens while it is asked.
+    var meanwhile: @Sendable () async throws -> Void = {}
 
     func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }
 
     func refresh(_ account: Account) async throws -> Credentials {
+        if isSlow {
+            print("asked")
+            // A pipe gets whole pages otherwise.
+            fflush(nil)
+            _ = readLine()
+        }
         var count = 0
         while let ballast, (try? Data(count: 4096).write(to: URL(filePath: "\(ballast)-\(count)"))) != nil {
             count += 1
         }
+        try await meanwhile()
         return Credentials(
             accessToken: Secret("canary-access-8e4b"), refreshToken: Secret("canary-refresh-a2cd"),
             issuedAt: Date(timeIntervalSince1970: 1_800_003_600))
@@ -103,13 +119,30 @@ do {
         case .signedOut: print("signed out")
         case .unreadable(let error): print("unreadable \(error.code)")
         }
-    case "refresh":
-        try await AccountStore(container: container).refresh(with: Service(ballast: argument))
+    case "refresh", "refresh-slowly":
+        try await AccountStore(container: container).refresh(
+            with: Service(ballast: argument, isSlow: arguments[2] == "refresh-slowly"))
         // What the next process will find.
         let stored = await AccountStore(container: container).load().account
         print("refreshed, \(stored?.credentials.accessToken == Secret("canary-access-8e4b"))")
+    case "refresh-late":
+        let store = AccountStore(container: container)
+        do {
+            // Another process, as good as.
+            try await store.refresh(with: Service { try await AccountStore(container: container).signOut() })
+        } catch {
+            if error.code != .notSignedIn { throw error }
+        }
+        print("signed out meanwhile, \(try await store.pendingRevocations().count) to be revoked")
+    case "sign-in-bob":
+        let credentials = Credentials(
+            accessToken: Secret("canary-access-b0b1"), refreshToken: Secret("canary-refresh-b0b2"),
+            issuedAt: Date(timeIntervalSince1970: 1_800_000_000))
+        let store = AccountStore(container: container)
+        try await store.signIn { Account(id: "2", username: "bob", credentials: credentials) }
+        print("signed in, \(try await store.pendingRevocations().count) to be revoked")
     case "leave":
-        switch try await AccountStore(container: container).signOut(with: Service(ballast: nil)).revocation {
+        switch try await AccountStore(container: container).signOut(with: Service()).revocation {
         case .queued: print("left, undelivered")
         case .lost: print("left, lost")
         case .done, .notNeeded, .refused, .notSupported: print("left")

@@ -36,17 +36,13 @@ struct GlewlwydTests {
         }
     }
 
-    /// Four commands at once whose token is over, of which one refreshes.
-    private func expectOneRefresh(_ account: Tool) async throws {
+    /// Four commands at once that want another token, at a service that takes each refresh token once: what one has spent, no
+    /// other sends. One that begins when another is done refreshes in its turn.
+    private func expectNoneSpentTwice(_ account: Tool) async throws {
         for _ in 1...2 {
             try await withThrowingTaskGroup { group in
                 for _ in 1...4 { group.addTask { try await account("token", "--min-validity", "86400") } }
-                var tokens: Set<String> = []
-                for try await outcome in group {
-                    #expect(outcome.exitCode == 0, "\(outcome)")
-                    tokens.insert(outcome.output)
-                }
-                #expect(tokens.count == 1)
+                for try await outcome in group { #expect(outcome.exitCode == 0, "\(outcome)") }
             }
             #expect(try await account("whoami", "--verify").output == "Alice Liddell\n")
         }
@@ -59,7 +55,7 @@ struct GlewlwydTests {
             #expect(login.address.callback == alice.redirectURI)
             #expect(login.page.heading == "You are signed in")
             #expect(try await alice.account("whoami", "--verify").output == "Alice Liddell\n")
-            try await expectOneRefresh(alice.account)
+            try await expectNoneSpentTwice(alice.account)
         }
     }
 
@@ -77,16 +73,17 @@ struct GlewlwydTests {
                     GlewlwydPages.enterCode(shown.1) + GlewlwydPages.signIn + GlewlwydPages.grant + GlewlwydPages.goOn)
             }
             #expect(outcome.exitCode == 0, "\(outcome)")
-            try await expectOneRefresh(alice.account)
+            try await expectNoneSpentTwice(alice.account)
         }
     }
 
+    // It names both ways to send a secret, so the header it is; a client that may use the form only cannot sign in.
     @Test func `A client with a secret signs in, refreshes, and revokes its tokens`() async throws {
         try await run { alice in
             let account = alice.account.with("ACCOUNT_CLIENT_SECRET", GlewlwydServer.secret)
             let login = try await alice.logIn("account-cli-secret", tool: account)
             #expect(login.outcome.exitCode == 0, "\(login.outcome)")
-            try await expectOneRefresh(account)
+            try await expectNoneSpentTwice(account)
             let token = try await account.storedToken()
             let logout = try await account("logout", "--json")
             #expect(logout.exitCode == 0, "\(logout)")
@@ -125,7 +122,7 @@ struct GlewlwydTests {
             #expect(offline.output == "Alice Liddell\n", "\(offline)")
             let port = try #require(URL(string: issuer)?.port)
             try await server.run(port: port) { _ in
-                try await expectOneRefresh(account)
+                try await expectNoneSpentTwice(account)
             }
         }
     }

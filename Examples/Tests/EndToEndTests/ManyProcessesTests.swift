@@ -88,7 +88,7 @@ struct ManyProcessesTests {
     @Test func `Ctrl-C in the middle of a refresh leaves no half state`() async throws {
         try await SignedInUser.run { user in
             let before = try user.container.entry(user.container.archive)
-            let gate = try await user.server.hold("/oauth/token", status: 503)
+            let gate = try await user.server.hold("/oauth/token", status: 429)
             let refresh = try await user.account.command(["refresh"]).whileRunning { refresh in
                 try await gate.waitUntilHeld()
                 try refresh.send(.interrupt)
@@ -97,6 +97,9 @@ struct ManyProcessesTests {
             #expect(refresh.wasEnded(by: .interrupt), "\(refresh)")
             #expect(try user.container.entry(user.container.archive) == before)
             #expect(try await user.account("whoami", "--offline").output == "alice\n")
+            // The service has answered, so nothing is lost.
+            #expect(try await user.account("status", "--json").document().unfinishedRefreshAt == nil)
+
             // The lock went with the process.
             try await user.server.clearFaults()
             #expect(try await user.account("refresh").exitCode == 0)

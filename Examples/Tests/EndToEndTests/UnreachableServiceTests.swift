@@ -11,7 +11,7 @@ struct UnreachableServiceTests {
             #expect(json.exitCode == 0)
             #expect(report.state == "unverified")
             #expect(report.reason == "offline")
-            #expect(report.message == "the connection was refused")
+            #expect(report.message == "connection to \(issuer.split(separator: "/").last ?? "") was refused")
             #expect(report.account?.username == "alice")
 
             let text = try await account("whoami", "--max-age", "0")
@@ -33,7 +33,7 @@ struct UnreachableServiceTests {
                 input: "secret\n")
             #expect(outcome.exitCode == 69)
             #expect(outcome.output == "")
-            #expect(outcome.errors.contains("its host name is not known"))
+            #expect(outcome.errors.contains("the host name nobody.invalid is not known"))
             #expect(!container.exists(container.archive))
         }
     }
@@ -53,7 +53,7 @@ struct UnreachableServiceTests {
             let report = try outcome.document()
             #expect(outcome.exitCode == 0)
             #expect(report.reason == "offline")
-            #expect(report.message == "its host name is not known")
+            #expect(report.message == "the host name nobody.invalid is not known")
             #expect(report.account?.id == "7")
             #expect(try await account("whoami", "--verify").exitCode == 69)
             #expect(try container.contents() == before)
@@ -69,7 +69,7 @@ struct UnreachableServiceTests {
             #expect(outcome.exitCode == 69)
             #expect(report.state == "unverified")
             #expect(report.reason == "offline")
-            #expect(report.message == "no answer in time")
+            #expect(report.message?.hasSuffix(" did not respond in time") == true)
             #expect(report.account?.username == "alice")
             #expect(try user.container.contents() == before)
         }

@@ -67,13 +67,19 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let service = try await context.service(service, request)
         let authority = try context.authority(for: service, timeout: .seconds(30))
         let way = try way(for: authority)
-        let account = try await SignalGuard.shared.whileWaiting {
-            switch way {
-            case .device: try await signInOnDevice(context, authority)
-            case .browser: try await signInWithBrowserOrDevice(context, authority)
-            case .password: try await signInWithPassword(context, authority)
-            case .token: try await signInWithToken(context, authority)
+        let account: Account
+        do {
+            account = try await SignalGuard.shared.whileWaiting {
+                switch way {
+                case .device: try await signInOnDevice(context, authority)
+                case .browser: try await signInWithBrowserOrDevice(context, authority)
+                case .password: try await signInWithPassword(context, authority)
+                case .token: try await signInWithToken(context, authority)
+                }
             }
+        } catch {
+            sayClientSecret(after: error, context)
+            throw error
         }
         if App.takesIssuer {
             var service = service
@@ -93,14 +99,22 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             let place = account.issuer.map { " at \($0)" } ?? ""
             let session = context.session == .default ? "" : " (session \(context.session))"
             context.say("Signed in as \(account.shownName)\(place)\(session).")
-            if let authority = authority as? any RemarkingAuthority {
-                for remark in await authority.signInRemarks() { context.say("note: \(remark)") }
-            }
             let limit = StateText.limit(of: account, asking: service.scopes, isToken: way == .token, tool: context.tool)
             if let limit { context.say(limit) }
         }
         // Also the sign-in that this one has replaced.
         await context.deliverRevocations()
+    }
+
+    /// Says that a secret from the environment took part in a sign-in that the service, or the program, is not set up for.
+    private func sayClientSecret(after error: any Error, _ context: CommandContext<App>) {
+        let variable = App.environmentPrefix + "_CLIENT_SECRET"
+        guard let error = error as? AccountError, error.code == .misconfigured, Environment.value(variable) != nil
+        else {
+            return
+        }
+        context.say(
+            "note: \(variable) is set, and is this program's client secret at the service: unset it if there is none.")
     }
 
     /// What was asked for; else, for a person at a terminal, what suits the machine and the service.

@@ -112,7 +112,7 @@ struct CommandContext<App: AccountApplication> {
         let named = AccountService(of: account, remembered: await readableService(of: other ?? session))
         do {
             return try authority(for: named, timeout: timeout)
-        } catch where named != AccountService(of: account, remembered: nil) {
+        } catch  where named != AccountService(of: account, remembered: nil) {
             // A name or an option that only a later version knows; the issuer still says where the service is.
         }
         return try authority(for: AccountService(of: account, remembered: nil), timeout: timeout)

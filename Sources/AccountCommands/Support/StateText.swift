@@ -20,6 +20,10 @@ enum StateText {
 
     private static func explanation(of reason: UnverifiedReason, _ account: Account) -> String {
         let service = account.issuer ?? "the service"
+        // Which host could not be reached is said once: the failure names it with its port.
+        if reason.code == .offline, let detail = reason.detail, detail.contains(service.hostAndPort) {
+            return keptText("offline: \(detail)", account)
+        }
         let cause =
             switch reason.code {
             case .notChecked: "not checked with \(service)"
@@ -43,7 +47,11 @@ enum StateText {
             }
         var text = cause + (reason.detail.map { " (\($0))" } ?? "")
         if let wait = reason.retryAfter { text += "; try again in \(wait.components.seconds) s" }
-        text += ". You are still signed in"
+        return keptText(text, account)
+    }
+
+    private static func keptText(_ cause: String, _ account: Account) -> String {
+        var text = cause + ". You are still signed in"
         if let verifiedAt = account.verifiedAt { text += "; last confirmed \(date(verifiedAt))" }
         return text + "."
     }
@@ -99,5 +107,13 @@ extension Account {
     func isOver(at date: Date) -> Bool {
         credentials.refreshToken == nil && credentials.expires(within: 0, of: date)
             && !credentials.isFromFuture(at: date)
+    }
+}
+
+extension String {
+    /// Of a URL, what stands between its scheme and its path.
+    fileprivate var hostAndPort: Substring {
+        let start = firstRange(of: "://")?.upperBound ?? startIndex
+        return self[start...].prefix { $0 != "/" }
     }
 }

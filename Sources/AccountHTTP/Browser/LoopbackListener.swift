@@ -41,8 +41,8 @@ final class LoopbackListener: Sendable {
         let connections = Connections()
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 16)
-            // A port that the sign-in before was on is free at once.
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            // A registered port that the sign-in before was on is free at once.
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: redirect == nil ? 0 : 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     // A failure here closes the connection.

@@ -12,8 +12,7 @@ final class ExchangeBody: AsyncSequence, Sendable {
     private enum State {
         case waiting
         case givenUp
-        /// With the bytes as the network library has them, until they are wiped.
-        case sent(ByteBuffer)
+        case sent
     }
 
     /// In bytes.
@@ -34,7 +33,7 @@ final class ExchangeBody: AsyncSequence, Sendable {
 
     /// Whether the service may have got any of it.
     var isSent: Bool {
-        state.withLock { if case .sent = $0 { true } else { false } }
+        state.withLock { $0 == .sent }
     }
 
     /// Makes sure that the body will not be sent.
@@ -42,7 +41,7 @@ final class ExchangeBody: AsyncSequence, Sendable {
     /// - Returns: `false` if it is too late for that.
     func giveUp() -> Bool {
         state.withLock { state in
-            if case .sent = state { return false }
+            if state == .sent { return false }
             state = .givenUp
             return true
         }
@@ -51,21 +50,12 @@ final class ExchangeBody: AsyncSequence, Sendable {
     /// The bytes, for the network library; `nil` if they are not to be sent.
     private func send() -> ByteBuffer? {
         let buffer: ByteBuffer? = state.withLock { state in
-            guard case .waiting = state else { return nil }
-            let buffer = ByteBuffer(bytes: bytes)
-            state = .sent(buffer)
-            return buffer
+            guard state == .waiting else { return nil }
+            state = .sent
+            return ByteBuffer(bytes: bytes)
         }
         if buffer != nil { isSending.yield() }
         return buffer
-    }
-
-    /// Zeroes what the network library was given. Only for when the reply has come, and nobody reads it any more.
-    func wipe() {
-        state.withLock { state in
-            guard case .sent(let buffer) = state else { return }
-            buffer.withUnsafeReadableBytes { Wiping.zero($0) }
-        }
     }
 
     func makeAsyncIterator() -> Iterator { Iterator(body: self) }

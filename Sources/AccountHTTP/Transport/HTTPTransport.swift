@@ -129,6 +129,7 @@ struct HTTPTransport: Sendable {
             // Replies are small, and a compressed one may be far larger than it looks.
             decompression: .disabled)
         configuration.httpVersion = .http1Only
+        configuration.http1_1ConnectionDebugInitializer = { WipingHandler.install(in: $0) }
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
         // Who is offline should know at once; trying again is for the caller, who knows what it is worth.
         configuration.connectionPool.retryConnectionEstablishment = false
@@ -216,9 +217,7 @@ struct HTTPTransport: Sendable {
             defer { group.cancelAll() }
             while let event = await group.next() {
                 switch event {
-                case .reply(let reply):
-                    body?.wipe()
-                    return .success(reply)
+                case .reply(let reply): return .success(reply)
                 case .failure(let signal): return .failure(signal)
                 case .halfTime: if body?.isSent != true { lookUp.begin() }
                 case .deadline:
@@ -249,8 +248,13 @@ struct HTTPTransport: Sendable {
         let start = ContinuousClock.now
         do {
             let client = try client(for: request.url)
-            let response = try await client.execute(clientRequest(request, body), deadline: .distantFuture)
+            let sent = clientRequest(request, body)
+            let response = try await client.execute(sent, deadline: .distantFuture)
             phase = .inBody
+            // What was sent of it is zeroed already; nobody needs the field any more.
+            for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
+                field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
+            }
             return .reply(try await reply(response, limit: request.bodyLimit, receivedAt: clock.now))
         } catch {
             let signal = TransportFailure.signal(for: error, from: peer, phase, after: start.duration(to: .now))

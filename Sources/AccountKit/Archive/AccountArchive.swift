@@ -221,7 +221,8 @@ final class AccountArchive: Sendable {
     func seal(_ account: Account, context: SealingContext, at date: Date) async throws -> [UInt8] {
         if let keys = lastOpened.withLock(\.keys) { return try seal(account, keys: keys, context: context) }
         guard !ring.sources.contains(where: { $0.kind == .passphrase }) else {
-            throw AccountError(.noKey, "there is no archive whose keys it could be sealed with, and nobody to ask for one")
+            throw AccountError(
+                .noKey, "there is no archive whose keys it could be sealed with, and nobody to ask for one")
         }
         return try seal(account, keys: try await ring.makeKeys(at: date, context: self.context), context: context)
     }
@@ -241,7 +242,7 @@ final class AccountArchive: Sendable {
     ///   - asksPerson: Whether a person may be asked for a passphrase.
     func openAside(
         _ bytes: [UInt8], context: SealingContext, before: ArchiveKeys? = nil, asksPerson: Bool = false
-    ) async throws -> Account {
+    ) async throws -> (account: Account, keys: ArchiveKeys) {
         let envelope = try Envelope(parsing: try ArchivePropertyList.decode(bytes))
         // Other slots than the account's, such as those from before a key was added, have the same data key behind them.
         var keys = [lastOpened.withLock(\.keys), before].compactMap(\.self).first {
@@ -249,7 +250,7 @@ final class AccountArchive: Sendable {
         }
         if keys == nil { keys = try await ring.unlock(envelope, context: self.context, asksPerson: asksPerson) }
         let (plaintext, count) = try envelope.open(with: keys!, context: context)
-        return try AccountPlaintext.decode(plaintext, count: count)
+        return (try AccountPlaintext.decode(plaintext, count: count), keys!)
     }
 
     // MARK: The record of refreshes
@@ -261,7 +262,8 @@ final class AccountArchive: Sendable {
     ///   - deadline: Until when the response is waited for.
     ///   - transaction: The caller's.
     /// - Returns: When one was sent before whose response was never stored; then that stays the date of the record.
-    func recordIntent(at date: Date, until deadline: Date, in transaction: any ArchiveTransaction) async throws -> Date? {
+    func recordIntent(at date: Date, until deadline: Date, in transaction: any ArchiveTransaction) async throws -> Date?
+    {
         unsaved.withLock { $0?.isBeingSpent = true }
         let previous = try await transaction.read(.refreshRecord)
         var record = previous.flatMap { RefreshRecord.decode($0.bytes) } ?? RefreshRecord()
@@ -353,10 +355,29 @@ final class AccountArchive: Sendable {
         let receipt = try await transaction.replace(.account, with: bytes, ifRevision: revision)
         let newest = Write(account: account, generation: generation, revision: receipt.revision)
         lastOpened.withLock { $0.change(keys, newest) }
-        if let unsaved = unsaved.withLock({ $0.take() }), !unsaved.isBeingSpent {
-            try? await forgetRefreshes(in: transaction)
+        let unsaved = noteWritten(account, receipt.revision)
+        if unsaved.isOver { try? await forgetRefreshes(in: transaction) }
+        return (unsaved.account ?? account, receipt)
+    }
+
+    /// Looks after the tokens that could not be saved, now that something was.
+    ///
+    /// - Returns: Whether the record of their refresh is of no use any more, or else the account with them: whoever has saved
+    ///   the spent ones once more had read them before.
+    private func noteWritten(_ account: Account, _ revision: ArchiveRevision) -> (isOver: Bool, account: Account?) {
+        unsaved.withLock { unsaved in
+            guard let kept = unsaved else { return (false, nil) }
+            guard kept.stored.isSameGrant(as: account) else {
+                unsaved = nil
+                return (!kept.isBeingSpent, nil)
+            }
+            var account = account
+            account.credentials = kept.account.credentials
+            account.verifiedAt = kept.account.verifiedAt
+            unsaved!.account = account
+            unsaved!.revision = revision
+            return (false, account)
         }
-        return (account, receipt)
     }
 
     /// Makes sure that an account of about the stored one's size can be saved, and that there is a key for it.

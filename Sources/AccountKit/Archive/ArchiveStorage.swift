@@ -86,6 +86,16 @@ public protocol ArchiveTransaction: Sendable {
     /// - Returns: Where it is now, for a person.
     func setAside(_ entry: ArchiveEntry, label: String) async throws -> String
 
+    /// Makes sure that an entry that was set aside is not in its place any more, because nothing is to come there.
+    ///
+    /// A storage that
+    /// leaves it there till something does, so that a death in between does not look like a sign-out, removes it now; for
+    /// others there is nothing to do.
+    ///
+    /// - Returns: Whether the change is known to survive a power cut.
+    /// - Throws: If it is still there.
+    func finishSettingAside(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability
+
     /// Puts an entry back that this transaction has set aside, because nothing came to take its place.
     ///
     /// - Parameters:
@@ -95,6 +105,11 @@ public protocol ArchiveTransaction: Sendable {
 
     /// Gives up access and what was reserved. Never fails: what cannot be tidied up is tidied up next time.
     func end() async
+}
+
+extension ArchiveTransaction {
+    /// For a storage whose ``setAside(_:label:)`` leaves nothing in the place.
+    public func finishSettingAside(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability { .durable }
 }
 
 /// One of the things that are stored for a session.

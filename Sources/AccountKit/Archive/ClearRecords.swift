@@ -38,4 +38,3 @@ enum SignOutRecord {
             unfinishedRefresh: record.unfinishedRefresh)
     }
 }
-

@@ -234,6 +234,17 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         return place
     }
 
+    func finishSettingAside(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability {
+        guard try isAside(entry) else { return .durable }
+        let durability = try await BlockingWork.run { [directory] in
+            let path = directory.path(entry.rawValue)
+            try mapping(path) { () throws(SystemCallError) in _ = try SystemCall.remove(path) }
+            return directory.synchronize()
+        }
+        state.withLock { $0.aside[entry] = nil }
+        return durability
+    }
+
     func putBack(_ entry: ArchiveEntry, from place: String) async throws {
         let isInPlace = try isAside(entry)
         state.withLock { $0.aside[entry] = nil }

@@ -67,6 +67,9 @@ struct RefreshRecord: Codable, Equatable, Sendable {
 
     /// `nil` for what is no such record.
     static func decode(_ bytes: [UInt8]) -> RefreshRecord? {
-        try? PropertyListDecoder().decode(RefreshRecord.self, from: Data(bytes))
+        guard let record = try? PropertyListDecoder().decode(RefreshRecord.self, from: Data(bytes)),
+            record != RefreshRecord()
+        else { return nil }
+        return record
     }
 }

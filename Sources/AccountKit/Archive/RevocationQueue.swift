@@ -21,6 +21,9 @@ struct RevocationQueue: Sendable {
         /// Whose they are, without name and profile; `verifiedAt` is when they were put into the queue.
         var account: Account
 
+        /// What it was opened with; `nil` if it was put into the queue just now.
+        var keys: ArchiveKeys?
+
         /// How often the service was asked, and did not do it.
         var attemptCount: Int {
             get { if case .integer(let count)? = account.profile["attempts"] { Int(clamping: count) } else { 0 } }
@@ -40,11 +43,12 @@ struct RevocationQueue: Sendable {
         }
 
         /// Takes note that the service did not do it: it is left alone for a minute, then twice as long each time, at most
-        /// for a day.
+        /// for a day. One that could not be told for the first time is told as soon as it is reached again.
         mutating func fail(isRefusal: Bool, at date: Date) {
             attemptCount = min(attemptCount + 1, 1000)
             if isRefusal { refusalCount += 1 }
-            nextTry = date.addingTimeInterval(min(60 * TimeInterval(1 << min(attemptCount - 1, 11)), 86_400))
+            let isFirst = attemptCount == 1 && !isRefusal
+            nextTry = isFirst ? nil : date.addingTimeInterval(min(60 * TimeInterval(1 << min(attemptCount - 1, 11)), 86_400))
         }
 
         /// Whether it is worth another request now. More than a day ahead, the clock was set back.
@@ -89,7 +93,7 @@ struct RevocationQueue: Sendable {
                 break
             }
             // One that does not open can be of no use any more, so it goes first.
-            let age = (try? await open(stored.bytes))?.verifiedAt ?? .distantPast
+            let age = (try? await open(stored.bytes))?.account.verifiedAt ?? .distantPast
             if place == nil || age < place!.date { place = (entry, stored.revision, age) }
         }
         guard let place else { throw AccountError(.inaccessible, "the queue of sign-outs cannot be written") }
@@ -102,7 +106,13 @@ struct RevocationQueue: Sendable {
 
     /// Writes down what became of an attempt, for whoever holds the lock.
     func update(_ pending: Pending, at date: Date, in transaction: any ArchiveTransaction) async throws {
-        let bytes = try await archive.seal(pending.account, context: context, at: date)
+        // With no account left a passphrase would have to be asked for again.
+        let bytes =
+            if let keys = pending.keys {
+                try archive.seal(pending.account, keys: keys, context: context)
+            } else {
+                try await archive.seal(pending.account, context: context, at: date)
+            }
         _ = try await transaction.replace(pending.entry, with: bytes, ifRevision: pending.revision)
     }
 
@@ -113,7 +123,9 @@ struct RevocationQueue: Sendable {
     func withdraw(_ account: Account, in transaction: any ArchiveTransaction) async throws {
         for entry in Self.entries {
             guard let stored = try? await transaction.read(entry) else { continue }
-            guard let queued = try? await open(stored.bytes), queued.sharesTokens(with: account) else { continue }
+            guard let queued = try? await open(stored.bytes).account, queued.sharesTokens(with: account) else {
+                continue
+            }
             _ = try await transaction.remove(entry, ifRevision: stored.revision)
         }
     }
@@ -137,9 +149,9 @@ struct RevocationQueue: Sendable {
         for entry in Self.entries {
             // One that does not open now waits for whoever has its key.
             guard let stored = try? await read(entry),
-                let account = try? await open(stored.bytes, asksPerson: asksPerson)
+                let (account, keys) = try? await open(stored.bytes, asksPerson: asksPerson)
             else { continue }
-            pending.append(Pending(entry: entry, revision: stored.revision, account: account))
+            pending.append(Pending(entry: entry, revision: stored.revision, account: account, keys: keys))
         }
         return pending
     }
@@ -154,7 +166,7 @@ struct RevocationQueue: Sendable {
             guard let stored = try await transaction.read(entry) else { continue }
             let account: Account
             do {
-                account = try await archive.openAside(stored.bytes, context: context, before: before)
+                account = try await archive.openAside(stored.bytes, context: context, before: before).account
             } catch let error as AccountError where !error.isAboutContent {
                 throw error
             } catch {
@@ -171,7 +183,8 @@ struct RevocationQueue: Sendable {
         }
     }
 
-    private func open(_ bytes: [UInt8], asksPerson: Bool = false) async throws -> Account {
+    private func open(_ bytes: [UInt8], asksPerson: Bool = false) async throws -> (account: Account, keys: ArchiveKeys)
+    {
         try await archive.openAside(bytes, context: context, asksPerson: asksPerson)
     }
 }

@@ -13,12 +13,15 @@ extension AccountError {
 
     /// The service issued tokens, and did not say whose they are.
     init(unidentified signal: AuthoritySignal, _ outcome: RevocationOutcome) {
-        let reason =
-            switch Ruling(on: signal, to: .verify, .init(holdsRefreshToken: false)) {
-            case .keep(let reason): "\(reason)"
-            case .clear(let detail): detail
-            default: "no clear answer"
-            }
+        var code = Code.serviceUnavailable
+        var reason = "no clear answer"
+        switch Ruling(on: signal, to: .verify, .init(holdsRefreshToken: false)) {
+        case .keep(let kept):
+            reason = "\(kept)"
+            if kept.code == .misconfigured { code = .misconfigured }
+        case .clear(let detail): reason = detail
+        default: break
+        }
         let end =
             switch outcome {
             case .done: "they have been revoked"
@@ -26,8 +29,9 @@ extension AccountError {
             case .refused, .notSupported: "they could not be revoked, and are good until they expire"
             }
         self.init(
-            .serviceUnavailable,
-            "the service issued tokens, and then did not say whose they are (\(reason)): \(end). Nobody was signed in; try again")
+            code,
+            "the service issued tokens, and then did not say whose they are (\(reason)): \(end). Nobody was signed in; try again"
+        )
     }
 
     /// What an answer to a sign-in means to whoever wanted to sign in. Nothing that was stored has changed.

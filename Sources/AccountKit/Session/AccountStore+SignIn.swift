@@ -202,8 +202,9 @@ extension AccountStore {
         var pause = Duration.seconds(1)
         while true {
             do {
-                try checkInterruption()
-                return try await storeOrRevoke(try await identify(), with: authority, exchange)
+                // Also if nobody wants them any more: whether they may be revoked depends on whose they are.
+                let account = try await shielded(identify)
+                return try await storeOrRevoke(account, with: authority, exchange)
             } catch let error as Unstored {
                 throw error.cause
             } catch {

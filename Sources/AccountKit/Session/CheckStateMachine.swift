@@ -100,7 +100,8 @@ struct CheckStateMachine: SessionStateMachine {
     private mutating func begin(with account: Account) -> SessionAction<SessionState> {
         if account.isConfirmed(within: maximumAge, of: now) { return finish(.verified(account)) }
         guard isAuthority(account) else {
-            let detail = "who is signed in is of \(account.issuer ?? "another service"), and this program asks another one"
+            let detail =
+                "who is signed in is of \(account.issuer ?? "another service"), and this program asks another one"
             return finish(.unverified(account, .init(.misconfigured, detail: detail)))
         }
         if account.credentials.refreshToken != nil, account.credentials.expires(within: 0, of: now) {

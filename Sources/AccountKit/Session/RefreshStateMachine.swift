@@ -152,7 +152,8 @@ struct RefreshStateMachine: SessionStateMachine {
             return orphan(renewed(sent, credentials), content)
 
         // What could not be withdrawn is looked at again before it is told; saving comes first.
-        case (.withdrawingSpent(let renewed, let revision), .done), (.withdrawingSpent(let renewed, let revision), .failed):
+        case (.withdrawingSpent(let renewed, let revision), .done),
+            (.withdrawingSpent(let renewed, let revision), .failed):
             return go(to: .saving(renewed, revision, isRetry: false), .save(renewed, ifRevision: revision))
 
         case (.saving, .saved(let account)): return go(to: .forgetting(.renewed(account)), .forgetRefreshes)

@@ -196,6 +196,13 @@ struct SessionDriver: Sendable {
     private func quarantine(_ signOut: SignOut, _ transaction: any ArchiveTransaction) async throws -> String {
         await archive.record(signOut, in: transaction)
         let place = try await archive.setAside(at: clock.now, in: transaction)
+        do {
+            report(try await transaction.finishSettingAside(.account))
+        } catch {
+            // It is still there, so nobody was signed out.
+            try? await archive.putBack(from: place, in: transaction)
+            throw error
+        }
         archive.forgetAccount()
         logger?.notice("an archive that could not be read was moved", metadata: ["to": "\(place)"])
         shared.publish(signOut)

@@ -66,7 +66,6 @@ struct ExchangeTests {
             #expect(Self.failure(signal)?.kind == .timeout)
             #expect(Self.failure(signal)?.stage == .sent)
             #expect(signal?.wasCertainlyNotCarriedOut == false)
-            #expect(server.requests.count == 1)
         }
     }
 
@@ -173,13 +172,5 @@ struct ExchangeTests {
         // Whoever asks once more for the same body does not send it once more.
         var again = sent.makeAsyncIterator()
         await #expect(throws: CancellationError.self) { try await again.next() }
-    }
-
-    @Test func `What was given to the network library is zeroed when the reply is there`() async throws {
-        let body = ExchangeBody(WipedBytes("form".utf8))
-        var iterator = body.makeAsyncIterator()
-        let bytes = try #require(try await iterator.next())
-        body.wipe()
-        #expect(bytes == ByteBuffer(repeating: 0, count: 4))
     }
 }

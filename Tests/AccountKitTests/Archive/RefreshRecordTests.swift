@@ -59,7 +59,8 @@ struct RefreshRecordTests {
         #expect(RefreshRecord().wait(at: now) == nil)
     }
 
-    @Test func `A record says when a token was sent, until when, how often that failed, and when to try again`() throws {
+    @Test func `A record says when a token was sent, until when, how often that failed, and when to try again`() throws
+    {
         var record = RefreshRecord(date: now, deadline: now.addingTimeInterval(60))
         #expect(RefreshRecord.decode(try record.encode()) == record)
         record.fail(.init(.serverError), at: now, jitter: 1)
@@ -103,7 +104,8 @@ struct RefreshRecordTests {
         for fault in ["clock", "damaged", "unreadable"] {
             let clock = ManualClock()
             let base = InMemoryArchiveStorage()
-            let failing = ScriptedAuthority(refresh: [.refuse(.unavailable(status: 503, retryAfter: nil))], clock: clock)
+            let failing = ScriptedAuthority(
+                refresh: [.refuse(.unavailable(status: 503, retryAfter: nil))], clock: clock)
             let before = try await AccountStore.testing(
                 signedIn: .testing(at: clock.now, expiringIn: 30), clock: clock, storage: base)
             _ = try await before.accessToken(with: failing)

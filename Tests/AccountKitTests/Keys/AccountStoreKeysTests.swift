@@ -109,7 +109,7 @@ struct AccountStoreKeysTests {
         try await store.update { $0.profile.nickname = "Al" }
         try await store.signIn { .fresh(at: clock.now) }
         _ = try await store.signOut(with: ScriptedAuthority(revoke: [.refuse(.noReply(.timeout))], clock: clock))
-        #expect(try await store.pendingRevocations().isEmpty, "nobody is asked to look at a queue")
+        #expect(try await store.pendingRevocations().count == 1, "nobody is asked to look at a queue")
         #expect(person.questions == [.existing(attempt: 1)])
     }
 
@@ -188,14 +188,13 @@ struct AccountStoreKeysTests {
         #expect(await self.store(Person("three").key).load().account?.profile.points == 1)
     }
 
-    @Test func `A sign-out that only a passphrase could tell later is reported as lost, and leaves no tokens behind`()
-        async throws
-    {
+    @Test func `A sign-out that only a passphrase can tell later waits for it`() async throws {
         let store = try await signedIn(Person("one two").key)
         let report = try await store.signOut(
             with: ScriptedAuthority(revoke: [.refuse(.noReply(.timeout))], clock: clock))
-        #expect(report.revocation == .lost(.noReply(.timeout)))
-        #expect(storage.entries.keys.map(\.rawValue) == ["SignOut.plist"])
+        #expect(report.revocation == .queued(.noReply(.timeout)))
+        #expect(storage.entries.keys.map(\.rawValue).sorted() == ["Revocation-1.plist", "SignOut.plist"])
+        #expect(try await self.store(Person().key).pendingRevocations().isEmpty, "nobody is asked")
     }
 
     @Test func `More keys than an archive has are refused before anyone signs in`() async throws {
@@ -363,7 +362,7 @@ struct AccountStoreKeysTests {
         #expect(try await self.store(Self.file).pendingRevocations().count == 1)
         #expect(try await self.store(Self.command).pendingRevocations().isEmpty, "the key that went opens nothing")
         let authority = ScriptedAuthority(clock: clock)
-        _ = await self.store(Self.file).deliverRevocations { _ in authority }
+        _ = await self.store(Self.file).deliverRevocations(with: { _ in authority }, ignoringPauses: true)
         #expect(authority.requests == [.revoke])
     }
 

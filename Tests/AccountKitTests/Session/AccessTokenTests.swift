@@ -93,14 +93,21 @@ struct AccessTokenTests {
         #expect(try await store.accessToken(with: authority) == Secret("access-2"))
     }
 
-    @Test func `Without a refresh token an expired token is given as it is, for the service to judge`() async throws {
+    @Test func `An expired token without a refresh token is not given out, and the account is kept`() async throws {
         let clock = ManualClock()
+        let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(
-            signedIn: .expired(at: clock.now, hasRefreshToken: false), clock: clock)
+            signedIn: .expired(at: clock.now, hasRefreshToken: false), clock: clock, storage: storage)
         let authority = ScriptedAuthority(clock: clock)
-        #expect(try await store.accessToken(with: authority) == Secret("access-1"))
+        let error = await expectAccountError(.notSignedIn) { try await store.accessToken(with: authority) }
+        #expect(error?.message.contains("sign in again") == true)
         await expectAccountError(.misconfigured) { try await store.refresh(with: authority) }
         #expect(authority.requests.isEmpty)
+        #expect(try await storage.stateForNewProcess().account?.username == "alice")
+        // The clock may be wrong: the service has the last word.
+        #expect(await store.checkSession(with: authority).text == "verified access-1")
+        clock.advance(by: -7200)
+        #expect(try await store.accessToken(with: authority) == Secret("access-1"))
     }
 
     // MARK: In place of a refused one

@@ -105,7 +105,8 @@ struct CheckStateMachineTests {
         }
     }
 
-    @Test func `A confirmation of an account that was replaced meanwhile confirms nothing, and the new one is asked about`()
+    @Test
+    func `A confirmation of an account that was replaced meanwhile confirms nothing, and the new one is asked about`()
         throws
     {
         for stored in [Fixture.replaced, Fixture.bob] {
@@ -294,10 +295,10 @@ struct CheckStateMachineTests {
     // MARK: All of it
 
     @Test(arguments: [Fixture.alice, Fixture.expired, Fixture.withoutRefreshToken])
-    func `Whatever comes of each step, nobody is signed out by mistake`(account: Account) {
+    func `Whatever comes of each action, nobody is signed out by mistake`(account: Account) {
         let contents: [AccountArchive.Content] = [
-            .present(account, Fixture.old), .present(account, Fixture.other),
-            .present(Fixture.replaced, Fixture.other), .present(Fixture.bob, Fixture.other), .absent(Self.never),
+            .present(account, Fixture.old), .present(Fixture.replaced, Fixture.other),
+            .present(Fixture.bob, Fixture.other), .absent(Self.never),
             .unreadable(AccountError(.damaged, "")),
         ]
         let failures: [SessionEvent] = [

@@ -96,7 +96,8 @@ struct RefreshUnderWayTests {
         #expect(try await scene.store.pendingRevocations().count == 1)
 
         let later = SteppedAuthority()
-        #expect(await scene.other.deliverRevocations(with: { _ in later }, ignoringPauses: true).map(\.outcome) == [.done])
+        #expect(
+            await scene.other.deliverRevocations(with: { _ in later }, ignoringPauses: true).map(\.outcome) == [.done])
         #expect(later.revoked == ["access-2"])
         #expect(try await scene.store.pendingRevocations().isEmpty)
     }
@@ -180,9 +181,10 @@ struct RefreshUnderWayTests {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .testing(at: clock.now, expiringIn: 30), clock: clock)
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
-        let first = Task { try await store.accessToken(timeout: nil, with: authority) }
+        let first = Task { try await store.accessToken(minimumValidity: 60, timeout: nil, with: authority) }
         await authority.waitForRequest(.refresh)
-        #expect(try await store.accessToken(timeout: .zero, with: authority) == Secret("access-1"))
+        let token = try await store.accessToken(minimumValidity: 60, timeout: .zero, with: authority)
+        #expect(token == Secret("access-1"))
         authority.release()
         #expect(try await first.value == Secret("access-2"))
     }

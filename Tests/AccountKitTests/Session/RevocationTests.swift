@@ -1,4 +1,6 @@
 import AccountTesting
+import Sealing
+import Synchronization
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -41,8 +43,13 @@ struct RevocationTests {
             try await store.pendingRevocations().map(\.issuer) == ["https://auth.example.com"])
 
         let later = ScriptedAuthority(revoke: [.refuse(signal), .accept], clock: clock)
-        #expect(await store.deliverRevocations { _ in later }.map(\.signal) == [signal])
-        #expect(await store.deliverRevocations { _ in later }.isEmpty)
+        clock.advance(by: 60)
+        let delivery = try #require(await store.deliverRevocations { _ in later }.first)
+        #expect(delivery.outcome == .queued && delivery.signal == signal)
+        #expect(delivery.issuer == "https://auth.example.com")
+        clock.advance(by: 120)
+        #expect(await store.deliverRevocations { _ in later }.map(\.outcome) == [.done])
+        clock.advance(by: 86_400)
         #expect(await store.deliverRevocations { _ in later }.isEmpty)
         #expect(later.requests == [.revoke, .revoke])
         #expect(try await store.pendingRevocations().isEmpty)
@@ -70,11 +77,12 @@ struct RevocationTests {
         let storage = InMemoryArchiveStorage()
         let (store, _) = try await signedOut(storage, answering: .refuse(.noReply(.timeout)))
         storage.overwrite(.account, with: [1, 2, 3])
+        clock.advance(by: 60)
         let authority = ScriptedAuthority(clock: clock)
         #expect(await store.deliverRevocations { _ in authority }.isEmpty)
         #expect(authority.requests.isEmpty)
         storage.overwrite(.account, with: nil)
-        #expect(await store.deliverRevocations { _ in authority }.isEmpty)
+        #expect(await store.deliverRevocations { _ in authority }.map(\.outcome) == [.done])
         #expect(authority.requests == [.revoke])
     }
 
@@ -117,12 +125,17 @@ struct RevocationTests {
         }
         await storage.waitForStall()
         otherStorage.inject(.stalls, of: .begin)
-        let delivery = Task { await other.deliverRevocations { _ in authority }.count }
+        let delivery = Task {
+            await other.deliverRevocations(with: { _ in authority }, ignoringPauses: true).map(\.outcome)
+        }
         await otherStorage.waitForStall()
         storage.release()
         #expect(try await signOut.value.revocation == .queued(.noReply(.timeout)))
         otherStorage.release()
-        #expect(await delivery.value == 0)
+        // What was looked at before the lock is not what is there now, so nothing was sent on its account.
+        let first = await delivery.value
+        let second = await other.deliverRevocations(with: { _ in authority }, ignoringPauses: true).map(\.outcome)
+        #expect(first + second == [.done])
         #expect(authority.requests == [.revoke], "the sign-out was forgotten")
         #expect(try await store.pendingRevocations().isEmpty)
     }
@@ -158,5 +171,150 @@ struct RevocationTests {
         await store.deliverRevocations { _ in authority }
         #expect(authority.requests.isEmpty)
         #expect(try await store.pendingRevocations().isEmpty)
+    }
+
+    // MARK: What becomes of it
+
+    @Test(
+        arguments: [
+            // What the service does, what the report says, whether it is asked again.
+            (.success(.done), .done, false), (.success(.notSupported), .notSupported, false),
+            (.failure(.noReply(.timeout)), .queued(.noReply(.timeout)), true),
+            (
+                .failure(.unavailable(status: 503, retryAfter: nil)),
+                .queued(.unavailable(status: 503, retryAfter: nil)), true
+            ),
+            (.failure(.misconfigured("no discovery")), .queued(.misconfigured("no discovery")), true),
+            (
+                .failure(.oauthError("unsupported_token_type")), .refused(.oauthError("unsupported_token_type")), true
+            ),
+            (.failure(.bearerChallenge(error: nil)), .refused(.bearerChallenge(error: nil)), true),
+        ] as [(Result<RevocationOutcome, AuthoritySignal>, SignOutReport.Revocation, Bool)])
+    func `Done, queued, refused and not supported are four things`(
+        answer: Result<RevocationOutcome, AuthoritySignal>, outcome: SignOutReport.Revocation, stays: Bool
+    ) async throws {
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let authority = SteppedAuthority(revocation: { try answer.get() })
+        #expect(try await store.signOut(with: authority).revocation == outcome)
+        #expect(try await store.pendingRevocations().count == (stays ? 1 : 0))
+        #expect(authority.revoked == ["access-1"])
+    }
+
+    @Test func `A service that refuses for good is asked three times, with pauses, and then left alone`() async throws {
+        let refusing = SteppedAuthority(revocation: { throw AuthoritySignal.oauthError("unsupported_token_type") })
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        #expect(
+            try await store.signOut(with: refusing).revocation == .refused(.oauthError("unsupported_token_type")))
+        for pause in [60.0, 120] {
+            clock.advance(by: pause - 1)
+            #expect(await store.deliverRevocations { _ in refusing }.isEmpty, "it costs no requests meanwhile")
+            clock.advance(by: 1)
+            #expect(await store.deliverRevocations { _ in refusing }.map(\.outcome) == [.refused])
+        }
+        #expect(refusing.requests == ["revoke", "revoke", "revoke"])
+        #expect(try await store.pendingRevocations().isEmpty)
+    }
+
+    @Test func `One that cannot be told is asked for as long as it takes, once a day at last`() async throws {
+        let failing = SteppedAuthority(revocation: { throw AuthoritySignal.noReply(.timeout) })
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        try await store.signOut(with: failing)
+        #expect(await store.deliverRevocations { _ in failing }.map(\.outcome) == [.queued], "the next time it is reached")
+        for pause in (1..<11).map({ 60.0 * Double(1 << $0) }) + [86_400, 86_400] {
+            clock.advance(by: pause - 1)
+            #expect(await store.deliverRevocations { _ in failing }.isEmpty)
+            clock.advance(by: 1)
+            #expect(await store.deliverRevocations { _ in failing }.map(\.outcome) == [.queued], "after \(pause) s")
+        }
+        #expect(try await store.pendingRevocations().count == 1)
+    }
+
+    @Test func `Whoever asks for it, and a clock that was set back, end the pause`() async throws {
+        for isAskedFor in [true, false] {
+            let failing = SteppedAuthority(revocation: { throw AuthoritySignal.noReply(.timeout) })
+            let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+            try await store.signOut(with: failing)
+            #expect(await store.deliverRevocations { _ in failing }.isEmpty)
+            if !isAskedFor { clock.advance(by: -2 * 86_400) }
+            let authority = SteppedAuthority()
+            let reports = await store.deliverRevocations(with: { _ in authority }, ignoringPauses: isAskedFor)
+            #expect(reports.map(\.outcome) == [.done])
+        }
+    }
+
+    @Test func `Only the service whose tokens they are is told`() async throws {
+        let storage = InMemoryArchiveStorage()
+        var account = Account.fresh(at: clock.now)
+        account.issuer = "https://other.example.com"
+        let store = try await AccountStore.testing(signedIn: account, clock: clock, storage: storage)
+        let authority = SteppedAuthority()
+        guard case .queued = try await store.signOut(with: authority).revocation else {
+            Issue.record("another service was told")
+            return
+        }
+        #expect(await store.deliverRevocations(with: { _ in nil }, ignoringPauses: true).isEmpty)
+        #expect(authority.requests.isEmpty)
+        #expect(try await store.pendingRevocations().map(\.issuer) == ["https://other.example.com"])
+    }
+
+    @Test(arguments: [true, false])
+    func `What would end the sign-in that is stored is not sent`(revokesSingleGrants: Bool) async throws {
+        let storage = InMemoryArchiveStorage()
+        let (store, _) = try await signedOut(storage, answering: .refuse(.noReply(.timeout)))
+        // The same user signs in again while the service cannot be told.
+        try await store.signIn { Fixture.replaced }
+        let authority = SteppedAuthority(revokesSingleGrants: revokesSingleGrants)
+        await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true)
+        #expect(authority.revoked == (revokesSingleGrants ? ["access-1"] : []))
+        #expect(try await store.pendingRevocations().isEmpty)
+        #expect(await store.load().account == Fixture.replaced)
+    }
+
+    @Test func `An archive that has a passphrase only queues without a question, and delivers with one`() async throws {
+        let storage = InMemoryArchiveStorage()
+        let questions = Mutex(0)
+        func process() -> AccountStore {
+            let key = PassphraseKey(cost: PassphraseCost(operations: 1, memoryKiB: 8 * 1024)!) { _ in
+                questions.withLock { $0 += 1 }
+                return Secret("one two")
+            }
+            return AccountStore(storage: storage, appIdentifier: "testing", keySources: [key], clock: clock)
+        }
+        let store = process()
+        try await store.signIn { .fresh(at: clock.now) }
+        let asked = questions.withLock { $0 }
+        let failing = SteppedAuthority(revocation: { throw AuthoritySignal.noReply(.timeout) })
+        guard case .queued = try await store.signOut(with: failing).revocation else {
+            Issue.record("nothing was queued")
+            return
+        }
+        #expect(questions.withLock { $0 } == asked)
+        #expect(storage.entries.keys.contains { $0.rawValue.hasPrefix("Revocation") })
+
+        let authority = SteppedAuthority()
+        #expect(await process().deliverRevocations(with: { _ in authority }, ignoringPauses: true).isEmpty)
+        #expect(questions.withLock { $0 } == asked, "nobody is asked who does not want to be")
+        let reports = await process().deliverRevocations(
+            with: { _ in authority }, ignoringPauses: true, asksPerson: true)
+        #expect(reports.map(\.outcome) == [.done])
+        #expect(authority.revoked == ["access-1"])
+        #expect(!storage.entries.keys.contains { $0.rawValue.hasPrefix("Revocation") })
+    }
+
+    @Test func `A refusal is remembered with a passphrase too`() async throws {
+        let storage = InMemoryArchiveStorage()
+        func process() -> AccountStore {
+            let key = PassphraseKey(cost: PassphraseCost(operations: 1, memoryKiB: 8 * 1024)!) { _ in Secret("one two")
+            }
+            return AccountStore(storage: storage, appIdentifier: "testing", keySources: [key], clock: clock)
+        }
+        let first = process()
+        try await first.signIn { .fresh(at: clock.now) }
+        let refusing = SteppedAuthority(revocation: { throw AuthoritySignal.oauthError("unsupported_token_type") })
+        try await first.signOut(with: refusing)
+        for _ in 1...4 {
+            await process().deliverRevocations(with: { _ in refusing }, ignoringPauses: true, asksPerson: true)
+        }
+        #expect(refusing.requests.count == 3)
     }
 }

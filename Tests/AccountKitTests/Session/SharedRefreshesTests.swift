@@ -19,7 +19,7 @@ struct SharedRefreshesTests {
         try await store.signIn { .expired(at: clock.now) }
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
         let tokens = try await withThrowingTaskGroup(of: Secret.self) { group in
-            for _ in 0..<1000 { group.addTask { try await store.accessToken(with: authority) } }
+            for _ in 0..<1000 { group.addTask { try await store.accessToken(timeout: nil, with: authority) } }
             await authority.waitForRequest(.refresh)
             authority.release()
             return try await group.reduce(into: []) { $0.append($1) }
@@ -36,7 +36,7 @@ struct SharedRefreshesTests {
         let tokens = try await withThrowingTaskGroup(of: Secret.self) { group in
             for _ in 0..<20 {
                 let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
-                group.addTask { try await store.accessToken(with: authority) }
+                group.addTask { try await store.accessToken(timeout: nil, with: authority) }
             }
             await authority.waitForRequest(.refresh)
             authority.release()
@@ -51,9 +51,9 @@ struct SharedRefreshesTests {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
-        let first = Task { try await store.accessToken(with: authority) }
+        let first = Task { try await store.accessToken(timeout: nil, with: authority) }
         await authority.waitForRequest(.refresh)
-        let second = Task { try await store.accessToken(with: authority) }
+        let second = Task { try await store.accessToken(timeout: nil, with: authority) }
         let (cancelled, other) = cancelsFirst ? (first, second) : (second, first)
         cancelled.cancel()
         // It ends although the service has not answered.
@@ -68,24 +68,37 @@ struct SharedRefreshesTests {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
-        let only = Task { try await store.accessToken(with: authority) }
+        let only = Task { try await store.accessToken(timeout: nil, with: authority) }
         await authority.waitForRequest(.refresh)
         only.cancel()
         await #expect(throws: AccountError.self) { try await only.value }
         authority.release()
-        // Waits for the lock, which the refresh has until its reply is stored.
-        try await store.update { $0.profile.points = 1 }
+        await store.finishExchanges()
         #expect(try await storage.stateForNewProcess().account?.credentials.accessToken == Secret("access-2"))
         #expect(authority.requests == [.refresh])
+    }
+
+    @Test func `A verdict about tokens that were replaced meanwhile is asked for again`() async throws {
+        let clock = ManualClock()
+        let storage = InMemoryArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let authority = ScriptedAuthority(verify: [.hang, .accept], clock: clock)
+        let check = Task { await store.checkSession(with: authority, timeout: nil) }
+        await authority.waitForRequest(.verify)
+        try await other.refresh(with: authority)
+        authority.release()
+        #expect(await check.value.text == "verified access-2")
+        #expect(authority.requests == [.verify, .refresh, .verify])
     }
 
     @Test func `A refresh of other tokens is another refresh`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
-        _ = try await store.accessToken(with: authority)
+        _ = try await store.accessToken(timeout: nil, with: authority)
         clock.advance(by: 3600)
-        _ = try await store.accessToken(with: authority)
+        _ = try await store.accessToken(timeout: nil, with: authority)
         try await store.refresh(with: authority)
         #expect(authority.requests == [.refresh, .refresh, .refresh])
         #expect(store.account?.credentials.accessToken == Secret("access-4"))
@@ -96,7 +109,7 @@ struct SharedRefreshesTests {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(verify: [.hang], clock: clock)
-        let check = Task { await store.checkSession(with: authority) }
+        let check = Task { await store.checkSession(with: authority, timeout: nil) }
         await authority.waitForRequest(.verify)
         try await store.signOut()
         authority.release()
@@ -113,15 +126,16 @@ struct SharedRefreshesTests {
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(
             signedIn: .testing(at: clock.now, hasRefreshToken: false), clock: clock, storage: storage)
-        let authority = ScriptedAuthority(verify: [.refuse(signal)], clock: clock)
+        let authority = ScriptedAuthority(verify: [.refuse(signal), .accept], clock: clock)
         // The answer has come, and the check waits for the lock.
         storage.inject(.stalls, of: .begin)
-        let check = Task { await store.checkSession(with: authority) }
+        let check = Task { await store.checkSession(with: authority, timeout: nil) }
         await storage.waitForStall()
         try await store.signIn { Fixture.bob }
         storage.release()
-        #expect(await check.value.text == "unverified bob-access: replacedMeanwhile")
-        #expect(store.account == Fixture.bob)
+        #expect(await check.value.text == "verified bob-access")
+        #expect(authority.requests == [.verify, .verify])
+        #expect(store.account?.id == Fixture.bob.id)
     }
 
     @Test func `A storage whose lock is lost does not let a refresh undo a sign-out or a sign-in`() async throws {
@@ -132,7 +146,7 @@ struct SharedRefreshesTests {
             let base = InMemoryArchiveStorage()
             let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
             let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
-            let token = Task { try await store.accessToken(with: authority) }
+            let token = Task { try await store.accessToken(timeout: nil, with: authority) }
             await authority.waitForRequest(.refresh)
             base.overwrite(.account, with: bytes)
             authority.release()
@@ -155,8 +169,12 @@ struct SharedRefreshesTests {
             signedIn: .expired(at: clock.now), clock: clock,
             storage: HookedStorage(base: faulty, onEnd: { await gate.pass() }))
         for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
-        gate.shut()
-        let check = Task { await store.checkSession(with: ScriptedAuthority(clock: clock)) }
+        // The refresh has given up the lock for the last time.
+        let authority = SteppedAuthority(tokens: {
+            gate.shut()
+            return Fixture.newTokens
+        })
+        let check = Task { await store.checkSession(with: authority, timeout: nil) }
         await gate.waitForSomebody()
         try await store.signOut()
         gate.open()

@@ -174,7 +174,8 @@ struct SignInExchangeTests {
         #expect(authority.revoked == ["access-2"])
     }
 
-    @Test func `What an interrupted sign-in of the same user brings does not end the session that is stored`() async throws
+    @Test func `What an interrupted sign-in of the same user brings does not end the session that is stored`()
+        async throws
     {
         for revokesSingleGrants in [false, true] {
             let store = try await store(signedIn: Fixture.alice)

@@ -118,7 +118,8 @@ struct SignInTests {
             (by(issuer: "https://auth.example.com", client: nil), false, true),
             (Fixture.replaced, true, true), (Fixture.replaced, false, false),
             // They share a token.
-            (Fixture.alice, true, false), (Fixture.alice.with(token: "another", refreshToken: "refresh-1"), true, false),
+            (Fixture.alice, true, false),
+            (Fixture.alice.with(token: "another", refreshToken: "refresh-1"), true, false),
             (Fixture.alice.with(token: "access-1", refreshToken: nil), true, false),
         ])
     func `What a sign-in replaces is to be revoked, unless that would end the new one`(

@@ -10,7 +10,7 @@ import Foundation
 
 /// An archive that cannot be read.
 struct UnreadableArchiveTests {
-    @Test func `Unreadable is neither signed out nor changed by anything but a sign-in`() async throws {
+    @Test func `Unreadable is neither signed out nor changed by anything but a sign-in or a sign-out`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         _ = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
@@ -33,7 +33,6 @@ struct UnreadableArchiveTests {
             await expectAccountError(code) { try await store.accessToken(with: authority) }
             await expectAccountError(code) { try await store.refresh(with: authority) }
             await expectAccountError(code) { try await store.update { _ in } }
-            await expectAccountError(code) { try await store.signOut(with: authority) }
             #expect(storage.entries == before)
             #expect(authority.requests.isEmpty)
 
@@ -41,8 +40,35 @@ struct UnreadableArchiveTests {
             #expect(await store.load().text == "unverified access-1: notChecked")
             let aside = storage.entries.filter { $0.key.rawValue.hasPrefix("Account.plist.unreadable-") }
             #expect(aside.values.map(\.bytes) == [bytes])
+            #expect(store.movedArchive == aside.keys.first?.rawValue)
             for entry in aside.keys { storage.overwrite(entry, with: nil) }
+
+            // The user's word counts, and nothing is lost.
+            storage.overwrite(.account, with: bytes)
+            storage.overwrite(.refreshRecord, with: [])
+            let report = try await store.signOut(with: authority)
+            #expect(report.account == nil)
+            #expect(report.revocation == .notNeeded)
+            let moved = try #require(report.quarantinedArchive)
+            #expect(storage.entries[ArchiveEntry(rawValue: moved)]?.bytes == bytes)
+            #expect(storage.entries[.account] == nil && storage.entries[.refreshRecord] == nil)
+            #expect(store.account == nil)
+            #expect(await store.load() == .signedOut(SignOut(.signedOutByUser, date: clock.now)))
+            #expect(authority.requests.isEmpty, "nobody can read the tokens")
+            storage.overwrite(ArchiveEntry(rawValue: moved), with: nil)
         }
+    }
+
+    @Test(arguments: Fixture.unreadable.filter { [.inaccessible, .insecureContainer].contains($0.code) })
+    func `An archive that cannot be reached is not signed out`(error: AccountError) async throws {
+        let base = InMemoryArchiveStorage()
+        _ = try await AccountStore.testing(signedIn: Fixture.alice, storage: base)
+        let before = base.entries
+        let store = try await AccountStore.testing(
+            signedIn: nil,
+            storage: HookedStorage(base: base, onRead: { entry in if entry == .account { throw error } }))
+        await expectAccountError(error.code) { try await store.signOut(with: ScriptedAuthority()) }
+        #expect(base.entries == before)
     }
 
     @Test func `An account in memory outlives an archive that cannot be read for a while`() async throws {

@@ -133,7 +133,6 @@ final class InstantClock: Clock {
     struct Instant: InstantProtocol {
         typealias Duration = Swift.Duration
 
-
         var offset = Duration.zero
 
         func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }

@@ -74,7 +74,8 @@ extension Container {
     /// Everything in the folder, by its path.
     func contents() throws -> [String: Entry] {
         var entries: [String: Entry] = [:]
-        for name in try FileManager.default.subpathsOfDirectory(atPath: root) {
+        for name in try FileManager.default.subpathsOfDirectory(atPath: root)
+        where !name.hasSuffix("/Refresh.lock") && !name.hasSuffix("/Refresh.plist") {
             entries[name] = try Entry(root + "/" + name)
         }
         return entries
