@@ -43,7 +43,7 @@ struct DjangoSlowTests {
     {
         try await run { alice in
             try await alice.proxy.hold(Self.refresh)
-            let outcome = try await alice.account.command(["whoami", "--max-age", "0"]).run { whoami in
+            let outcome = try await alice.account.command(["whoami", "--max-age", "0"]).whileRunning { whoami in
                 try await alice.proxy.waitUntilHeld()
                 try await whoami.output.wait(for: "alice\n")
                 try await alice.proxy.release()
@@ -58,7 +58,7 @@ struct DjangoSlowTests {
     {
         try await run { alice in
             try await alice.proxy.hold(Self.refresh)
-            let outcome = try await alice.account.command(["whoami", "--max-age", "0"]).run { whoami in
+            let outcome = try await alice.account.command(["whoami", "--max-age", "0"]).whileRunning { whoami in
                 try await alice.proxy.waitUntilHeld()
                 try whoami.send(signal)
                 try await alice.proxy.release()
@@ -84,7 +84,7 @@ struct DjangoSlowTests {
     @Test func `A sign-out does not wait for a late reply, and what that brings is revoked`() async throws {
         try await run { alice in
             try await alice.proxy.hold(Self.refresh)
-            _ = try await alice.account.command(["whoami", "--max-age", "0"]).run { whoami in
+            _ = try await alice.account.command(["whoami", "--max-age", "0"]).whileRunning { whoami in
                 try await alice.proxy.waitUntilHeld()
                 let logout = try await alice.account("logout")
                 #expect(logout.exitCode == 0, "\(logout)")

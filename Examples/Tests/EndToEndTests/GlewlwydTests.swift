@@ -62,7 +62,7 @@ struct GlewlwydTests {
     @Test func `With a code on another device`() async throws {
         try await run { alice in
             let words = ["login", "--device", "--client-id", "account-cli-public", "--issuer", alice.issuer]
-            let outcome = try await alice.account.command(words).run { login in
+            let outcome = try await alice.account.command(words).whileRunning { login in
                 let shown = try await login.errors.match {
                     $0.firstMatch(of: /\n +(http\S+)\n(?:.|\n)*?\n +([A-Z0-9]{4}-[A-Z0-9]{4})\n/)
                         .map { (String($0.1), String($0.2)) }
@@ -78,11 +78,10 @@ struct GlewlwydTests {
     }
 
     // It names both ways to send a secret, so the header it is; a client that may use the form only cannot sign in.
-    @Test(arguments: ["account-cli-secret"])
-    func `A client with a secret signs in, refreshes, and revokes its tokens`(client: String) async throws {
+    @Test func `A client with a secret signs in, refreshes, and revokes its tokens`() async throws {
         try await run { alice in
             let account = alice.account.with("ACCOUNT_CLIENT_SECRET", GlewlwydServer.secret)
-            let login = try await alice.logIn(client, tool: account)
+            let login = try await alice.logIn("account-cli-secret", tool: account)
             #expect(login.outcome.exitCode == 0, "\(login.outcome)")
             try await expectNoneSpentTwice(account)
             let token = try await account.storedToken()

@@ -12,7 +12,7 @@ struct LogoutWhileRefreshingTests {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             try await user.server.expireTokens()
             let gate = try await user.server.holdRefreshes()
-            let outcome = try await user.account.command(["refresh"]).run { refresh in
+            let outcome = try await user.account.command(["refresh"]).whileRunning { refresh in
                 try await gate.waitUntilHeld()
                 try await meanwhile(user, refresh)
                 try await gate.open()

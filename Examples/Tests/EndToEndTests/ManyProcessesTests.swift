@@ -89,7 +89,7 @@ struct ManyProcessesTests {
         try await SignedInUser.run { user in
             let before = try user.container.entry(user.container.archive)
             let gate = try await user.server.hold("/oauth/token", status: 429)
-            let refresh = try await user.account.command(["refresh"]).run { refresh in
+            let refresh = try await user.account.command(["refresh"]).whileRunning { refresh in
                 try await gate.waitUntilHeld()
                 try refresh.send(.interrupt)
                 try await gate.open()

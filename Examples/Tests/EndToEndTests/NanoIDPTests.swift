@@ -59,7 +59,7 @@ struct NanoIDPTests {
     @Test func `With a code on another device`() async throws {
         try await run { alice in
             let words = ["login", "--device", "--client-id", "account-cli-public", "--issuer", alice.issuer]
-            let outcome = try await alice.account.command(words).run { login in
+            let outcome = try await alice.account.command(words).whileRunning { login in
                 let shown = try await login.errors.match {
                     $0.firstMatch(of: /\n +(http\S+)\n(?:.|\n)*?\n +([A-Z0-9]{8})\n/)
                         .map { (String($0.1), String($0.2)) }

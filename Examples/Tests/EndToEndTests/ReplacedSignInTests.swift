@@ -89,7 +89,7 @@ struct ReplacedSignInTests {
                 let account = try Tool.account(in: container).with("ACCOUNT_CLIENT_SECRET", "account-secret")
                 func logIn(as username: String, _ password: String) async throws {
                     let words = ["login", "--device", "--service", "google", "--client-id", "account-cli"]
-                    let outcome = try await account.command(words + ["--issuer", server.issuer]).run { login in
+                    let outcome = try await account.command(words + ["--issuer", server.issuer]).whileRunning { login in
                         let code = try await login.errors.match {
                             $0.firstMatch(of: /\n +([A-Z]{4}-[A-Z]{4})\n/).map { String($0.1) }
                         }

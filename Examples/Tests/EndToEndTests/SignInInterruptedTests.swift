@@ -26,7 +26,7 @@ struct SignInInterruptedTests {
         switch way {
         case .password:
             let words = ["login", "--username", "alice", "--password-stdin"] + issuer
-            return try await account.command(words).run(input: ExampleServer.alicePassword + "\n", meanwhile: act)
+            return try await account.command(words).whileRunning(input: ExampleServer.alicePassword + "\n", act)
         case .browser: return try await account.logIn(at: server, issuer) { login, _ in try await act(login) }
         case .device: return try await account.logInOnDevice(at: server, issuer, meanwhile: act)
         }

@@ -53,7 +53,7 @@ struct SlowExchangeTests {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             let gate = try await user.server.holdRefreshes()
-            let outcome = try await user.account.command(["whoami", "--max-age", "0"]).run { whoami in
+            let outcome = try await user.account.command(["whoami", "--max-age", "0"]).whileRunning { whoami in
                 try await gate.waitUntilHeld()
                 // The reply is still held.
                 try await whoami.output.wait(for: "alice\n")
@@ -109,7 +109,7 @@ struct SlowExchangeTests {
     ) async throws -> Outcome {
         try await user.server.expireTokens()
         let gate = try await hold()
-        return try await user.account.command(["refresh"]).run { refresh in
+        return try await user.account.command(["refresh"]).whileRunning { refresh in
             try await gate.waitUntilHeld()
             try refresh.send(signal)
             try await gate.open()
@@ -152,7 +152,7 @@ struct SlowExchangeTests {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             let gate = try await user.server.hold("/oauth/userinfo", ifStatus: 200)
-            let outcome = try await user.account.command(["whoami", "--verify"]).run { whoami in
+            let outcome = try await user.account.command(["whoami", "--verify"]).whileRunning { whoami in
                 // The first request was refused, and what is asked now is asked with the new token.
                 try await gate.waitUntilHeld()
                 try whoami.send(signal)

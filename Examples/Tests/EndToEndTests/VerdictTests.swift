@@ -6,7 +6,7 @@ struct VerdictTests {
     @Test func `A verdict about tokens that were replaced meanwhile is asked for again`() async throws {
         try await SignedInUser.run { user in
             let gate = try await user.server.hold("/oauth/userinfo", ifStatus: 200)
-            let outcome = try await user.account.command(["whoami", "--verify"]).run { _ in
+            let outcome = try await user.account.command(["whoami", "--verify"]).whileRunning { _ in
                 try await gate.waitUntilHeld()
                 #expect(try await user.account("refresh").exitCode == 0)
                 try await gate.open()
@@ -85,7 +85,7 @@ struct VerdictTests {
             try await ExampleServer.run(["--manner", "github", "--device-interval", "1"]) { server in
                 let account = try Tool.account(in: container)
                 let words = ["--service", "github", "--issuer", server.issuer, "--client-id", "account-cli"]
-                let login = try await account.command(["login", "--device"] + words).run { login in
+                let login = try await account.command(["login", "--device"] + words).whileRunning { login in
                     let code = try await login.errors.match {
                         $0.firstMatch(of: /\n +([A-Z]{4}-[A-Z]{4})\n/).map { String($0.1) }
                     }

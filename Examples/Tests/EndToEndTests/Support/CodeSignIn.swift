@@ -35,7 +35,7 @@ extension Tool {
         meanwhile: @escaping @Sendable (RunningCommand, _ address: String) async throws -> Void = { _, _ in }
     ) async throws -> Outcome {
         let login = environment["BROWSER"] == nil ? with("BROWSER", "true") : self
-        return try await login.command(["login", "--web"] + arguments).run { running in
+        return try await login.command(["login", "--web"] + arguments).whileRunning { running in
             let address = try await running.errors.match { $0.firstMatch(of: /\n +(http\S+)\n/).map { String($0.1) } }
             let back = try await server.redirection(from: address)
             // The page that comes then is not answered before the command has made up its mind.
@@ -52,7 +52,7 @@ extension Tool {
         at server: ExampleServer, _ arguments: [String] = [], decision: String = "approve",
         meanwhile: @escaping @Sendable (RunningCommand) async throws -> Void = { _ in }
     ) async throws -> Outcome {
-        try await command(["login", "--device"] + arguments).run { running in
+        try await command(["login", "--device"] + arguments).whileRunning { running in
             let code = try await running.errors.match {
                 $0.firstMatch(of: /\n +([A-Z]{4}-[A-Z]{4})\n/).map { String($0.1) }
             }

@@ -68,8 +68,8 @@ extension Command {
     /// - Parameters:
     ///   - input: What is on its standard input.
     ///   - meanwhile: Gets the command. If it throws, the program is killed.
-    func run(
-        input: String = "", meanwhile: (RunningCommand) async throws -> Void
+    func whileRunning(
+        input: String = "", _ meanwhile: (RunningCommand) async throws -> Void
     ) async throws -> Outcome {
         let result = try await Subprocess.run(
             executable, arguments: subprocessArguments, environment: subprocessEnvironment, input: .inputWriter,

@@ -2,7 +2,7 @@
 
 The server is /usr/bin/glewlwyd, as packaged; this file makes its database from
 the schema in the package's documentation, its configuration, and, by way of its
-administration API, one user, three clients and the OpenID Connect plugin:
+administration API, one user, two clients and the OpenID Connect plugin:
 
     server.py --folder FOLDER [--port 0]
         Serves on 127.0.0.1 until SIGTERM or SIGINT, then exits with status 0.
@@ -19,9 +19,8 @@ Redirect URIs are compared exactly. Tokens can be revoked by clients with a
 secret alone.
 
 The user is alice, the password "correct horse battery staple". Clients:
-account-cli-public (no secret), account-cli-secret (client_secret_basic) and
-account-cli-post (client_secret_post); the secret is "s3cret-of-the-tests". Each may be
-sent back to the URIs given by --redirect-uri, and may use a device code.
+account-cli-public (no secret) and account-cli-secret (client_secret_basic, the
+secret is "s3cret-of-the-tests"). Each may be sent back to the URIs given by --redirect-uri, and may use a device code.
 """
 
 import argparse
@@ -71,7 +70,6 @@ USER = {
 CLIENTS = (
     ("account-cli-public", "none"),
     ("account-cli-secret", "client_secret_basic"),
-    ("account-cli-post", "client_secret_post"),
 )
 
 
