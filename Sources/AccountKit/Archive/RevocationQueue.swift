@@ -47,8 +47,8 @@ struct RevocationQueue: Sendable {
         mutating func fail(isRefusal: Bool, at date: Date) {
             attemptCount = min(attemptCount + 1, 1000)
             if isRefusal { refusalCount += 1 }
-            let isFirst = attemptCount == 1 && !isRefusal
-            nextTry = isFirst ? nil : date.addingTimeInterval(min(60 * TimeInterval(1 << min(attemptCount - 1, 11)), 86_400))
+            let pause = min(60 * TimeInterval(1 << min(attemptCount - 1, 11)), 86_400)
+            nextTry = attemptCount == 1 && !isRefusal ? nil : date.addingTimeInterval(pause)
         }
 
         /// Whether it is worth another request now. More than a day ahead, the clock was set back.
