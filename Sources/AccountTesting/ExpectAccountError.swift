@@ -1,7 +1,7 @@
 public import AccountKit
 public import Testing
 
-/// Expects code to throw an ``AccountError`` of a certain code, and records an issue if it does not.
+/// Expects code to throw an `AccountError` of a certain code, and records an issue if it does not.
 ///
 /// ```swift
 /// await expectAccountError(.notSignedIn) { try await store.accessToken(with: authority) }
@@ -29,7 +29,7 @@ public func expectAccountError<Value>(
     return expected(code, in: result, comment(), sourceLocation)
 }
 
-/// Expects code that does not wait to throw an ``AccountError`` of a certain code.
+/// Expects code that does not wait to throw an `AccountError` of a certain code.
 ///
 /// - Parameters:
 ///   - code: What kind of error it is to be; its message and its cause do not matter.

@@ -17,7 +17,7 @@ struct UnreachableServiceTests {
             let text = try await account("whoami", "--max-age", "0")
             #expect(text.exitCode == 0)
             #expect(text.output == "alice\n")
-            #expect(text.errors.hasPrefix("offline: \(issuer) cannot be reached"))
+            #expect(text.errors.hasPrefix("offline: connection to \(issuer.split(separator: "/").last ?? "") was refused. "))
             #expect(text.errors.contains("You are still signed in; last confirmed "))
 
             let verified = try await account("whoami", "--verify")

@@ -332,7 +332,7 @@ extension AuthoritySignal {
     fileprivate var isWorthAskingAgain: Bool {
         switch Ruling(on: self, to: .verify, .init(holdsRefreshToken: false)) {
         case .keep(let reason):
-            [.offline, .serverError, .rateLimited, .captivePortal, .unclearReply].contains(reason.code)
+            [.offline, .serverError, .rateLimited, .captivePortal].contains(reason.code)
         default: false
         }
     }

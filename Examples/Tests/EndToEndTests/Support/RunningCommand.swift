@@ -1,3 +1,4 @@
+import Foundation
 import Subprocess
 import Testing
 
@@ -15,6 +16,14 @@ struct RunningCommand: Sendable {
     }
 
     func send(_ signal: Signal) throws { try deliver(signal) }
+}
+
+/// Whether a signal that was sent to a process has not reached it yet (proc(5), `ShdPnd`). One that has ended has none.
+private func hasPendingSignal(_ process: Int32) -> Bool {
+    guard let status = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8),
+        let line = status.split(separator: "\n").first(where: { $0.hasPrefix("ShdPnd:") })
+    else { return false }
+    return line.dropFirst("ShdPnd:".count).contains { $0 != "0" && $0 != "\t" }
 }
 
 /// What a program writes, line by line, while it does.
@@ -75,8 +84,11 @@ extension Command {
             executable, arguments: subprocessArguments, environment: subprocessEnvironment, input: .inputWriter,
             output: .sequence, error: .sequence
         ) { execution in
+            let process = execution.processIdentifier.value
             let running = RunningCommand(output: WrittenLines(), errors: WrittenLines()) {
                 try execution.send(signal: $0)
+                // Sent is not yet taken: what the test does next is to come after it.
+                while hasPendingSignal(process) {}
             }
             async let output: Void = {
                 for try await line in execution.standardOutput.strings() { await running.output.add(line) }
