@@ -67,6 +67,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let service = try await context.service(service, request)
         let authority = try context.authority(for: service, timeout: .seconds(30))
         let way = try way(for: authority)
+        // Later that could end the new sign-in too, where the same user signs in.
+        await context.deliverRevocations(to: authority.accountIssuer)
         let account: Account
         do {
             account = try await SignalGuard.shared.whileWaiting {
