@@ -235,6 +235,7 @@ struct RevocationTests {
             let failing = SteppedAuthority(revocation: { throw AuthoritySignal.noReply(.timeout) })
             let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
             try await store.signOut(with: failing)
+            await store.deliverRevocations { _ in failing }
             #expect(await store.deliverRevocations { _ in failing }.isEmpty)
             if !isAskedFor { clock.advance(by: -2 * 86_400) }
             let authority = SteppedAuthority()
