@@ -23,7 +23,8 @@ BASELINE = FOLDER / "baseline.json"
 START_ORDER = FOLDER / "start-order.txt"
 TOLERANCE = 0.05
 MAXIMUM_PEAK_KIB = 12 * 1024
-MAXIMUM_SIZE = 25 * 1024 * 1024
+# 25 MiB until the command finished its exchanges: signals, deadlines and the options of a sign-in took a quarter of one.
+MAXIMUM_SIZE = 26 * 1024 * 1024
 
 # What one time costs is the difference of many and few, without what it takes to start.
 REPEATED = {"load": (10, 30), "save": (10, 30), "read": (1000, 3000)}
