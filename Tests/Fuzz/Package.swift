@@ -24,9 +24,11 @@ let package = Package(
             exclude: [
                 "Browser", "Client", "OAuth/OAuthAuthority.swift", "OAuth/OAuthAuthority+Account.swift",
                 "OAuth/OAuthAuthority+Clock.swift", "OAuth/OAuthAuthority+Device.swift",
-                "OAuth/OAuthAuthority+SignIn.swift", "Transport/FetchedOnce.swift", "Transport/FormBody.swift",
-                "Transport/HTTPTransport.swift", "Transport/IPAddress.swift",
-                "Transport/NetworkEnvironment.swift", "Transport/TransportFailure.swift",
+                "OAuth/OAuthAuthority+Requests.swift", "OAuth/OAuthAuthority+SignIn.swift",
+                "OAuth/OAuthRequestOptions.swift", "OAuth/ServiceDocuments.swift", "Transport/ExchangeBody.swift",
+                "Transport/FetchedOnce.swift", "Transport/FormBody.swift", "Transport/HTTPTransport.swift",
+                "Transport/IPAddress.swift", "Transport/NameLookUp.swift", "Transport/NetworkEnvironment.swift",
+                "Transport/TransportFailure.swift", "Transport/WipingHandler.swift",
             ]),
         .target(name: "AccountImport", dependencies: ["AccountKit", "Sealing"]),
         .executableTarget(

@@ -1,0 +1,28 @@
+import AccountKit
+
+/// What this package asks a service for, by the names of discovery documents (RFC 8414, section 2; OpenID Connect Discovery
+/// 1.0, section 3; RFC 8628, section 4).
+enum EndpointName: String, Sendable, CaseIterable {
+    case token = "token_endpoint"
+    case userInfo = "userinfo_endpoint"
+    case revocation = "revocation_endpoint"
+    case deviceAuthorization = "device_authorization_endpoint"
+    case authorization = "authorization_endpoint"
+}
+
+/// What is taken from a discovery document.
+struct ServiceDocument: Sendable, Equatable {
+    var urls: [EndpointName: ServiceURL] = [:]
+
+    /// Whether the answers that a browser brings name the service (RFC 9207, section 3).
+    var namesIssuer = false
+
+    /// `scopes_supported`; `nil` if it is not said.
+    var scopes: [String]?
+
+    /// How a client may prove who it is to the token endpoint; `nil` if it is not said.
+    var tokenAuthentication: [String]?
+
+    /// The same for the revocation endpoint.
+    var revocationAuthentication: [String]?
+}
