@@ -54,7 +54,11 @@ final class SharedAccount: Sendable {
 
     /// Takes over what was saved.
     func publish(_ account: Account, isSignIn: Bool) {
-        state.withLock { set(account, isSignIn: isSignIn, &$0) }
+        state.withLock { state in
+            set(account, isSignIn: isSignIn, &state)
+            // Also if it was known: a read that began before may have found what was stored in its place till now.
+            state.changeCount += 1
+        }
     }
 
     /// Takes over that the session ended.
