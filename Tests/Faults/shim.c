@@ -1,15 +1,17 @@
 // Preloaded into the programs under test.
 //
-//     FAULTS_PAD=CALL:COUNT or all:COUNT   the first thread that is made begins with COUNT calls that fail at once
+//     FAULTS_PAD=CALL:COUNT or all:COUNT   the first thread that is made begins with COUNT calls that fail at once; those
+//                                          that the program itself would make cannot be had
 //     FAULTS_PLANT=FILE                    gives FILE every name that a temporary file is about to be made under
 //     FAULTS_CLOCK=SECONDS                 the date is so much later; FAULTS_CLOCK=steps: it jumps at each look, a day on or back
 //     FAULTS_NO_EXCL=1                     forgets O_EXCL
 //     FAULTS_STALE=1                       an archive that was read once is the same at every later look
 //
 // The first is since strace counts the calls of each thread by itself: the thread that does the work must not make its
-// n-th call when the main thread, which loads libraries, makes its own. The second is an attacker who guesses names. The others are mistakes, which the suite has to notice.
+// n-th call when the main thread, which loads libraries, makes its own, and there must be one that does all of it. The second is an attacker who guesses names. The others are mistakes, which the suite has to notice.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -17,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -57,10 +60,18 @@ static void *pad_and_run(void *pointer) {
     return start.routine(start.argument);
 }
 
+// Whether an address is in the program itself, rather than in a library.
+static int is_in_program(void *address) {
+    Dl_info here, program;
+    return dladdr(address, &here) && dladdr((void *)getauxval(AT_ENTRY), &program) && here.dli_fbase == program.dli_fbase;
+}
+
 int pthread_create(
     pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument) {
     static atomic_int threads;
     int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = dlsym(RTLD_NEXT, "pthread_create");
+    // Work that blocks is then done by the thread that has it (BlockingWork).
+    if (getenv("FAULTS_PAD") && is_in_program(__builtin_return_address(0))) return EAGAIN;
     if (!getenv("FAULTS_PAD") || atomic_fetch_add(&threads, 1) > 0)
         return real(thread, attributes, routine, argument);
     struct start *start = malloc(sizeof(*start));
