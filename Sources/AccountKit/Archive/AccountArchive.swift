@@ -306,6 +306,9 @@ final class AccountArchive: Sendable {
 
     // MARK: Writing, for whoever holds the lock
 
+    /// The tokens that were spent for new ones that could not be saved.
+    var spentForUnsaved: Account? { unsaved.withLock { $0?.stored } }
+
     /// Remembers new tokens whose save failed: as long as those that were spent for them are stored, they are the account's.
     func keepUnsaved(_ account: Account, inPlaceOf spent: Account, ifRevision revision: ArchiveRevision) {
         unsaved.withLock { unsaved in

@@ -184,6 +184,10 @@ struct SessionDriver: Sendable {
     func save(
         _ account: Account, _ revision: ArchiveRevision?, isSignIn: Bool = false, _ transaction: any ArchiveTransaction
     ) async throws -> Account {
+        // A sign-out that died while these could not be saved has left those that were spent for them to be revoked.
+        if !isSignIn, let spent = archive.spentForUnsaved {
+            try? await revocations.withdraw(spent, in: transaction)
+        }
         let (saved, receipt) = try await archive.save(
             account, ifRevision: revision, at: clock.now, in: transaction)
         if isSignIn { await archive.forgetLastSession(in: transaction) }
