@@ -221,7 +221,10 @@ final class Judge: @unchecked Sendable {
         let old = queue[entry]
         queue[entry] = readQueue(entry)
         if let new = queue[entry] {
-            if world.service.knows(new.tokens) { turn.process.inHand.remove(new.tokens.grant) }
+            // Older ones may be withdrawn again.
+            if world.service.grants[new.tokens.grant].newest == new.tokens.access {
+                turn.process.inHand.remove(new.tokens.grant)
+            }
             if old?.tokens == new.tokens { world.coverage.count(.revocationPaused) }
         }
         guard let old, old.tokens != queue[entry]?.tokens else { return }
