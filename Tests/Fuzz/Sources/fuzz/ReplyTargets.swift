@@ -103,11 +103,7 @@ private func readDiscovery(_ bytes: [UInt8]) {
             try Discovery(issuer: issuer).document(in: reply)
         }
         if let refusal { promise(clearings(on: refusal).isEmpty, "a discovery document ends no session: \(refusal)") }
-        guard let endpoints = metadata?.endpoints else { continue }
-        for url in [
-            endpoints.tokenURL, endpoints.userInfoURL, endpoints.revocationURL, endpoints.deviceAuthorizationURL,
-            endpoints.authorizationURL,
-        ].compactMap(\.self) {
+        for url in (metadata?.urls ?? [:]).values {
             promise(url.scheme == "https" || issuer.url.scheme == "http" && url.isLoopback, "\(url) is encrypted")
             promise((try? ServiceURL(url.description)) == url, "\(url) is read as it is written")
             promise(url.description.utf8.allSatisfy { 0x21...0x7E ~= $0 }, "\(url) is visible ASCII")
