@@ -24,18 +24,25 @@
 #include <sys/syscall.h>
 #endif
 
-int accountkit_try_lock(int descriptor) {
 #ifdef F_OFD_SETLK
+static int set_lock(int descriptor, short type) {
     struct flock lock;
     memset(&lock, 0, sizeof(lock));
-    lock.l_type = F_WRLCK;
+    lock.l_type = type;
     lock.l_whence = SEEK_SET;
     return fcntl(descriptor, F_OFD_SETLK, &lock);
-#else
-    extern int flock(int, int);
-    return flock(descriptor, 2 /* LOCK_EX */ | 4 /* LOCK_NB */);
-#endif
 }
+
+int accountkit_try_lock(int descriptor) { return set_lock(descriptor, F_WRLCK); }
+
+void accountkit_unlock(int descriptor) { set_lock(descriptor, F_UNLCK); }
+#else
+extern int flock(int, int);
+
+int accountkit_try_lock(int descriptor) { return flock(descriptor, 2 /* LOCK_EX */ | 4 /* LOCK_NB */); }
+
+void accountkit_unlock(int descriptor) { flock(descriptor, 8 /* LOCK_UN */); }
+#endif
 
 int accountkit_reserve(int descriptor, off_t length) {
 #ifdef __linux__

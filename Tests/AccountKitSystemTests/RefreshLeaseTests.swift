@@ -104,4 +104,28 @@ import Testing
         await (try await first.beginTransaction(patience: .zero)).end()
         await next.end()
     }
+
+    @Test func `A copy of the descriptor, as a child has until it is another program, holds neither of them`()
+        async throws
+    {
+        let storage = FileArchiveStorage(container: try folder.container())
+        let lease = try await storage.acquireRefreshLease(timeout: .zero)
+        let transaction = try await storage.beginTransaction(patience: .zero)
+        let copies = try openLocks().map { dup($0) }
+        defer { for copy in copies { close(copy) } }
+        try #require(copies.count == 2 && !copies.contains(-1))
+        await transaction.end()
+        await lease.end()
+        await (try await storage.acquireRefreshLease(timeout: .zero)).end()
+        await (try await storage.beginTransaction(patience: .zero)).end()
+    }
+
+    /// The descriptors of the folder's lock files that this process has open.
+    private func openLocks() throws -> [Int32] {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { name in
+            // One that has been closed meanwhile was not a lock of this folder.
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
+            return target?.hasPrefix(folder.documents + "/") == true ? Int32(name) : nil
+        }
+    }
 }

@@ -191,7 +191,7 @@ struct ArchiveDirectory: Sendable {
         let path = path(FileArchiveStorage.leaseName)
         do throws(SystemCallError) {
             guard try SystemCall.status(path) != nil else { return true }
-            return try FileDescriptor.openLock(path).tryLock()
+            return try FileLock(path).tryTake()
         } catch {
             // What cannot be looked at is left alone.
             return false

@@ -55,19 +55,14 @@ public struct FileArchiveStorage: ArchiveStorage {
     ///
     /// The kernel has no queue for such locks, so they are asked for again and again, first after 1 ms, at last every
     /// 25 ms.
-    fileprivate func lock(_ name: String, timeout: Duration) async throws -> FileDescriptor {
+    fileprivate func lock(_ name: String, timeout: Duration) async throws -> FileLock {
         try directory.checkTrust()
         try await makeDirectory()
         let lockPath = directory.path(name)
-        let lock = try mapping(lockPath) { () throws(SystemCallError) in
-            let lock = try FileDescriptor.openLock(lockPath)
-            // A umask may have taken away what the next one needs to open it.
-            if try lock.status().permissions != 0o600 { try lock.setPermissions(0o600) }
-            return lock
-        }
+        let lock = try mapping(lockPath) { () throws(SystemCallError) in try FileLock(lockPath) }
         let deadline = ContinuousClock.now.advanced(by: timeout)
         var pause = Duration.milliseconds(1)
-        while try !mapping(lockPath, { () throws(SystemCallError) in try lock.tryLock() }) {
+        while try !mapping(lockPath, { () throws(SystemCallError) in try lock.tryTake() }) {
             guard ContinuousClock.now < deadline else {
                 throw AccountError(
                     .busy,
@@ -123,9 +118,9 @@ private final class Reservation: Sendable {
 private final class FileArchiveLease: ArchiveLease {
     private let storage: FileArchiveStorage
     private let reservation = Reservation()
-    private let lock: Mutex<FileDescriptor?>
+    private let lock: Mutex<FileLock?>
 
-    init(storage: FileArchiveStorage, lock: consuming FileDescriptor) {
+    init(storage: FileArchiveStorage, lock: consuming FileLock) {
         self.storage = storage
         self.lock = Mutex(lock)
     }
@@ -143,7 +138,7 @@ private final class FileArchiveLease: ArchiveLease {
 /// Exclusive access to a folder: the open lock file, and a file that was made ready to be written.
 private final class FileArchiveTransaction: ArchiveTransaction {
     private struct State: ~Copyable {
-        var lock: FileDescriptor?
+        var lock: FileLock?
 
         /// What was set aside and is still in its place, so that a death here does not look like a sign-out: as good as
         /// gone for whoever has this transaction.
@@ -160,7 +155,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     /// Whether the reservation is a lease's, and outlives the transaction.
     private let isLeased: Bool
 
-    init(directory: ArchiveDirectory, lock: consuming FileDescriptor, reservation: Reservation, isLeased: Bool) {
+    init(directory: ArchiveDirectory, lock: consuming FileLock, reservation: Reservation, isLeased: Bool) {
         self.directory = directory
         self.reservation = reservation
         self.isLeased = isLeased

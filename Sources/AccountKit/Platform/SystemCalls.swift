@@ -98,7 +98,7 @@ package struct FileDescriptor: ~Copyable {
     }
 
     /// Opens a lock file, and makes it if it is not there.
-    package static func openLock(_ path: String) throws(SystemCallError) -> FileDescriptor {
+    fileprivate static func openLock(_ path: String) throws(SystemCallError) -> FileDescriptor {
         try open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK)
     }
 
@@ -215,13 +215,30 @@ package struct FileDescriptor: ~Copyable {
     package borrowing func synchronize() throws(SystemCallError) {
         try SystemCall.check("fsync", path, accountkit_sync(number))
     }
+}
 
-    /// Tries to take the exclusive lock; `false` if another holds it.
-    package borrowing func tryLock() throws(SystemCallError) -> Bool {
-        if accountkit_try_lock(number) == 0 { return true }
+/// The exclusive lock on a file, let go when dropped.
+package struct FileLock: ~Copyable {
+    private let file: FileDescriptor
+
+    /// Opens a lock file, and makes it if it is not there. It is not locked yet.
+    package init(_ path: String) throws(SystemCallError) {
+        let file = try FileDescriptor.openLock(path)
+        // A umask may have taken away what the next one needs to open it.
+        if try file.status().permissions != 0o600 { try file.setPermissions(0o600) }
+        self.file = file
+    }
+
+    /// Lets the lock go before the file is closed: a child process that has been forked and not yet become another
+    /// program has the file open too, and the kernel drops the lock with the last descriptor only.
+    deinit { accountkit_unlock(file.number) }
+
+    /// Tries to take the lock; `false` if another holds it.
+    package borrowing func tryTake() throws(SystemCallError) -> Bool {
+        if accountkit_try_lock(file.number) == 0 { return true }
         let code = errno
         if code == EAGAIN || code == EACCES || code == EWOULDBLOCK || code == EINTR { return false }
-        throw SystemCallError("lock", path, errno: code)
+        throw SystemCallError("lock", file.path, errno: code)
     }
 }
 

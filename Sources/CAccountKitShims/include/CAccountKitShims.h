@@ -19,6 +19,9 @@
 /// Returns 0, or -1 with errno set; EAGAIN, EACCES or EWOULDBLOCK say that another holds the lock.
 int accountkit_try_lock(int descriptor);
 
+/// Lets the lock go, also if a copy of the descriptor is open elsewhere.
+void accountkit_unlock(int descriptor);
+
 /// Reserves disk space, so that a later write of that many bytes cannot fail for want of it.
 ///
 /// Returns 0 or an errno value, as posix_fallocate(3) does; a file system that cannot reserve answers 0.
