@@ -72,7 +72,10 @@ struct AuthServerTests {
             #expect(reply.hasSuffix(#"{"faults":1}"#))
             waiting = Task { try await RawConnection.get(port: port, "/device") }
             // The request is in the log as soon as it waits.
-            while try await !RawConnection.get(port: port, "/control/log").contains("/device") {}
+            let deadline = ContinuousClock.now + .seconds(120)
+            while try await !RawConnection.get(port: port, "/control/log").contains("/device") {
+                try #require(ContinuousClock.now < deadline)
+            }
         }
         #expect(run.endedCleanly)
         #expect(try await waiting?.value == "")

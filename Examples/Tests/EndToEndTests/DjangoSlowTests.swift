@@ -60,7 +60,7 @@ struct DjangoSlowTests {
             try await alice.proxy.hold(Self.refresh)
             let outcome = try await alice.account.command(["whoami", "--max-age", "0"]).whileRunning { whoami in
                 try await alice.proxy.waitUntilHeld()
-                try whoami.send(signal)
+                try await whoami.send(signal)
                 try await alice.proxy.release()
             }
             #expect(outcome.wasEnded(by: signal), "\(outcome)")

@@ -91,7 +91,9 @@ struct EndedSessionTests {
             try await user.server.setFaults(
                 Fault(path: "/oauth/userinfo", status: 401, headers: challenge, delayMilliseconds: 3500, times: 1))
             async let late = user.account("whoami", "--max-age", "0", "--json")
-            while try await user.server.log()["/oauth/userinfo"] == 0 {}
+            try await waitUntil("the user info was asked for") {
+                try await user.server.log()["/oauth/userinfo"] > 0
+            }
             // The one fault is taken, so this sign-in gets through before the first answer comes.
             try await user.signInWithToken()
             let token = try await user.account.storedToken()

@@ -10,7 +10,7 @@ struct KilledProcessesTests {
         try await user.server.setFaults(
             Fault(path: "/oauth/token", delayMilliseconds: 60_000, afterHandler: true, times: 1))
         let exitCode = try await Interrupted.run(user.account.command(["whoami", "--max-age", "0"]), by: .kill) {
-            try await user.server.log()["rotations"] == 1
+            try await user.server.log()["rotations"] >= 1
         }
         #expect(exitCode == 137)
     }
@@ -48,7 +48,7 @@ struct KilledProcessesTests {
             try await user.server.setFaults(
                 Fault(path: "/oauth/token", delayMilliseconds: 60_000, afterHandler: true, times: 1))
             let exitCode = try await Interrupted.run(user.account.command(["whoami", "--max-age", "0"]), by: .kill) {
-                try await user.server.log()["refreshes"] == 1
+                try await user.server.log()["refreshes"] >= 1
             }
             #expect(exitCode == 137)
             #expect(try await user.account("whoami", "--max-age", "0").output == "alice\n")

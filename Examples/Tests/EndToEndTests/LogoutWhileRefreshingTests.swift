@@ -46,7 +46,7 @@ struct LogoutWhileRefreshingTests {
         try await run { user, refresh in
             let logout = try await user.account("logout")
             #expect(logout.exitCode == 0, "\(logout)")
-            try refresh.send(signal)
+            try await refresh.send(signal)
         } _: { user, refresh async throws in
             #expect(refresh.wasEnded(by: signal), "\(refresh)")
             #expect(try await user.server.liveTokens(of: "alice") == [])

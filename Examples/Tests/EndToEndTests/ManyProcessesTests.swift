@@ -91,7 +91,7 @@ struct ManyProcessesTests {
             let gate = try await user.server.hold("/oauth/token", status: 429)
             let refresh = try await user.account.command(["refresh"]).whileRunning { refresh in
                 try await gate.waitUntilHeld()
-                try refresh.send(.interrupt)
+                try await refresh.send(.interrupt)
                 try await gate.open()
             }
             #expect(refresh.wasEnded(by: .interrupt), "\(refresh)")

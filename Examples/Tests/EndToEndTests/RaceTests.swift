@@ -10,7 +10,7 @@ struct RaceTests {
         try await user.server.expireTokens()
         try await user.server.setFaults(fault)
         async let outcome = user.account("whoami", "--max-age", "0", "--json")
-        while try await user.server.log()["refreshes"] == 0 {}
+        try await waitUntil("a refresh was sent") { try await user.server.log()["refreshes"] > 0 }
         try await meanwhile()
         return try await outcome
     }

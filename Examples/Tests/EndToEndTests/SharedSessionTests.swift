@@ -68,7 +68,7 @@ struct SharedSessionTests {
             let tasks = (1...3).map { _ in
                 Task { try await app.store.refresh(with: app.authority).credentials.accessToken }
             }
-            while try await app.server.log()["rotations"] == 0 {}
+            try await waitUntil("a refresh was sent") { try await app.server.log()["rotations"] > 0 }
             tasks[0].cancel()
             await #expect(throws: AccountError.self) { try await tasks[0].value }
             // The reply is still on its way.

@@ -45,7 +45,7 @@ struct SignInInterruptedTests {
     {
         try await run { container, server, account in
             let outcome = try await logIn(row.0, server, account) { login, gate in
-                try login.send(row.1)
+                try await login.send(row.1)
                 try await gate.open()
             }
             #expect(outcome.wasEnded(by: row.1), "\(outcome)")
@@ -65,7 +65,7 @@ struct SignInInterruptedTests {
             try #require(bob.exitCode == 0, "\(bob)")
             let before = try container.entry(container.archive)
             let outcome = try await logIn(way, server, account) { login, gate in
-                try login.send(.interrupt)
+                try await login.send(.interrupt)
                 try await gate.open()
             }
             #expect(outcome.exitCode == 130, "\(outcome)")

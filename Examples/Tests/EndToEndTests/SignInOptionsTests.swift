@@ -155,7 +155,7 @@ struct SignInOptionsTests {
         async let session = Terminal.run(
             account.with("BROWSER", "true").command(["login", "--web", "--paste", "--issuer", server.issuer]),
             columns: 200, .find(#"http\S+code_challenge\S+\s"#), .tell(shown), .typeFile(typed))
-        while !container.exists(shown) { await Task.yield() }
+        try await waitUntil("the URL was shown") { container.exists(shown) }
         let screen = try String(contentsOfFile: shown, encoding: .utf8)
         guard let address = screen.firstMatch(of: /(http\S+code_challenge\S+)\s/) else { throw Unexpected(screen) }
         let redirection = try await server.redirection(from: String(address.1))

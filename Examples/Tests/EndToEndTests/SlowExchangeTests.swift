@@ -111,7 +111,7 @@ struct SlowExchangeTests {
         let gate = try await hold()
         return try await user.account.command(["refresh"]).whileRunning { refresh in
             try await gate.waitUntilHeld()
-            try refresh.send(signal)
+            try await refresh.send(signal)
             try await gate.open()
         }
     }
@@ -155,7 +155,7 @@ struct SlowExchangeTests {
             let outcome = try await user.account.command(["whoami", "--verify"]).whileRunning { whoami in
                 // The first request was refused, and what is asked now is asked with the new token.
                 try await gate.waitUntilHeld()
-                try whoami.send(signal)
+                try await whoami.send(signal)
             }
             #expect(outcome.wasEnded(by: signal), "\(outcome)")
             try await expectSignedIn(user)
@@ -188,7 +188,7 @@ struct SlowExchangeTests {
                 user.account.command(["refresh"]), .appears(isHeld), .controlC, .wait("Ctrl-C again"), .tell(isTold))
             try await gate.waitUntilHeld()
             try user.container.write([], to: isHeld)
-            while !user.container.exists(isTold) { await Task.yield() }
+            try await waitUntil("the terminal said so") { user.container.exists(isTold) }
             try await gate.open()
             let end = try await session
             #expect(end.exitCode == 130, "\(end)")

@@ -12,7 +12,7 @@ enum Interrupted {
             command.executable, arguments: command.subprocessArguments, environment: command.subprocessEnvironment,
             input: .none, output: .discarded, error: .discarded
         ) { execution in
-            while try await !condition() {}
+            try await waitUntil("the moment came to interrupt `\(command.words.joined(separator: " "))`", condition)
             try execution.send(signal: signal)
         }
         return switch result.terminationStatus {

@@ -7,15 +7,30 @@ struct RunningCommand: Sendable {
     /// What it has written to standard output, and to standard error.
     let output: WrittenLines
     let errors: WrittenLines
+    private let process: Int32
     private let deliver: @Sendable (Signal) throws -> Void
 
-    fileprivate init(output: WrittenLines, errors: WrittenLines, deliver: @escaping @Sendable (Signal) throws -> Void) {
+    fileprivate init(
+        output: WrittenLines, errors: WrittenLines, process: Int32,
+        deliver: @escaping @Sendable (Signal) throws -> Void
+    ) {
         self.output = output
         self.errors = errors
+        self.process = process
         self.deliver = deliver
     }
 
-    func send(_ signal: Signal) throws { try deliver(signal) }
+    /// Sends a signal, and waits until it has reached the program: what the test does next is to come after it.
+    ///
+    /// - Throws: `Unexpected` when the program has not taken it within a minute.
+    func send(_ signal: Signal) async throws {
+        try deliver(signal)
+        let deadline = ContinuousClock.now + .seconds(60)
+        while hasPendingSignal(process) {
+            guard ContinuousClock.now < deadline else { throw Unexpected("\(signal) was not taken within a minute") }
+            await Task.yield()
+        }
+    }
 }
 
 /// Whether a signal that was sent to a process has not reached it yet (proc(5), `ShdPnd`). One that has ended has none.
@@ -30,19 +45,30 @@ private func hasPendingSignal(_ process: Int32) -> Bool {
 actor WrittenLines {
     private(set) var text = ""
     private var hasEnded = false
-    private var waiting: [(isThere: @Sendable (String) -> Bool, continuation: CheckedContinuation<Bool, Never>)] = []
+    private var waiting: [Waiter] = []
+
+    private struct Waiter {
+        let id: UUID
+        let isThere: @Sendable (String) -> Bool
+        let continuation: CheckedContinuation<Void, Never>
+    }
 
     fileprivate func add(_ line: String) {
         text += line + "\n"
         let (done, rest) = waiting.partitioned { $0.isThere(text) }
         waiting = rest
-        for wait in done { wait.continuation.resume(returning: true) }
+        for waiter in done { waiter.continuation.resume() }
     }
 
     fileprivate func end() {
         hasEnded = true
-        for wait in waiting { wait.continuation.resume(returning: false) }
+        for waiter in waiting { waiter.continuation.resume() }
         waiting = []
+    }
+
+    private func giveUp(_ id: UUID) {
+        guard let index = waiting.firstIndex(where: { $0.id == id }) else { return }
+        waiting.remove(at: index).continuation.resume()
     }
 
     /// Waits until a text has been written.
@@ -54,13 +80,27 @@ actor WrittenLines {
 
     /// Waits until there is something to be found in what has been written, and returns it.
     ///
-    /// - Throws: `Unexpected` when the program has ended without it.
+    /// - Throws: `Unexpected` when the program has ended without it, or the test has no time left.
     func match<Found>(_ find: @escaping @Sendable (String) -> Found?) async throws -> Found {
         if let found = find(text) { return found }
         if !hasEnded {
-            _ = await withCheckedContinuation { waiting.append(({ find($0) != nil }, $0)) }
+            let id = UUID()
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    if Task.isCancelled {
+                        continuation.resume()
+                    } else {
+                        waiting.append(Waiter(id: id, isThere: { find($0) != nil }, continuation: continuation))
+                    }
+                }
+            } onCancel: {
+                Task { await giveUp(id) }
+            }
         }
-        guard let found = find(text) else { throw Unexpected("the program ended and had written only: \(text)") }
+        guard let found = find(text) else {
+            throw Unexpected(
+                (hasEnded ? "the program ended" : "the test was ended meanwhile") + ", and had written only: \(text)")
+        }
         return found
     }
 }
@@ -85,10 +125,8 @@ extension Command {
             output: .sequence, error: .sequence
         ) { execution in
             let process = execution.processIdentifier.value
-            let running = RunningCommand(output: WrittenLines(), errors: WrittenLines()) {
+            let running = RunningCommand(output: WrittenLines(), errors: WrittenLines(), process: process) {
                 try execution.send(signal: $0)
-                // Sent is not yet taken: what the test does next is to come after it.
-                while hasPendingSignal(process) {}
             }
             async let output: Void = {
                 for try await line in execution.standardOutput.strings() { await running.output.add(line) }

@@ -274,13 +274,19 @@ def main():
 
     is_asked_to_end = False
 
+    def kill(*_):
+        process.kill()
+
     def end(*_):
         nonlocal is_asked_to_end
         is_asked_to_end = True
         process.terminate()
+        # It waits for connections that a browser keeps open.
+        signal.alarm(20)
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGALRM, kill)
     try:
         administration = Administration(origin)
         administration.wait(process)
