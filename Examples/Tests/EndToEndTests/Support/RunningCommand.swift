@@ -33,12 +33,16 @@ struct RunningCommand: Sendable {
     }
 }
 
-/// Whether a signal that was sent to a process has not reached it yet (proc(5), `ShdPnd`). One that has ended has none.
+/// Whether a signal that was sent to a process has not reached it yet (proc(5), `ShdPnd`). One that has ended, and that
+/// nobody has asked about yet, keeps what came too late for it.
 private func hasPendingSignal(_ process: Int32) -> Bool {
-    guard let status = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8),
-        let line = status.split(separator: "\n").first(where: { $0.hasPrefix("ShdPnd:") })
-    else { return false }
-    return line.dropFirst("ShdPnd:".count).contains { $0 != "0" && $0 != "\t" }
+    guard let status = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8) else { return false }
+    let lines = status.split(separator: "\n")
+    func value(_ name: String) -> Substring? {
+        lines.first { $0.hasPrefix(name + ":\t") }?.dropFirst(name.count + 2)
+    }
+    guard let state = value("State"), !state.hasPrefix("Z"), !state.hasPrefix("X") else { return false }
+    return value("ShdPnd")?.contains { $0 != "0" } == true
 }
 
 /// What a program writes, line by line, while it does.
