@@ -6,7 +6,7 @@ enum Interrupted {
     ///
     /// - Returns: Its exit code as a shell has it.
     static func run(
-        _ command: Command, by signal: Signal = .interrupt, when condition: () async throws -> Bool
+        _ command: Command, by signal: Signal = .interrupt, when condition: @Sendable () async throws -> Bool
     ) async throws -> Int32 {
         let result = try await Subprocess.run(
             command.executable, arguments: command.subprocessArguments, environment: command.subprocessEnvironment,
