@@ -56,13 +56,17 @@ class Proxy:
     async def read_request(reader):
         head = await reader.readuntil(b"\r\n\r\n")
         length = 0
-        lines = [line for line in head[:-4].split(b"\r\n")]
-        for line in lines[1:]:
+        for line in head.split(b"\r\n")[1:]:
             name, _, value = line.partition(b":")
             if name.lower() == b"content-length":
                 length = int(value)
-        kept = [line for line in lines if not line.lower().startswith(b"connection:")]
-        body = await reader.readexactly(length)
+        return Proxy.closing(head) + await reader.readexactly(length)
+
+    @staticmethod
+    def closing(message):
+        """A request or response that says that the connection is not used again, so that nobody relies on it."""
+        head, _, body = message.partition(b"\r\n\r\n")
+        kept = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"connection:")]
         return b"\r\n".join([*kept, b"Connection: close"]) + b"\r\n\r\n" + body
 
     async def serve(self, reader, writer):
@@ -74,7 +78,7 @@ class Proxy:
             response = await upstream.read()
             upstream_writer.close()
             await self.hold(request)
-            writer.write(response)
+            writer.write(self.closing(response))
             await writer.drain()
         except (OSError, EOFError):
             pass  # One of the two has gone; the other one sees that the connection is closed.
