@@ -144,6 +144,42 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases)
+    func `Whoever is cancelled while the account is being stored gets it, since it is stored`(way: Way) async throws {
+        let faulty = FaultyArchiveStorage(storage)
+        let store = try await AccountStore.testing(signedIn: nil, storage: faulty)
+        faulty.inject(.stalls, of: .replace)
+        let authority = SteppedAuthority()
+        let signIn = Task { try await way.signIn(store, authority) }
+        await faulty.waitForStall()
+        signIn.cancel()
+        faulty.release()
+        let account = try await signIn.value
+        #expect(try await storage.stateForNewProcess().account == account)
+        #expect(authority.revoked.isEmpty)
+    }
+
+    @Test(arguments: Way.allCases)
+    func `Whoever is cancelled while storing waits for the lock leaves, and nothing is stored`(way: Way) async throws {
+        let faulty = FaultyArchiveStorage(storage)
+        let store = try await AccountStore.testing(signedIn: nil, storage: faulty)
+        // The first lock is that of the look whether it could be stored.
+        faulty.inject(.stalls, at: 2, of: .begin)
+        let authority = SteppedAuthority()
+        let signIn = Task { try await way.signIn(store, authority) }
+        await faulty.waitForStall()
+        let transaction = try await storage.beginTransaction(patience: .zero)
+        signIn.cancel()
+        faulty.release()
+        await expectAccountError(.cancelled) { try await signIn.value }
+        // What it brings cannot be revoked before somebody has looked who is signed in.
+        #expect(!store.hasFinishedExchanges)
+        await transaction.end()
+        await store.finishExchanges()
+        #expect(authority.revoked == ["access-2"])
+        #expect(storage.entries.isEmpty)
+    }
+
+    @Test(arguments: Way.allCases)
     func `A person who interrupts it stores nothing, and what it brings is revoked`(way: Way) async throws {
         let store = try await store(signedIn: Fixture.alice)
         let before = storage.entries
