@@ -105,6 +105,27 @@ import Testing
         #expect(try Exerciser.run(folder, "read").output == "signed out")
     }
 
+    @Test(arguments: ["EACCES", "EPERM", "EIO"])
+    func `A sign-out that cannot remove an archive that does not open says so, and signs nobody out`(
+        error: String
+    ) throws {
+        try Exerciser.run(folder, "sign-in")
+        let damaged = Data([1, 2, 3])
+        try damaged.write(to: URL(filePath: folder.archive))
+        // Each thread's first, so the second name that it has by then may stay as well.
+        let outcome = try Exerciser.run(folder, "sign-out", injecting: "unlink:error=\(error):when=1")
+        #expect(outcome.status == 1)
+        #expect(outcome.output.hasPrefix("inaccessible:") && outcome.output.contains("(\(error))"), "\(outcome.output)")
+        #expect(try folder.bytes() == damaged)
+        #expect(try Exerciser.run(folder, "read").output == "unreadable damaged")
+
+        #expect(try Exerciser.run(folder, "sign-out").output == "signed out")
+        #expect(try Exerciser.run(folder, "read").output == "signed out")
+        let moved = try folder.names().filter { $0.hasPrefix("Account.plist") }
+        #expect(!moved.isEmpty && moved.allSatisfy { $0.hasPrefix("Account.plist.unreadable-") }, "\(moved)")
+        for name in moved { #expect(try folder.bytes(folder.documents + "/" + name) == damaged) }
+    }
+
     // MARK: The order of the calls
 
     /// The calls of a run that are about the folder, in their order.
