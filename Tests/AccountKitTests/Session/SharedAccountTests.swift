@@ -70,4 +70,16 @@ struct SharedAccountTests {
             #expect(seen.withLock { $0 } == 0)
         }
     }
+
+    @Test func `A read that began before an equal account was saved does not bring back what it found`() {
+        let shared = SharedAccount()
+        // New tokens that could not be saved, and are saved now.
+        shared.publish(Fixture.replaced, isSignIn: false)
+        let before = shared.changeCount
+        shared.publish(Fixture.replaced, isSignIn: false)
+        #expect(!shared.publish(.present(Fixture.alice, Fixture.old), readSince: before))
+        #expect(shared.account == Fixture.replaced)
+        // Another look finds what is stored.
+        #expect(shared.publish(.present(Fixture.replaced, Fixture.other), readSince: shared.changeCount))
+    }
 }
