@@ -1,0 +1,122 @@
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@testable import AccountKit
+
+/// New tokens that could not be saved: their process knows them, and no other does.
+struct UnsavedTokensTests {
+    /// Alice's new tokens are in the memory of one process only; there is another one.
+    private struct Scene {
+        let clock = ManualClock()
+        let base = InMemoryArchiveStorage()
+        let faulty: FaultyArchiveStorage
+        let otherFaulty: FaultyArchiveStorage
+        let store: AccountStore
+        let other: AccountStore
+        let authority: SteppedAuthority
+
+        init(newTokens: Credentials = Fixture.newTokens) async throws {
+            (faulty, otherFaulty) = (FaultyArchiveStorage(base), FaultyArchiveStorage(base))
+            authority = SteppedAuthority(revokesSingleGrants: true, tokens: { newTokens })
+            _ = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: base)
+            store = Self.process(faulty, clock)
+            other = Self.process(otherFaulty, clock)
+            // The first write is the intent; both tries to save the reply fail.
+            for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
+            try await store.refresh(with: authority)
+            try #require(store.account?.credentials.accessToken == Secret("access-2"))
+            try #require(try await base.stateForNewProcess().text == "unverified access-1: notChecked")
+        }
+
+        /// A process that does not wait for the lock, so that a test may hold it.
+        private static func process(_ storage: any ArchiveStorage, _ clock: ManualClock) -> AccountStore {
+            AccountStore(
+                storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
+                lockPatience: .zero)
+        }
+    }
+
+    /// The access tokens that a service is told of now.
+    private func delivered(from storage: InMemoryArchiveStorage) async throws -> [String] {
+        let service = SteppedAuthority(revokesSingleGrants: true)
+        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
+        await store.deliverRevocations(with: { _ in service }, ignoringPauses: true)
+        return service.revoked
+    }
+
+    // MARK: Saving them later
+
+    @Test func `A sign-out that died before they were saved does not end the session that goes on`() async throws {
+        let scene = try await Scene()
+        // It puts the spent tokens into the queue, and gets no further.
+        for number in 1...2 {
+            scene.otherFaulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .remove)
+        }
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) {
+            try await scene.other.signOut(with: scene.authority)
+        }
+        #expect(try await scene.store.pendingRevocations().count == 1)
+        try await scene.store.update { $0.profile.points = 7 }
+        #expect(try await scene.base.stateForNewProcess().text == "unverified access-2: notChecked")
+        #expect(try await delivered(from: scene.base).isEmpty, "a service may end the whole session for a token of it")
+        #expect(try await scene.store.pendingRevocations().isEmpty)
+    }
+
+    /// Alice's tokens are being refreshed, and the lock is another task's when the new ones come.
+    private struct LateScene {
+        let clock = ManualClock()
+        let base = InMemoryArchiveStorage()
+        let storage: FaultyArchiveStorage
+        let store: AccountStore
+        private let gate = Gate()
+        private let refresh: Task<Account, any Error>
+
+        init() async throws {
+            storage = FaultyArchiveStorage(base)
+            store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
+            gate.shut()
+            let authority = SteppedAuthority(tokens: { [gate] in
+                await gate.pass()
+                return Fixture.newTokens
+            })
+            refresh = Task { [store] in try await store.refresh(with: authority) }
+            await gate.waitForSomebody()
+        }
+
+        /// Has new tokens come while `body` has the lock, and has read what was there before them.
+        func tokensCome<Value: Sendable>(
+            before call: FaultyArchiveStorage.Call, of body: @escaping @Sendable (AccountStore) async throws -> Value
+        ) async throws -> Value {
+            storage.inject(.stalls, of: call)
+            let task = Task { [store] in try await body(store) }
+            await storage.waitForStall()
+            storage.inject(.fails(AccountError(.busy, "another task has the lock")), of: .begin)
+            gate.open()
+            #expect(try await refresh.value.credentials.accessToken == Secret("access-2"))
+            storage.release()
+            return try await task.value
+        }
+    }
+
+    @Test func `Whoever saves the spent ones once more, having read them before, does not forget them`() async throws {
+        let scene = try await LateScene()
+        let updated = try await scene.tokensCome(before: .replace) { try await $0.update { $0.profile.points = 7 } }
+        #expect(updated.credentials.accessToken == Secret("access-2"))
+
+        #expect(try await scene.base.stateForNewProcess().text == "unverified access-1: notChecked")
+        #expect(scene.store.account?.credentials.accessToken == Secret("access-2"))
+        #expect(await scene.store.load().text == "unverified access-2: notChecked")
+        #expect(try await scene.store.unfinishedRefresh() != nil, "what is stored is spent")
+        try await scene.store.update { $0.profile.nickname = "Ally" }
+        let stored = try await scene.base.stateForNewProcess().account
+        #expect(stored?.credentials.accessToken == Secret("access-2"))
+        #expect(stored?.profile.points == 7)
+        #expect(try await scene.store.unfinishedRefresh() == nil)
+    }
+}
