@@ -31,7 +31,10 @@ final class AccountArchive: Sendable {
     private let isAskedInVain = Mutex(false)
 
     /// New tokens that could not be saved.
-    private let unsaved = Mutex<Unsaved?>(nil)
+    let unsaved = Mutex<Unsaved?>(nil)
+
+    /// Those that never will be, since they are of a sign-in that is over.
+    let orphans = Mutex<[Account]>([])
 
     private struct LastOpened {
         var keys: ArchiveKeys?
@@ -55,19 +58,6 @@ final class AccountArchive: Sendable {
         var account: Account
         var generation: UInt64
         var revision: ArchiveRevision
-    }
-
-    private struct Unsaved {
-        var account: Account
-
-        /// Whose tokens are stored, and were spent for them.
-        var stored: Account
-
-        /// The revision that has those.
-        var revision: ArchiveRevision
-
-        /// Whether they are being spent themselves, so that the record of the intent is about them.
-        var isBeingSpent = false
     }
 
     init(storage: any ArchiveStorage, keySources: [any KeySource], context: SealingContext, logger: Logger?) {
@@ -100,10 +90,10 @@ final class AccountArchive: Sendable {
     /// Reads what is there now, for whoever holds the lock.
     func load(in transaction: any ArchiveTransaction) async -> Content {
         let content = await content(isLocked: true) { try await transaction.read($0) }
-        // Who holds the lock sees the newest revision: what was to replace an older one is of no use any more.
+        // Who holds the lock sees the newest revision: what was to replace an older one never will.
         switch content {
-        case .absent: unsaved.withLock { $0 = nil }
-        case .present(_, let revision): unsaved.withLock { if $0?.revision != revision { $0 = nil } }
+        case .absent: orphanUnsaved()
+        case .present(_, let revision): orphanUnsaved(unlessFor: revision)
         case .unreadable: break
         }
         return content
@@ -115,14 +105,10 @@ final class AccountArchive: Sendable {
         isLocked: Bool, _ read: (ArchiveEntry) async throws -> StoredEntry?
     ) async -> Content {
         let changeCount = isLocked ? nil : lastOpened.withLock(\.changeCount)
-        let unsavedBefore = unsaved.withLock { $0?.revision }
         do {
-            guard var stored = try await read(.account) else {
-                unsaved.withLock { if $0?.revision == unsavedBefore { $0 = nil } }
-                return await absent(read)
-            }
-            if let unsaved = unsaved.withLock({ $0 }), unsaved.revision == stored.revision {
-                return .present(unsaved.account, stored.revision)
+            guard var stored = try await read(.account) else { return await absent(read) }
+            if let unsaved = unsavedAccount(for: stored.revision, isLocked: isLocked) {
+                return .present(unsaved, stored.revision)
             }
             if let newest = lastOpened.withLock(\.newest), newest.revision == stored.revision {
                 return .present(withUnsaved(newest.account, stored.revision, isLocked: isLocked), stored.revision)
@@ -162,6 +148,7 @@ final class AccountArchive: Sendable {
             if isLocked {
                 unsaved!.account = account
                 unsaved!.revision = revision
+                unsaved!.isSeenUnderLock = true
             }
             return account
         }
@@ -306,18 +293,6 @@ final class AccountArchive: Sendable {
 
     // MARK: Writing, for whoever holds the lock
 
-    /// The tokens that were spent for new ones that could not be saved.
-    var spentForUnsaved: Account? { unsaved.withLock { $0?.stored } }
-
-    /// Remembers new tokens whose save failed: as long as those that were spent for them are stored, they are the account's.
-    func keepUnsaved(_ account: Account, inPlaceOf spent: Account, ifRevision revision: ArchiveRevision) {
-        unsaved.withLock { unsaved in
-            // Those that were spent may have been unsaved themselves.
-            let stored = unsaved.map { $0.account.isSameGrant(as: spent) ? $0.stored : spent }
-            unsaved = Unsaved(account: account, stored: stored ?? spent, revision: revision)
-        }
-    }
-
     /// Saves an account, if the stored revision still is `revision`; `nil` means that there is no archive.
     ///
     /// - Returns: The account with all of its tokens in one piece of guarded memory, and the storage's receipt.
@@ -371,7 +346,7 @@ final class AccountArchive: Sendable {
         unsaved.withLock { unsaved in
             guard let kept = unsaved else { return (false, nil) }
             guard kept.stored.isSameGrant(as: account) else {
-                unsaved = nil
+                give(up: &unsaved)
                 return (!kept.isBeingSpent, nil)
             }
             var account = account
@@ -425,7 +400,7 @@ final class AccountArchive: Sendable {
             // It goes by itself, and opens nothing any more.
             try? UnlockedKeys.forget(slot.keyID)
         }
-        unsaved.withLock { $0 = nil }
+        unsaved.withLock { give(up: &$0) }
     }
 
     /// Forgets why the last session ended and whether its refresh token was being spent, now that there is a new one. A

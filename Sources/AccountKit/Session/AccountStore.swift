@@ -132,6 +132,9 @@ public final class AccountStore: Sendable {
 
     /// Reads the archive: no network, no lock, no write.
     ///
+    /// Only tokens that this process could not save, and whose sign-in another one has ended meanwhile, are put into the
+    /// queue of ``deliverRevocations(with:ignoringPauses:asksPerson:)``, under the lock: nobody else knows them.
+    ///
     /// - Returns: `.unverified` with the reason `notChecked`, `.signedOut` or `.unreadable`.
     public func load() async -> SessionState {
         switch await driver.load() {

@@ -109,6 +109,7 @@ struct SessionDriver: Sendable {
                 let durability = try await archive.clear(signOut, ifRevision: revision, in: means.held)
                 shared.publish(signOut)
                 report(durability)
+                await queueOrphans(beside: .absent(signOut), in: means.held)
             case .finish: preconditionFailure("there is nothing to perform")
             }
             return .done
@@ -150,7 +151,34 @@ struct SessionDriver: Sendable {
             let content =
                 if let transaction { await archive.load(in: transaction) } else { await archive.load() }
             // What was published meanwhile may be older than what was read, or newer: another look tells.
-            if shared.publish(content, readSince: changeCount) { return content }
+            guard shared.publish(content, readSince: changeCount) else { continue }
+            guard archive.mayHaveOrphans(beside: content) else { return content }
+            if let transaction {
+                await queueOrphans(beside: content, in: transaction)
+                return content
+            }
+            // Only under the lock is it certain that their sign-in is over. If that is not to be had now, the next look sees
+            // to it.
+            _ = try? await withTransaction(timeout: min(lockPatience, .seconds(1))) { await load($0) }
+            return content
+        }
+    }
+
+    /// Has the service revoke tokens that could not be saved, once their sign-in was ended by somebody who did not know them.
+    private func queueOrphans(
+        beside content: AccountArchive.Content, in transaction: any ArchiveTransaction
+    ) async {
+        for orphan in archive.takeOrphans() {
+            // No lease kept others from spending the stored tokens once more, which some services allow for a while. So other
+            // tokens of the user may be of the same sign-in, whatever the service leaves alone otherwise.
+            if let stored = content.account, stored.isEnded(byRevoking: orphan, revokesSingleGrants: false) { continue }
+            do {
+                try await revocations.add(orphan, at: clock.now, in: transaction)
+            } catch {
+                logger?.debug("tokens that are to be revoked could not be queued", metadata: ["error": "\(error)"])
+                // Whoever looks next tries again.
+                archive.keepOrphan(orphan)
+            }
         }
     }
 
@@ -193,6 +221,7 @@ struct SessionDriver: Sendable {
         if isSignIn { await archive.forgetLastSession(in: transaction) }
         shared.publish(saved, isSignIn: isSignIn)
         report(receipt.durability)
+        await queueOrphans(beside: .present(saved, receipt.revision), in: transaction)
         return saved
     }
 

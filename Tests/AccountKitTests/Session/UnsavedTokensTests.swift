@@ -50,6 +50,127 @@ struct UnsavedTokensTests {
         return service.revoked
     }
 
+    // MARK: Others end their sign-in
+
+    @Test func `After another process's sign-out they are revoked`() async throws {
+        let scene = try await Scene()
+        try await scene.other.signOut()
+        #expect(await scene.store.load().text == "signed out: signedOutByUser")
+        #expect(scene.store.account == nil)
+        #expect(try await delivered(from: scene.base) == ["access-2"])
+        #expect(try await scene.store.pendingRevocations().isEmpty)
+        #expect(await scene.store.load().text == "signed out: signedOutByUser")
+        #expect(try await scene.store.pendingRevocations().isEmpty, "they are queued once")
+    }
+
+    @Test func `After another user's sign-in they are revoked, and the other user stays`() async throws {
+        let scene = try await Scene()
+        try await scene.other.signIn { Fixture.bob }
+        #expect(await scene.store.load().account == Fixture.bob)
+        #expect(try await Set(delivered(from: scene.base)) == ["access-1", "access-2"])
+        #expect(try await scene.base.stateForNewProcess().account == Fixture.bob)
+    }
+
+    @Test func `Whoever takes the lock without a look before queues them too`() async throws {
+        let scene = try await Scene()
+        try await scene.other.signOut()
+        await expectAccountError(.notSignedIn) { try await scene.store.update { $0.profile.points = 7 } }
+        #expect(try await delivered(from: scene.base) == ["access-2"])
+    }
+
+    @Test func `A sign-out that has read the archive before they came does not know them, and they are revoked`()
+        async throws
+    {
+        let scene = try await LateScene()
+        try await scene.tokensCome(before: .remove) { _ = try await $0.signOut() }
+        #expect(try await delivered(from: scene.base) == ["access-2"])
+    }
+
+    @Test func `Nor does such a sign-in`() async throws {
+        let scene = try await LateScene()
+        try await scene.tokensCome(before: .replace) { _ = try await $0.signIn { Fixture.bob } }
+        #expect(try await Set(delivered(from: scene.base)) == ["access-1", "access-2"])
+        #expect(try await scene.base.stateForNewProcess().account == Fixture.bob)
+    }
+
+    @Test func `Their own process knows them, so that the service is told once, or not if it is not to be`()
+        async throws
+    {
+        let told = try await Scene()
+        #expect(try await told.store.signOut(with: told.authority).revocation == .done)
+        #expect(told.authority.revoked == ["access-2"])
+        _ = await told.store.load()
+        #expect(try await delivered(from: told.base).isEmpty)
+
+        let untold = try await Scene()
+        try await untold.store.signOut()
+        _ = await untold.store.load()
+        #expect(try await delivered(from: untold.base).isEmpty)
+
+        let replaced = try await Scene()
+        try await replaced.store.signIn { Fixture.bob }
+        _ = await replaced.store.load()
+        #expect(try await delivered(from: replaced.base) == ["access-2"])
+    }
+
+    @Test(arguments: [
+        // Some services leave the refresh token as it is, others take the stored one once more for a while.
+        ("refresh-1", "refresh-1"), ("refresh-2", "refresh-3"),
+    ])
+    func `Other tokens of the user may be of the same sign-in, so they are not revoked beside them`(
+        unsaved: String, stored: String
+    ) async throws {
+        var (newTokens, otherTokens) = (Fixture.newTokens, Fixture.newTokens)
+        newTokens.refreshToken = Secret(unsaved)
+        otherTokens.accessToken = Secret("access-3")
+        otherTokens.refreshToken = Secret(stored)
+        let scene = try await Scene(newTokens: newTokens)
+        let refreshed = try await scene.other.refresh(with: SteppedAuthority(tokens: { [otherTokens] in otherTokens }))
+        #expect(refreshed.credentials.accessToken == Secret("access-3"))
+        #expect(await scene.store.load().account == refreshed)
+        #expect(try await scene.store.pendingRevocations().isEmpty)
+        #expect(try await delivered(from: scene.base).isEmpty)
+        // Nor later, when nobody could tell any more.
+        try await scene.other.signOut()
+        #expect(await scene.store.load().account == nil)
+        #expect(try await scene.store.pendingRevocations().isEmpty)
+    }
+
+    @Test func `As long as they cannot be queued they stay in memory, and the next look queues them`() async throws {
+        let scene = try await Scene()
+        try await scene.other.signOut()
+        for _ in 1...3 {
+            scene.faulty.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
+            #expect(await scene.store.load().account == nil)
+            #expect(try await scene.store.pendingRevocations().isEmpty)
+        }
+        let transaction = try await scene.base.beginTransaction(patience: .zero)
+        #expect(await scene.store.load().account == nil, "nobody waits for whoever has the lock")
+        await transaction.end()
+        #expect(try await scene.store.pendingRevocations().isEmpty)
+        _ = await scene.store.load()
+        #expect(try await delivered(from: scene.base) == ["access-2"])
+    }
+
+    @Test func `An archive that is missing or cannot be read for a moment does not cost them`() async throws {
+        let scene = try await Scene()
+        let bytes = try #require(scene.base.entries[.account]?.bytes)
+        let transaction = try await scene.base.beginTransaction(patience: .zero)
+        let place = try await transaction.setAside(.account, label: "test")
+        #expect(await scene.store.load().account == nil)
+        try await transaction.putBack(.account, from: place)
+        await transaction.end()
+        #expect(await scene.store.load().text == "unverified access-2: notChecked")
+
+        scene.base.overwrite(.account, with: [1, 2, 3])
+        #expect(await scene.store.load().text == "unreadable: damaged")
+        await expectAccountError(.damaged) { try await scene.store.update { $0.profile.points = 7 } }
+        scene.base.overwrite(.account, with: bytes)
+        try await scene.store.update { $0.profile.points = 7 }
+        #expect(try await scene.base.stateForNewProcess().text == "unverified access-2: notChecked")
+        #expect(try await delivered(from: scene.base).isEmpty)
+    }
+
     // MARK: Saving them later
 
     @Test func `A sign-out that died before they were saved does not end the session that goes on`() async throws {
