@@ -24,6 +24,7 @@ enum Occurrence: String, CaseIterable, Sendable {
     case update = "updated"
     case unsaved = "new tokens could not be saved"
     case unsavedSaved = "and were saved later"
+    case unsavedRevoked = "or were revoked"
     case trouble = "a request failed"
     case lostReply = "a reply was lost"
     case lateRequest = "a request arrived late"

@@ -140,6 +140,11 @@ final class Judge: @unchecked Sendable {
         }
         operation.hasStored = true
         world.coverage.count(operation.kind == .signIn ? .signIn : .signInByDevice)
+        // Beside other tokens of the same user none are revoked that could not be saved: they may be of the same sign-in.
+        for tokens in world.processes.flatMap(\.unsaved) where world.service.isSameUser(new.tokens.grant, tokens.grant)
+        {
+            excuse(tokens.grant)
+        }
         guard let old else { return }
         replaced.insert(old.tokens.grant)
         if world.service.ends(new.tokens.grant, by: old.tokens.grant) { excuse(old.tokens.grant) }
@@ -250,6 +255,7 @@ final class Judge: @unchecked Sendable {
         }
         world.coverage.count(.revoked)
         if replaced.contains(tokens.grant) { world.coverage.count(.replacedRevoked) }
+        if world.processes.contains(where: { $0.unsaved.contains(tokens) }) { world.coverage.count(.unsavedRevoked) }
         guard let operation else { return }
         if operation.kind.isRefreshing { world.coverage.count(.lateTokensRevoked) }
         if operation.obtained == tokens { world.coverage.count(.unstoredRevoked) }
@@ -414,6 +420,10 @@ final class Judge: @unchecked Sendable {
                 excuse(tokens.grant)
                 process.unsaved.insert(tokens)
                 world.coverage.count(.unsaved)
+                if process.store?.account?.tokens == tokens, isStored(tokens.grant), !world.weather.canLockBeLost {
+                    // Once its sign-in is over the process puts them into the queue, however often it tries.
+                    excusedGrants.remove(tokens.grant)
+                }
             } else if stored.account?.tokens == spent || process.unsaved.contains(spent) && isStored(tokens.grant) {
                 violate(
                     .refreshTokenIsSentOnce,
@@ -426,6 +436,7 @@ final class Judge: @unchecked Sendable {
 
     /// - Parameter isKilled: Whether it had no chance to finish what it had begun.
     func died(_ process: SimulatedProcess, with turns: [Turn], isKilled: Bool) {
+        for tokens in process.unsaved { excuse(tokens.grant) }
         guard isKilled else { return }
         for (_, spent) in process.unwritten { excused.insert(spent) }
         for turn in turns {
@@ -458,57 +469,4 @@ extension Account {
 private final class Box: @unchecked Sendable {
     // @unchecked Sendable: as for `SimulatedProcess`.
     var account: Account?
-}
-
-/// One place of the queue of revocations, and nothing else.
-private struct QueueReader: ArchiveStorage {
-    let entry: ArchiveEntry
-    let stored: StoredEntry
-
-    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? { entry == self.entry ? stored : nil }
-
-    func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction { Transaction(reader: self) }
-
-    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
-        throw AccountError(.busy, "only reads")
-    }
-
-    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
-        AsyncThrowingStream { $0.finish() }
-    }
-
-    private struct Transaction: ArchiveTransaction {
-        let reader: QueueReader
-
-        func read(_ entry: ArchiveEntry) async throws -> StoredEntry? { try await reader.read(entry) }
-        func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {}
-        func replace(
-            _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
-        ) async throws -> ArchiveReceipt { throw AccountError(.busy, "only reads") }
-        func remove(
-            _ entry: ArchiveEntry, ifRevision revision: ArchiveRevision
-        ) async throws -> ArchiveReceipt.Durability { throw AccountError(.busy, "only reads") }
-        func setAside(_ entry: ArchiveEntry, label: String) async throws -> String { "" }
-        func putBack(_ entry: ArchiveEntry, from place: String) async throws {}
-        func end() async {}
-    }
-}
-
-/// Reads the disk, and nobody's turn comes in between.
-private struct DiskReader: ArchiveStorage {
-    let world: World
-
-    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? { world.entries[entry] }
-
-    func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
-        throw AccountError(.busy, "only reads")
-    }
-
-    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
-        throw AccountError(.busy, "only reads")
-    }
-
-    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
-        AsyncThrowingStream { $0.finish() }
-    }
 }

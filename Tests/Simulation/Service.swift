@@ -103,8 +103,13 @@ struct Service {
     /// Whether ending the one sign-in ends the other.
     func ends(_ other: Int, by grant: Int) -> Bool {
         if other == grant { return true }
+        return revoking == .all && isSameUser(other, grant)
+    }
+
+    /// Whether two sign-ins are of one user, at one client.
+    func isSameUser(_ other: Int, _ grant: Int) -> Bool {
         let (one, two) = (grants[grant], grants[other])
-        return revoking == .all && one.user == two.user && one.client == two.client
+        return one.user == two.user && one.client == two.client
     }
 
     mutating func issue(_ user: String, _ client: String, at date: Date) -> Credentials {
