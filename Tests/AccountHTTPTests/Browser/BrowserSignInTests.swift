@@ -376,11 +376,6 @@ struct BrowserSignInTests {
 
     // MARK: A registered redirect URI
 
-    /// A port that nobody listens on at the moment.
-    private func freePort() async throws -> Int {
-        try await LoopbackServer.run { $0.port }
-    }
-
     private func authority(redirectURI: String) throws -> OAuthAuthority {
         try OAuthAuthority(
             issuer: "http://127.0.0.1:1", clientID: "tool", scopes: [],
@@ -393,7 +388,7 @@ struct BrowserSignInTests {
         "The very port and path that are registered are listened on, and again at once",
         arguments: ["/a/b", "/done", ""])
     func registered(_ path: String) async throws {
-        let port = try await freePort()
+        let port = try FreePort.find()
         for _ in 0..<2 {
             let redirectURI = "http://127.0.0.1:\(port)\(path)"
             let signIn = try await authority(redirectURI: redirectURI).beginBrowserSignIn(deliveryTime: .seconds(600))

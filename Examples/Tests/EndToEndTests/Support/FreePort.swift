@@ -1,20 +1,29 @@
 import Foundation
 
-/// A port of the loopback interface at which nothing listens.
+/// A port of the loopback interface at which nothing listens, and that no other test gets.
+///
+/// It is none of those that the system hands out by itself (ip(7), `ip_local_port_range`): such a one could be somebody
+/// else's a moment later.
 enum FreePort {
     static func find() throws -> Int {
+        for _ in 0..<100 {
+            let port = UInt16.random(in: 10_000..<32_768)
+            if isFree(port) { return Int(port) }
+        }
+        throw Unexpected("no port is free")
+    }
+
+    private static func isFree(_ port: UInt16) -> Bool {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = withUnsafeMutablePointer(to: &address) {
+        address.sin_port = port.bigEndian
+        return withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
             }
         }
-        guard isBound else { throw Unexpected("no port is free") }
-        return Int(UInt16(bigEndian: address.sin_port))
     }
 }

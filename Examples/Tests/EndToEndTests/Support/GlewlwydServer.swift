@@ -12,14 +12,14 @@ struct GlewlwydServer: Sendable {
     /// Serves, and stops after the test.
     ///
     /// - Parameters:
-    ///   - port: Where; 0 for any free port.
+    ///   - port: Where; `nil` for any free port.
     ///   - redirectURIs: Where a browser may be sent back to; nothing else will do. Those of the first run count.
     ///   - test: Gets the issuer.
     func run<Result: Sendable>(
-        port: Int = 0, redirectURIs: [String] = [], _ test: (String) async throws -> Result
+        port: Int? = nil, redirectURIs: [String] = [], _ test: (String) async throws -> Result
     ) async throws -> Result {
         let words = ["python3", "-B", BuiltProducts.fixture("glewlwyd/server.py"), "--folder", folder]
-        let options = ["--port", String(port)] + redirectURIs.flatMap { ["--redirect-uri", $0] }
+        let options = ["--port", String(try port ?? FreePort.find())] + redirectURIs.flatMap { ["--redirect-uri", $0] }
         return try await ServerProcess.run(Command(words: words + options), test)
     }
 }

@@ -16,11 +16,11 @@ struct NanoIDPServer: Sendable {
     /// Serves, and stops after the test.
     ///
     /// - Parameters:
-    ///   - port: Where; 0 for any free port.
+    ///   - port: Where; `nil` for any free port.
     ///   - test: Gets the issuer.
-    func run<Result: Sendable>(port: Int = 0, _ test: (String) async throws -> Result) async throws -> Result {
+    func run<Result: Sendable>(port: Int? = nil, _ test: (String) async throws -> Result) async throws -> Result {
         let words = [python, "-B", BuiltProducts.fixture("nanoidp/server.py"), "--folder", folder]
-        return try await ServerProcess.run(Command(words: words + ["--port", String(port)]), test)
+        return try await ServerProcess.run(Command(words: words + ["--port", String(try port ?? FreePort.find())]), test)
     }
 }
 

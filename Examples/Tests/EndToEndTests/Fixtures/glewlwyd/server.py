@@ -4,7 +4,7 @@ The server is /usr/bin/glewlwyd, as packaged; this file makes its database from
 the schema in the package's documentation, its configuration, and, by way of its
 administration API, one user, two clients and the OpenID Connect plugin:
 
-    server.py --folder FOLDER [--port 0]
+    server.py --folder FOLDER --port PORT
         Serves on 127.0.0.1 until SIGTERM or SIGINT, then exits with status 0.
         Prints one line on standard output once requests are answered:
 
@@ -30,7 +30,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -79,17 +78,10 @@ def parse_arguments():
         description=summary, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--folder", metavar="FOLDER", type=Path, required=True)
-    parser.add_argument("--port", type=int, default=0, help="0: one the system picks (default)")
+    parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--redirect-uri", metavar="URI", action="append", default=[])
     parser.add_argument("--access-token-seconds", metavar="N", type=int, default=3600)
     return parser.parse_args()
-
-
-def free_port():
-    """A port that is free now; Glewlwyd cannot be handed a socket."""
-    with socket.socket() as listener:
-        listener.bind((HOST, 0))
-        return listener.getsockname()[1]
 
 
 def make_database(path):
@@ -259,7 +251,6 @@ def main():
     os.umask(0o077)  # the database holds tokens
     arguments.folder = arguments.folder.resolve()
     arguments.folder.mkdir(exist_ok=True)
-    arguments.port = arguments.port or free_port()
     origin = f"http://{HOST}:{arguments.port}"
     issuer = origin + "/api/oidc"
     database = arguments.folder / "glewlwyd.sqlite3"

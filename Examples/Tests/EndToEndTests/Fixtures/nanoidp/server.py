@@ -3,7 +3,7 @@
 The server is nanoidp's own, as released; this file writes its configuration and
 starts it. Make a virtual environment for it with prepare.sh, then:
 
-    server.py --folder FOLDER [--port 0] [--access-token-minutes 60]
+    server.py --folder FOLDER --port PORT [--access-token-minutes 60]
         Serves on 127.0.0.1 until SIGTERM or SIGINT, then exits with status 0.
         Prints one line on standard output once requests are answered:
 
@@ -23,7 +23,6 @@ import argparse
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -39,16 +38,9 @@ def parse_arguments():
         description=summary, epilog=details, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--folder", metavar="FOLDER", type=Path, required=True)
-    parser.add_argument("--port", type=int, default=0, help="0: one the system picks (default)")
+    parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--access-token-minutes", metavar="N", type=int, default=60)
     return parser.parse_args()
-
-
-def free_port():
-    """A port that is free now; nanoidp cannot be handed a socket."""
-    with socket.socket() as listener:
-        listener.bind((HOST, 0))
-        return listener.getsockname()[1]
 
 
 def settings(arguments, origin):
@@ -102,7 +94,6 @@ def main():
     arguments = parse_arguments()
     os.umask(0o077)  # the folder holds tokens and keys
     arguments.folder = arguments.folder.resolve()
-    arguments.port = arguments.port or free_port()
     origin = f"http://{HOST}:{arguments.port}"
     configuration = arguments.folder / "configuration"
     for folder in (configuration, arguments.folder / "keys"):
