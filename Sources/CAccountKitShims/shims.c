@@ -108,6 +108,10 @@ int accountkit_spawn(char *const arguments[], char *const hidden[], int output, 
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
         status = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
         if (status == 0) status = posix_spawn_file_actions_adddup2(&actions, output, 1);
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+        // What this process has open without O_CLOEXEC, connections and pipes of others, is not for that program.
+        if (status == 0) status = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+#endif
         if (status == 0) status = posix_spawnp(process, arguments[0], &actions, &attributes, arguments, environment);
         posix_spawnattr_destroy(&attributes);
     }

@@ -24,6 +24,14 @@ struct CommandKeyTests {
         #expect(content(of: try await CommandKey(command).key()) == [UInt8](0..<32))
     }
 
+    @Test func `It has no open files but its own three`() async throws {
+        let open = dup(0)
+        defer { close(open) }
+        try #require(open > 2 && fcntl(open, F_GETFD) & FD_CLOEXEC == 0)
+        let command = ["sh", "-c", "[ -e /proc/self/fd/\(open) ] || echo \(Self.text)"]
+        #expect(content(of: try await CommandKey(command).key()) == [UInt8](0..<32))
+    }
+
     @Test func `There is no shell, and nothing to read`() async throws {
         let folder = try TemporaryFolder()
         let words = "$(touch \(folder.path)/made); `id` * \\ \""

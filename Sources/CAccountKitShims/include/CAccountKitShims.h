@@ -36,7 +36,7 @@ int accountkit_forbid_dumps(void);
 
 /// Starts a program without a shell, with nothing to read and its output going to `output`; what it has to say on standard
 /// error, and the terminal, it shares with this process. Its environment is that of this process without the variables that
-/// are named in `hidden`. Both lists end with NULL.
+/// are named in `hidden`; with glibc it has no other open files of this process. Both lists end with NULL.
 ///
 /// Returns 0 or an errno value, as posix_spawnp(3) does.
 int accountkit_spawn(char *const arguments[], char *const hidden[], int output, pid_t *process);
