@@ -105,7 +105,7 @@ def check(report, account, programs, containers, rounds):
         "With a service on the loopback interface",
         f"Without TLS: discovery, user info, and what was confirmed is written down. The service is a C program and takes "
         f"{duration(share)} of processor time a request, {number(200 * share / sorted(checked)[len(checked) // 2])} % of the "
-        "time of a check. The floors make the same requests and do not read the replies.",
+        "time of a check. The floors make the same requests and do not read the responses.",
         ("command", "time", "to `--offline`", "to the C floor"), rows)
     report.at_most("`account whoami` with a loopback check", Ratio(checked, offline), 3, "the offline one")
 

@@ -22,7 +22,7 @@ public protocol AccountApplication: Sendable {
     static var environmentPrefix: String { get }
 
     /// Whether the user says which service to sign in to, with `--issuer`.
-    static var takesIssuer: Bool { get }
+    static var acceptsIssuer: Bool { get }
 
     /// What `login --help` says beside its own: what the app sends where nobody says otherwise, and what it takes from the
     /// environment. Empty if there is nothing to say.
@@ -31,7 +31,7 @@ public protocol AccountApplication: Sendable {
     /// Makes the authority for a service; it must not touch the network yet.
     ///
     /// - Parameters:
-    ///   - service: What the user said, or what a signed-in account was issued by. Empty if ``takesIssuer`` is `false`.
+    ///   - service: What the user said, or what a signed-in account was issued by. Empty if ``acceptsIssuer`` is `false`.
     ///   - timeout: How long one request may take.
     ///   - logger: Where to log requests, if the user asked for that; nothing secret may be logged.
     /// - Throws: `AccountError.Code.invalidArgument` if the service's address is not one.
@@ -51,7 +51,7 @@ extension AccountApplication {
     }
 
     /// The app knows its one service.
-    public static var takesIssuer: Bool { false }
+    public static var acceptsIssuer: Bool { false }
 
     /// There is nothing to say.
     public static var signInHelp: String { "" }

@@ -62,7 +62,7 @@ extension AccountError {
         /// The archive was changed by someone else in the meantime.
         public static let conflict = Code(rawValue: "conflict")
 
-        /// The account does not fit into an archive of 1 MiB, or a reply is longer than was asked for.
+        /// The account does not fit into an archive of 1 MiB, or a response is longer than was asked for.
         public static let tooLarge = Code(rawValue: "tooLarge")
 
         /// Saved and visible, but the disk did not confirm that it survives a power cut.

@@ -93,14 +93,14 @@ public struct ArchiveStorageConformance: Sendable {
     }
 
     private func thereIsOneTransactionAtATime() async throws {
-        let transaction = try await open().beginTransaction(patience: .seconds(10))
+        let transaction = try await open().beginTransaction(timeout: .seconds(10))
         await #expect("a second transaction waits, and gives up in the end") {
-            _ = try await open().beginTransaction(patience: .zero)
+            _ = try await open().beginTransaction(timeout: .zero)
         } throws: { error in
             (error as? AccountError)?.code == .busy
         }
         await transaction.end()
-        let next = try await open().beginTransaction(patience: .seconds(10))
+        let next = try await open().beginTransaction(timeout: .seconds(10))
         await next.end()
         await next.end()
     }
@@ -115,7 +115,7 @@ public struct ArchiveStorageConformance: Sendable {
         // A refresh that waits for its service holds nobody up.
         try await change { transaction, _ in _ = try await transaction.replace(entry, with: [7], ifRevision: nil) }
         try await removeEntry()
-        let held = try await open().beginTransaction(patience: .seconds(10))
+        let held = try await open().beginTransaction(timeout: .seconds(10))
         await #expect("the transactions of a lease wait for those of others") {
             _ = try await lease.beginTransaction(timeout: .zero)
         } throws: { error in
@@ -170,12 +170,12 @@ public struct ArchiveStorageConformance: Sendable {
     private func whatIsSetAsideIsGoneFromItsPlace() async throws {
         try await change { transaction, _ in
             _ = try await transaction.replace(entry, with: [5], ifRevision: nil)
-            #expect(!(try await transaction.setAside(entry, label: "aside").isEmpty), "it says where the entry is now")
+            #expect(!(try await transaction.quarantine(entry, label: "aside").isEmpty), "it says where the entry is now")
         }
         expect(try await open().read(entry) == nil, "an entry that was set aside is not there any more")
         try await change { transaction, _ in
             _ = try await transaction.replace(entry, with: [6], ifRevision: nil)
-            try await transaction.putBack(entry, from: try await transaction.setAside(entry, label: "aside"))
+            try await transaction.restore(entry, from: try await transaction.quarantine(entry, label: "aside"))
         }
         expect(try await open().read(entry)?.bytes == [6], "an entry that was put back is what it was")
         try await removeEntry()
@@ -187,7 +187,7 @@ public struct ArchiveStorageConformance: Sendable {
     private func change<Result: Sendable>(
         _ body: (any ArchiveTransaction, StoredEntry?) async throws -> Result
     ) async throws -> Result {
-        let transaction = try await open().beginTransaction(patience: .seconds(30))
+        let transaction = try await open().beginTransaction(timeout: .seconds(30))
         do {
             let result = try await body(transaction, try await transaction.read(entry))
             await transaction.end()

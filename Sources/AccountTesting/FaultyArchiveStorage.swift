@@ -5,7 +5,7 @@ import Synchronization
 public final class FaultyArchiveStorage: ArchiveStorage {
     /// A call to a storage or its transaction.
     public enum Call: Sendable, Hashable, CaseIterable {
-        case read, begin, lease, reserve, replace, remove, setAside, putBack
+        case read, begin, lease, reserve, replace, remove, quarantine, restore
     }
 
     /// What happens instead of a call.
@@ -79,9 +79,9 @@ public final class FaultyArchiveStorage: ArchiveStorage {
     }
 
     /// Waits for exclusive access, or fails.
-    public func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
+    public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         try await pass(.begin)
-        return FaultyTransaction(base: try await base.beginTransaction(patience: patience), storage: self)
+        return FaultyTransaction(base: try await base.beginTransaction(timeout: timeout), storage: self)
     }
 
     /// Waits for the lease, or fails.
@@ -156,18 +156,18 @@ private struct FaultyTransaction: ArchiveTransaction {
         return try await base.remove(entry, ifRevision: revision)
     }
 
-    func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
-        try await storage.pass(.setAside)
-        return try await base.setAside(entry, label: label)
+    func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {
+        try await storage.pass(.quarantine)
+        return try await base.quarantine(entry, label: label)
     }
 
-    func finishSettingAside(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability {
-        try await base.finishSettingAside(entry)
+    func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability {
+        try await base.finishQuarantine(entry)
     }
 
-    func putBack(_ entry: ArchiveEntry, from place: String) async throws {
-        try await storage.pass(.putBack)
-        try await base.putBack(entry, from: place)
+    func restore(_ entry: ArchiveEntry, from place: String) async throws {
+        try await storage.pass(.restore)
+        try await base.restore(entry, from: place)
     }
 
     func end() async { await base.end() }

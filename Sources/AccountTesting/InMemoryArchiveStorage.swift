@@ -40,8 +40,8 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
     }
 
     /// Waits for exclusive access; those who wait get it in their order.
-    public func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
-        try await wait(for: .transaction, timeout: patience)
+    public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+        try await wait(for: .transaction, timeout: timeout)
         return InMemoryTransaction(storage: self)
     }
 
@@ -174,7 +174,7 @@ private final class InMemoryTransaction: ArchiveTransaction {
         }
     }
 
-    func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
+    func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {
         storage.state.withLock { state in
             let aside = ArchiveEntry(rawValue: entry.rawValue + "." + label)
             state.set(aside, state.entries[entry])
@@ -183,7 +183,7 @@ private final class InMemoryTransaction: ArchiveTransaction {
         }
     }
 
-    func putBack(_ entry: ArchiveEntry, from place: String) async throws {
+    func restore(_ entry: ArchiveEntry, from place: String) async throws {
         storage.state.withLock { state in
             guard state.entries[entry] == nil else { return }
             state.set(entry, state.entries.removeValue(forKey: ArchiveEntry(rawValue: place)))
@@ -206,7 +206,7 @@ private final class InMemoryLease: ArchiveLease {
     init(storage: InMemoryArchiveStorage) { self.storage = storage }
 
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
-        try await storage.beginTransaction(patience: timeout)
+        try await storage.beginTransaction(timeout: timeout)
     }
 
     func end() async {

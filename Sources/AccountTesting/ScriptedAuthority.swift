@@ -23,7 +23,7 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         case accept
 
         /// The service, or the way to it, does not.
-        case refuse(AuthoritySignal)
+        case refuse(AuthorityError)
 
         /// The service accepts, and says that the user is this one.
         case identity(Identity)
@@ -168,7 +168,7 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         }
         for watcher in watchers { watcher.resume() }
         switch answer {
-        case .refuse(let signal): throw signal
+        case .refuse(let failure): throw failure
         case .hang: try await hang(id)
         case .accept, .identity, .tokens: break
         }

@@ -49,7 +49,7 @@ extension AccountStore {
     ) async throws -> AccountStore {
         let store = AccountStore(
             storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
-            lockPatience: .seconds(10))
+            lockTimeout: .seconds(10))
         if let account { try await store.signIn { account } }
         return store
     }

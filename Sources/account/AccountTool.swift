@@ -32,7 +32,7 @@ enum AccountTool {
 enum StandAlone: AccountApplication {
     static let identifier = "account"
     static let environmentPrefix = "ACCOUNT"
-    static let takesIssuer = true
+    static let acceptsIssuer = true
 
     /// What this tool calls itself at a service, unless `--client-id` says otherwise.
     private static let defaultClientID = "account-cli"

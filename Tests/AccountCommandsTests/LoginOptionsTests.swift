@@ -8,7 +8,7 @@ import Testing
 @Suite struct LoginOptionsTests {
     private enum App: AccountApplication {
         static let identifier = "com.example.app"
-        static let takesIssuer = true
+        static let acceptsIssuer = true
         static let signInHelp = "Without --client-id it is called example."
 
         static func authority(

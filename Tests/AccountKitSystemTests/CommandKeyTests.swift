@@ -59,7 +59,7 @@ struct CommandKeyTests {
 
     @Test(arguments: [["sleep", "1000"], ["yes"], ["sh", "-c", "trap '' TERM; exec sleep 1000"]])
     func `A program that does not end is killed`(command: [String]) async throws {
-        let source = try CommandKey(command, patience: .milliseconds(50))
+        let source = try CommandKey(command, timeout: .milliseconds(50))
         let error = await #expect(throws: AccountError.self) { try await source.key() }
         #expect(error?.message.contains("took longer than") == true)
     }

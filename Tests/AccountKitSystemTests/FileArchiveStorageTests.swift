@@ -23,7 +23,7 @@ import Testing
         for isRemoval in [false, true] {
             try Exerciser.run(folder, "sign-in")
             let storage = FileArchiveStorage(container: try folder.container())
-            let transaction = try await storage.beginTransaction(patience: .zero)
+            let transaction = try await storage.beginTransaction(timeout: .zero)
             let revision = try #require(try await transaction.read(.account)?.revision)
             _ = try Exerciser.shell(folder, "P=$ROOT/Documents/Account.plist\n\(change)")
             let changed = try? folder.bytes()

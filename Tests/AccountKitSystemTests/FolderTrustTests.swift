@@ -209,12 +209,12 @@ import Testing
     @Test func `Who waits for the lock in vain is told whom to look for, and is let go when cancelled`() async throws {
         try Exerciser.run(folder, "sign-in")
         let container = try folder.container()
-        let transaction = try await FileArchiveStorage(container: container).beginTransaction(patience: .zero)
-        let impatient = AccountStore(container: container, lockPatience: .milliseconds(5))
+        let transaction = try await FileArchiveStorage(container: container).beginTransaction(timeout: .zero)
+        let impatient = AccountStore(container: container, lockTimeout: .milliseconds(5))
         let error = await expectAccountError(.busy) { try await impatient.update { _ in } }
         #expect(error?.message.contains("fuser \(folder.documents)/Account.lock") == true)
 
-        let patient = AccountStore(container: container, lockPatience: .seconds(3600))
+        let patient = AccountStore(container: container, lockTimeout: .seconds(3600))
         for change in [
             { _ = try await patient.update { _ in } }, { _ = try await patient.signOut() },
             { _ = try await patient.signIn { .fresh(at: ManualClock().now) } },

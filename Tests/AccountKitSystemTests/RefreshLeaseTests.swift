@@ -95,13 +95,13 @@ import Testing
         let (first, second) = (FileArchiveStorage(container: container), FileArchiveStorage(container: container))
         let lease = try await first.acquireRefreshLease(timeout: .zero)
         await expectAccountError(.busy) { try await second.acquireRefreshLease(timeout: .zero) }
-        let transaction = try await second.beginTransaction(patience: .zero)
+        let transaction = try await second.beginTransaction(timeout: .zero)
         await expectAccountError(.busy) { try await lease.beginTransaction(timeout: .zero) }
         await lease.end()
         let next = try await second.acquireRefreshLease(timeout: .zero)
-        await expectAccountError(.busy) { try await first.beginTransaction(patience: .zero) }
+        await expectAccountError(.busy) { try await first.beginTransaction(timeout: .zero) }
         await transaction.end()
-        await (try await first.beginTransaction(patience: .zero)).end()
+        await (try await first.beginTransaction(timeout: .zero)).end()
         await next.end()
     }
 
@@ -110,14 +110,14 @@ import Testing
     {
         let storage = FileArchiveStorage(container: try folder.container())
         let lease = try await storage.acquireRefreshLease(timeout: .zero)
-        let transaction = try await storage.beginTransaction(patience: .zero)
+        let transaction = try await storage.beginTransaction(timeout: .zero)
         let copies = try openLocks().map { dup($0) }
         defer { for copy in copies { close(copy) } }
         try #require(copies.count == 2 && !copies.contains(-1))
         await transaction.end()
         await lease.end()
         await (try await storage.acquireRefreshLease(timeout: .zero)).end()
-        await (try await storage.beginTransaction(patience: .zero)).end()
+        await (try await storage.beginTransaction(timeout: .zero)).end()
     }
 
     /// The descriptors of the folder's lock files that this process has open.

@@ -181,7 +181,7 @@ import Testing
         #expect(!calls.contains { $0.contains("unlink(") && $0.contains("Account.lock") })
     }
 
-    @Test func `Room for the reply and the intent come before the request, and the room is used`() throws {
+    @Test func `Room for the response and the intent come before the request, and the room is used`() throws {
         try Exerciser.run(folder, "sign-in")
         let calls = try trace(of: "refresh", folder.path + "/none/ballast")
         try expect(

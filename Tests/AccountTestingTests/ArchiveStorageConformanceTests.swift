@@ -25,7 +25,7 @@ struct ArchiveStorageConformanceTests {
 struct BrokenStorage: ArchiveStorage {
     enum Promise: CaseIterable, Sendable {
         case absenceIsNoError, wholeBytes, revisionOfTheReceipt, revisionOfReplace, revisionOfRemove, removal
-        case reservationsAreInvisible, exclusiveAccess, setAside, putBack
+        case reservationsAreInvisible, exclusiveAccess, quarantine, restore
         case oneLease, leaseOfItsOwn, transactionsOfALease, leaseThatEnds, reservationsOfALease
     }
 
@@ -43,12 +43,12 @@ struct BrokenStorage: ArchiveStorage {
             ? StoredEntry(bytes: Array(stored.bytes.prefix(1000)), revision: stored.revision) : stored
     }
 
-    func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         // Without exclusive access everyone has a memory of their own of who is at it.
         if promise == .exclusiveAccess { return Transaction(storage: self, base: nil) }
         // Nobody waits for what does not come.
-        let patience = promise == .leaseOfItsOwn ? .zero : patience
-        return Transaction(storage: self, base: try await base.beginTransaction(patience: patience))
+        let timeout = promise == .leaseOfItsOwn ? .zero : timeout
+        return Transaction(storage: self, base: try await base.beginTransaction(timeout: timeout))
     }
 
     func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
@@ -57,7 +57,7 @@ struct BrokenStorage: ArchiveStorage {
         case .oneLease: Lease(storage: self, base: nil, lock: nil)
         // One lock for both, so that everyone waits for the service.
         case .leaseOfItsOwn:
-            Lease(storage: self, base: nil, lock: try await base.beginTransaction(patience: .zero))
+            Lease(storage: self, base: nil, lock: try await base.beginTransaction(timeout: .zero))
         case .leaseThatEnds: Lease(storage: self, base: try await base.acquireRefreshLease(timeout: .zero), lock: nil)
         default: Lease(storage: self, base: try await base.acquireRefreshLease(timeout: timeout), lock: nil)
         }
@@ -75,7 +75,7 @@ struct BrokenStorage: ArchiveStorage {
                 return Transaction(storage: storage, base: nil)
             }
             guard let base else {
-                return Transaction(storage: storage, base: try await storage.base.beginTransaction(patience: timeout))
+                return Transaction(storage: storage, base: try await storage.base.beginTransaction(timeout: timeout))
             }
             return Transaction(
                 storage: storage, base: try await base.beginTransaction(timeout: timeout), isLeased: true)
@@ -125,13 +125,13 @@ struct BrokenStorage: ArchiveStorage {
             return try await base.remove(entry, ifRevision: current ?? revision)
         }
 
-        func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
-            if storage.promise == .setAside { return "nowhere" }
-            return try await base?.setAside(entry, label: label) ?? "nowhere"
+        func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {
+            if storage.promise == .quarantine { return "nowhere" }
+            return try await base?.quarantine(entry, label: label) ?? "nowhere"
         }
 
-        func putBack(_ entry: ArchiveEntry, from place: String) async throws {
-            if storage.promise != .putBack { try await base?.putBack(entry, from: place) }
+        func restore(_ entry: ArchiveEntry, from place: String) async throws {
+            if storage.promise != .restore { try await base?.restore(entry, from: place) }
         }
 
         func end() async { await base?.end() }

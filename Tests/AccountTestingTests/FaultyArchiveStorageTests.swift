@@ -7,7 +7,7 @@ struct FaultyArchiveStorageTests {
         let base = InMemoryArchiveStorage()
         let storage = FaultyArchiveStorage(base)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
-        let transaction = try await storage.beginTransaction(patience: .zero)
+        let transaction = try await storage.beginTransaction(timeout: .zero)
         let first = try await transaction.replace(.account, with: [1], ifRevision: nil).revision
         await expectAccountError(FaultyArchiveStorage.diskFull.code) {
             try await transaction.replace(.account, with: [2], ifRevision: first)
@@ -26,8 +26,8 @@ struct FaultyArchiveStorageTests {
         storage.inject(.fails(AccountError(.busy, "")), of: .begin)
         _ = try await storage.read(.account)
         await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await storage.read(.account) }
-        await expectAccountError(.busy) { try await storage.beginTransaction(patience: .zero) }
-        let transaction = try await storage.beginTransaction(patience: .zero)
+        await expectAccountError(.busy) { try await storage.beginTransaction(timeout: .zero) }
+        let transaction = try await storage.beginTransaction(timeout: .zero)
         await transaction.end()
     }
 
@@ -35,7 +35,7 @@ struct FaultyArchiveStorageTests {
         let base = InMemoryArchiveStorage()
         let storage = FaultyArchiveStorage(base)
         storage.inject(.stalls, of: .replace)
-        let transaction = try await storage.beginTransaction(patience: .zero)
+        let transaction = try await storage.beginTransaction(timeout: .zero)
         let write = Task { try await transaction.replace(.account, with: [1], ifRevision: nil) }
         await storage.waitForStall()
         #expect(base.entries[.account] == nil)

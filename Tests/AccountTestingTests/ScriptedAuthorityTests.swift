@@ -9,7 +9,7 @@ struct ScriptedAuthorityTests {
     @Test func `Answers are given in their order, and the last one again and again`() async throws {
         let authority = ScriptedAuthority(
             verify: [.refuse(.unauthorized), .identity(Identity(id: "2")), .accept], clock: clock)
-        await #expect(throws: AuthoritySignal.unauthorized) { try await authority.verify(account) }
+        await #expect(throws: AuthorityError.unauthorized) { try await authority.verify(account) }
         #expect(try await authority.verify(account) == Identity(id: "2"))
         for _ in 0..<3 { #expect(try await authority.verify(account).id == account.id) }
         #expect(authority.requests == [.verify, .verify, .verify, .verify, .verify])
@@ -29,8 +29,8 @@ struct ScriptedAuthorityTests {
 
     @Test func `A script can be changed, and taken back`() async throws {
         let authority = ScriptedAuthority(clock: clock)
-        authority.answer(.revoke, with: [.refuse(.noReply(.timeout))])
-        await #expect(throws: AuthoritySignal.noReply(.timeout)) { try await authority.revoke(account) }
+        authority.answer(.revoke, with: [.refuse(.noResponse(.timeout))])
+        await #expect(throws: AuthorityError.noResponse(.timeout)) { try await authority.revoke(account) }
         authority.answer(.revoke, with: [])
         #expect(try await authority.revoke(account) == .done)
     }

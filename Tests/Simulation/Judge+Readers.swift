@@ -7,7 +7,7 @@ struct QueueReader: ArchiveStorage {
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? { entry == self.entry ? stored : nil }
 
-    func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction { Transaction(reader: self) }
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction { Transaction(reader: self) }
 
     func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         throw AccountError(.busy, "only reads")
@@ -28,8 +28,8 @@ struct QueueReader: ArchiveStorage {
         func remove(
             _ entry: ArchiveEntry, ifRevision revision: ArchiveRevision
         ) async throws -> ArchiveReceipt.Durability { throw AccountError(.busy, "only reads") }
-        func setAside(_ entry: ArchiveEntry, label: String) async throws -> String { "" }
-        func putBack(_ entry: ArchiveEntry, from place: String) async throws {}
+        func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String { "" }
+        func restore(_ entry: ArchiveEntry, from place: String) async throws {}
         func end() async {}
     }
 }
@@ -40,7 +40,7 @@ struct DiskReader: ArchiveStorage {
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? { world.entries[entry] }
 
-    func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         throw AccountError(.busy, "only reads")
     }
 

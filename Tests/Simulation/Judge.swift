@@ -25,7 +25,7 @@ final class Judge: @unchecked Sendable {
     var versions: [Version] = [.absent]
     private(set) var violation: Violation?
 
-    /// Spent refresh tokens whose successors nobody may have: the reply was lost, the process died, or the disk failed.
+    /// Spent refresh tokens whose successors nobody may have: the response was lost, the process died, or the disk failed.
     private var excused: Set<Tokens> = []
 
     /// Sign-ins that may live on at the service although nobody holds them any more: nobody knows their newest tokens, or nothing
@@ -188,7 +188,7 @@ final class Judge: @unchecked Sendable {
 
     /// An archive was put out of the way or back.
     func moved(_ turn: Turn) {
-        if case .setAside = turn.call {
+        if case .quarantine = turn.call {
             if let stored = versions.last!.account, !world.weather.canLockBeLost {
                 violate(.nobodyElsesSessionIsTouched, "\(stored.token) was put aside, and it can be read")
             }
@@ -262,8 +262,8 @@ final class Judge: @unchecked Sendable {
     }
 
     /// A request to revoke tokens was not granted.
-    func answered(_ signal: AuthoritySignal, toRevocationOf tokens: Tokens) {
-        switch signal {
+    func answered(_ failure: AuthorityError, toRevocationOf tokens: Tokens) {
+        switch failure {
         case .bearerChallenge, .rejected, .oauthError("unsupported_token_type", _):
             refusals[tokens, default: 0] += 1
             if refusals[tokens]! >= 3 {
@@ -338,7 +338,7 @@ final class Judge: @unchecked Sendable {
         world.coverage.count(.reuse)
         // A lock that can be lost is not enough for this.
         guard !excused.contains(tokens), !world.weather.canLockBeLost else { return }
-        violate(.refreshTokenIsSentOnce, "r\(tokens.text) came again, though its reply had come and could be saved")
+        violate(.refreshTokenIsSentOnce, "r\(tokens.text) came again, though its response had come and could be saved")
     }
 
     func revokes(_ account: Account, _ operation: Operation?) {

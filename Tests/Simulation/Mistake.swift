@@ -15,7 +15,7 @@ enum Rule: Int, Sendable {
         switch self {
         case .onlyUserOrDefiniteRulingClears: "only the user or a definite ruling clears"
         case .refreshTokenIsSentOnce:
-            "a refresh token is sent again only after its reply was lost, and a record says so"
+            "a refresh token is sent again only after its response was lost, and a record says so"
         case .nobodyElsesSessionIsTouched: "nobody's session is touched by another's commit"
         case .memoryAndDiskAgree: "memory and disk agree"
         case .eventForEveryChange: "an event for every change, in order"
@@ -53,7 +53,7 @@ enum Mistake: String, CaseIterable, Sendable {
     /// A signal ends the process at once, also while an exchange is under way.
     case diesAtOnce = "dies-at-once"
 
-    /// The transport sends a request again that got no reply.
+    /// The transport sends a request again that got no response.
     case sendsAgain = "sends-again"
 
     /// The storage loses the record of a refresh.

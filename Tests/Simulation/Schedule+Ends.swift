@@ -55,7 +55,7 @@ extension Schedule {
             case .begin: turn.answer == nil ? .crashWaitingForLock : nil
             case .read: .crashReading
             case let call where call.isWrite: turn.answer == nil ? .crashBeforeWrite : .crashAfterWrite
-            case let call where call.isRequest: turn.answer == nil ? .crashBeforeRequest : .crashBeforeReply
+            case let call where call.isRequest: turn.answer == nil ? .crashBeforeRequest : .crashBeforeResponse
             default: nil
             }
         if let occurrence { world.coverage.count(occurrence) }

@@ -88,7 +88,7 @@ struct Schedule {
         return true
     }
 
-    /// Somebody's turn, unless all wait for a lock; then its holder has one, or somebody loses patience. What takes long comes
+    /// Somebody's turn, unless all wait for a lock; then its holder has one, or somebody loses timeout. What takes long comes
     /// when it is time, or when there is nothing else.
     mutating func takeATurn() {
         let blocked = world.turns.filter(world.isBlocked)

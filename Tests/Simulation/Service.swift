@@ -34,7 +34,7 @@ extension Account {
 }
 
 /// A service that gives out tokens and knows which of them are good. It does what it is asked at once; what happens to
-/// requests and replies on their way is up to the world.
+/// requests and responses on their way is up to the world.
 struct Service {
     /// What it does with refresh tokens.
     enum Manner: CaseIterable {

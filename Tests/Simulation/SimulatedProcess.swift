@@ -147,7 +147,7 @@ private struct ProcessStorage: ArchiveStorage {
         return stored
     }
 
-    func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         let transaction = ProcessTransaction(process: process)
         _ = try await process.call(.begin, in: transaction)
         return transaction
@@ -220,15 +220,15 @@ final class ProcessTransaction: ArchiveTransaction, @unchecked Sendable {
         return receipt.durability
     }
 
-    func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
-        guard case .place(let place) = try await process.call(.setAside(entry, label), in: self) else {
+    func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {
+        guard case .place(let place) = try await process.call(.quarantine(entry, label), in: self) else {
             preconditionFailure()
         }
         return place
     }
 
-    func putBack(_ entry: ArchiveEntry, from place: String) async throws {
-        _ = try await process.call(.putBack(entry, place), in: self)
+    func restore(_ entry: ArchiveEntry, from place: String) async throws {
+        _ = try await process.call(.restore(entry, place), in: self)
     }
 
     func end() async {
@@ -253,16 +253,16 @@ struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority {
         do {
             guard case .credentials(let new) = try await process.call(.refresh(account)) else { preconditionFailure() }
             if process.world.mistake == .cutsExchangesOff, Operation.current?.isCancelled ?? false {
-                throw AuthoritySignal.noReply(.cancelled)
+                throw AuthorityError.noResponse(.cancelled)
             }
             return new
-        } catch let signal as AuthoritySignal {
+        } catch let failure as AuthorityError {
             switch process.world.mistake {
-            case .callsTroubleDefinite: throw AuthoritySignal.oauthError(.invalidGrant)
+            case .callsTroubleDefinite: throw AuthorityError.oauthError(.invalidGrant)
             case .sendsAgain:
-                guard case .credentials(let new) = try await process.call(.refresh(account)) else { throw signal }
+                guard case .credentials(let new) = try await process.call(.refresh(account)) else { throw failure }
                 return new
-            default: throw signal
+            default: throw failure
             }
         }
     }

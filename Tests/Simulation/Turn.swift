@@ -8,8 +8,8 @@ enum Call: Sendable {
     case reserve(ArchiveEntry)
     case replace(ArchiveEntry, [UInt8], ArchiveRevision?)
     case remove(ArchiveEntry, ArchiveRevision)
-    case setAside(ArchiveEntry, String)
-    case putBack(ArchiveEntry, String)
+    case quarantine(ArchiveEntry, String)
+    case restore(ArchiveEntry, String)
     case verify(Account)
     case refresh(Account)
     case revoke(Account)
@@ -28,8 +28,8 @@ enum Call: Sendable {
         case .reserve: "reserves space"
         case .replace(let entry, _, _): "writes \(entry.rawValue)"
         case .remove(let entry, _): "removes \(entry.rawValue)"
-        case .setAside(let entry, _): "sets \(entry.rawValue) aside"
-        case .putBack(let entry, _): "puts \(entry.rawValue) back"
+        case .quarantine(let entry, _): "sets \(entry.rawValue) aside"
+        case .restore(let entry, _): "puts \(entry.rawValue) back"
         case .verify(let account): "asks whose \(account.token) is"
         case .refresh(let account): "asks for new tokens for \(account.token)"
         case .revoke(let account): "tells the service that \(account.token) is signed out"
@@ -44,7 +44,7 @@ enum Call: Sendable {
 
     var isWrite: Bool {
         switch self {
-        case .replace, .remove, .setAside, .putBack: true
+        case .replace, .remove, .quarantine, .restore: true
         default: false
         }
     }

@@ -64,7 +64,7 @@ extension World {
 
     /// Somebody has waited for a lock for as long as anybody does.
     func losePatience(_ turn: Turn) {
-        note("\(turn.process.name): loses patience with the lock")
+        note("\(turn.process.name): loses timeout with the lock")
         coverage.count(.busy)
         if case .begin = turn.call { turn.lease?.failureCount += 2 }
         judge.hindered(turn.operation)
@@ -120,17 +120,17 @@ extension World {
             if entry == .account { judge.removed(turn) }
             if entry.isRevocation { judge.queueChanged(entry, turn) }
             return receipt(revision)
-        case .setAside(let entry, let label):
+        case .quarantine(let entry, let label):
             let place = ArchiveEntry(rawValue: "\(entry.rawValue).\(label)")
             put(place, entries[entry])
             put(entry, nil)
             judge.moved(turn)
             return .place(place.rawValue)
-        case .putBack(let entry, let place):
+        case .restore(let entry, let place):
             guard entries[entry] == nil else { return .done }
             put(entry, entries[ArchiveEntry(rawValue: place)])
             put(ArchiveEntry(rawValue: place), nil)
-            coverage.count(.putBack)
+            coverage.count(.restore)
             judge.moved(turn)
             return .done
         default: return .done
@@ -154,10 +154,10 @@ extension World {
         if !isCalm, happens(weather.troubles) {
             coverage.count(.trouble)
             if happens(0.3) {
-                coverage.count(.lostReply)
+                coverage.count(.lostResponse)
                 judge.gaveUp(turn.call)
                 lateRequests.append(turn.call)
-                throw AuthoritySignal.noReply(.timeout)
+                throw AuthorityError.noResponse(.timeout)
             }
             let signal = trouble(turn.call)
             if case .revoke(let account) = turn.call { judge.answered(signal, toRevocationOf: account.tokens) }
@@ -165,7 +165,7 @@ extension World {
         }
         let answer = Result { try serve(turn) }
         guard !isCalm, happens(weather.lostReplies) else { return try answer.get() }
-        coverage.count(.lostReply)
+        coverage.count(.lostResponse)
         judge.gaveUp(turn.call)
         judge.lost(turn)
         turn.truth = nil
@@ -178,8 +178,8 @@ extension World {
         case .verify(let account):
             if let identity = service.identity(account.tokens) { return .identity(identity) }
             turn.truth = .refused(account.tokens)
-            if service.grants[account.tokens.grant].hasEnded, happens(0.2) { throw AuthoritySignal.rejected("closed") }
-            throw AuthoritySignal.bearerChallenge(error: "invalid_token")
+            if service.grants[account.tokens.grant].hasEnded, happens(0.2) { throw AuthorityError.rejected("closed") }
+            throw AuthorityError.bearerChallenge(error: "invalid_token")
         case .refresh(let account):
             judge.asks(turn, for: account.tokens)
             judge.redeems(account.tokens)
@@ -191,12 +191,12 @@ extension World {
                 return .credentials(new)
             }
             turn.truth = .refused(account.tokens)
-            throw AuthoritySignal.oauthError(.invalidGrant)
+            throw AuthorityError.oauthError(.invalidGrant)
         case .revoke(let account):
             judge.revokes(account, turn.operation)
             switch service.revoking {
             case .refuses:
-                let signal = AuthoritySignal.oauthError("unsupported_token_type")
+                let signal = AuthorityError.oauthError("unsupported_token_type")
                 judge.answered(signal, toRevocationOf: account.tokens)
                 throw signal
             case .notSupported: return .revocation(.notSupported)
@@ -212,14 +212,14 @@ extension World {
             return .account(service.account(with: new, at: date))
         case .beginDevice: return .done
         case .poll(let user, let client):
-            if !isCalm, happens(0.3) { throw AuthoritySignal.oauthError(.authorizationPending) }
+            if !isCalm, happens(0.3) { throw AuthorityError.oauthError(.authorizationPending) }
             return .credentials(issue(user, client, turn))
         case .identify(let credentials):
             // Also if they are over by now: it was asked before.
             return .account(service.account(with: credentials, at: date))
         case .updateProfile(let account):
             guard let identity = service.identity(account.tokens) else {
-                throw AuthoritySignal.bearerChallenge(error: "invalid_token")
+                throw AuthorityError.bearerChallenge(error: "invalid_token")
             }
             return .identity(identity)
         default: preconditionFailure("\(turn.call) is no request")
@@ -255,34 +255,34 @@ extension World {
         }
     }
 
-    private func trouble(_ call: Call) -> AuthoritySignal {
-        var signals = Self.certain + Self.unclear
+    private func trouble(_ call: Call) -> AuthorityError {
+        var failures = Self.certain + Self.unclear
         switch call {
         // Definite for who has no refresh token; otherwise a reason to refresh.
         case .verify(let account) where account.credentials.refreshToken != nil:
-            signals.append(.bearerChallenge(error: "invalid_token"))
-            signals.append(.otherUser(id: "somebody else"))
-        case .signIn, .poll: signals += [.oauthError(.accessDenied), .oauthError(.invalidGrant), .signInRefused("no")]
-        case .refresh: signals += [.bearerChallenge(error: "invalid_token"), .oauthError(.expiredToken)]
+            failures.append(.bearerChallenge(error: "invalid_token"))
+            failures.append(.otherUser(id: "somebody else"))
+        case .signIn, .poll: failures += [.oauthError(.accessDenied), .oauthError(.invalidGrant), .signInRefused("no")]
+        case .refresh: failures += [.bearerChallenge(error: "invalid_token"), .oauthError(.expiredToken)]
         // What a service means that refuses for good is not known: it is asked three times.
         case .revoke:
-            signals.removeAll { Ruling(on: $0, to: .revoke, .init(holdsRefreshToken: true)) != .revokeLater }
-            signals.append(.rejected("no"))
+            failures.removeAll { SessionDecision.afterRevocation($0) != .tryLater }
+            failures.append(.rejected("no"))
         default: break
         }
-        return signals.randomElement(using: &random)!
+        return failures.randomElement(using: &random)!
     }
 
     /// What says that nothing was carried out.
-    private static let certain: [AuthoritySignal] = [
-        .noReply(.unknownHost), .noReply(.refused), .noReply(.proxy), .untrustedTLS("expired"),
+    private static let certain: [AuthorityError] = [
+        .noResponse(.unknownHost), .noResponse(.refused), .noResponse(.proxy), .untrustedTLS("expired"),
         .proxyAuthenticationRequired, .unavailable(status: 429, retryAfter: .seconds(5)), .oauthError(.invalidClient),
         .oauthError(.invalidRequest), .misconfigured("simulated"),
     ]
 
     /// What says nothing about whether it was.
-    private static let unclear: [AuthoritySignal] = [
-        .noReply(.timeout), .noReply(.reset), .noReply(.truncated), .noReply(.garbled), .noReply(.unreachable),
+    private static let unclear: [AuthorityError] = [
+        .noResponse(.timeout), .noResponse(.reset), .noResponse(.truncated), .noResponse(.garbled), .noResponse(.unreachable),
         .unavailable(status: 502, retryAfter: nil), .unavailable(status: 503, retryAfter: .seconds(5)),
         .oauthError(.serverError), .oauthError(.temporarilyUnavailable), .intercepted("a web page"),
         .unclear("no JSON"), .unauthorized, .forbidden(error: nil), .bearerChallenge(error: nil),

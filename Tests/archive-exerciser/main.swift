@@ -61,7 +61,7 @@ struct Service: AccountAuthority {
             issuedAt: Date(timeIntervalSince1970: 1_800_003_600))
     }
 
-    func revoke(_ account: Account) async throws -> RevocationOutcome { throw AuthoritySignal.noReply(.unreachable) }
+    func revoke(_ account: Account) async throws -> RevocationOutcome { throw AuthorityError.noResponse(.unreachable) }
 
     func isAuthority(of account: Account) -> Bool { true }
 }

@@ -18,8 +18,8 @@ import Darwin
 
 /// A service that is never asked.
 struct NoService: AccountAuthority {
-    func verify(_ account: Account) async throws -> Identity { throw AuthoritySignal.noReply(.refused) }
-    func refresh(_ account: Account) async throws -> Credentials { throw AuthoritySignal.noReply(.refused) }
+    func verify(_ account: Account) async throws -> Identity { throw AuthorityError.noResponse(.refused) }
+    func refresh(_ account: Account) async throws -> Credentials { throw AuthorityError.noResponse(.refused) }
     func isAuthority(of account: Account) -> Bool { true }
 }
 

@@ -53,7 +53,7 @@ func installed() -> String {
     while let line = readLine() {
         let words = line.split(separator: " ")
         let argument = words.dropFirst().first.flatMap { Int32($0) } ?? 0
-        var reply = "done"
+        var response = "done"
         switch words.first {
         case "begin": SignalGuard.shared.exchangeBegan(limit: .seconds(Int(argument)))
         case "end": SignalGuard.shared.exchangeEnded()
@@ -65,14 +65,14 @@ func installed() -> String {
             }
         case "leave":
             return
-        case "interrupted": reply = SignalGuard.shared.isInterrupted ? "yes" : "no"
+        case "interrupted": response = SignalGuard.shared.isInterrupted ? "yes" : "no"
         case "ignore": signal(argument, SIG_IGN)
         case "handle": signal(argument) { _ in handledCount += 1 }
-        case "handled": reply = "\(handledCount)"
-        case "installed": reply = installed()
-        default: reply = "unknown"
+        case "handled": response = "\(handledCount)"
+        case "installed": response = installed()
+        default: response = "unknown"
         }
-        print(reply)
+        print(response)
         fflush(nil)
     }
 }

@@ -8,7 +8,7 @@ final class MemoryStorage: ArchiveStorage, ArchiveTransaction {
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? { entries.withLock { $0[entry] } }
 
-    func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction { self }
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction { self }
 
     func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         AsyncThrowingStream { $0.finish() }
@@ -33,9 +33,9 @@ final class MemoryStorage: ArchiveStorage, ArchiveTransaction {
         return .durable
     }
 
-    func setAside(_ entry: ArchiveEntry, label: String) async throws -> String { label }
+    func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String { label }
 
-    func putBack(_ entry: ArchiveEntry, from place: String) async throws {}
+    func restore(_ entry: ArchiveEntry, from place: String) async throws {}
 
     func end() async {}
 }

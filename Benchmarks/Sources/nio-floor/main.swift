@@ -5,9 +5,9 @@ import NIOPosix
 
 // What `floor check ROOT PORT` does in C, with SwiftNIO alone for its two requests: nio-floor ROOT PORT
 //
-// No client around it: no pool, no TLS, no proxy, no time limit, no reading of what the replies say.
+// No client around it: no pool, no TLS, no proxy, no time limit, no reading of what the responses say.
 
-/// Sends the requests one after the other, and closes the connection after the last reply.
+/// Sends the requests one after the other, and closes the connection after the last response.
 final class Requests: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
@@ -21,14 +21,14 @@ final class Requests: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
-        case .head(let head): if head.status != .ok { fail("reply: it is no success") }
+        case .head(let head): if head.status != .ok { fail("response: it is no success") }
         case .body: break
         case .end: send(context)
         }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        if !isDone { fail("reply: it ends early") }
+        if !isDone { fail("response: it ends early") }
     }
 
     private func send(_ context: ChannelHandlerContext) {

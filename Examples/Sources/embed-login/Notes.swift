@@ -27,7 +27,7 @@ struct JSONAPI: PasswordAuthority {
     func signIn(username: String, password: Secret) async throws -> Account {
         var user = try await post("/login", ["username": username, "password": password.reveal()])
         guard case .integer(let id)? = user["id"], case .string(let token)? = user["token"] else {
-            throw AuthoritySignal.unclear("a login without id or token")
+            throw AuthorityError.unclear("a login without id or token")
         }
         user["token"] = nil  // The profile is no place for it.
         let credentials = Credentials(accessToken: Secret(token), issuedAt: .now)
@@ -36,7 +36,7 @@ struct JSONAPI: PasswordAuthority {
 
     func verify(_ account: Account) async throws -> Identity {
         let user = try await post("/userinfo", token: account.credentials.accessToken)
-        guard case .integer(let id)? = user["id"] else { throw AuthoritySignal.unclear("a user without id") }
+        guard case .integer(let id)? = user["id"] else { throw AuthorityError.unclear("a user without id") }
         return Identity(id: id, profile: user)
     }
 
@@ -50,13 +50,13 @@ struct JSONAPI: PasswordAuthority {
         request.headers = token.map { ["Authorization": "Bearer \($0.reveal())"] } ?? [:]
         request.body = .bytes(try JSONEncoder().encode(body))
         let response = try? await HTTPClient.shared.execute(request, timeout: .seconds(5))
-        guard let body = try? await response?.body.collect(upTo: 1 << 20) else { throw AuthoritySignal.noReply(.reset) }
+        guard let body = try? await response?.body.collect(upTo: 1 << 20) else { throw AuthorityError.noResponse(.reset) }
         let reply = try? JSONDecoder().decode([String: ProfileValue].self, from: Data(body.readableBytesView))
         switch (reply?["code"], reply?["data"]) {
         case (nil, .dictionary(let user)?): return UserProfile(user)
-        case (.string("wrong_password")?, _): throw AuthoritySignal.signInRefused("wrong password")
-        case (.string("session_revoked")?, _): throw AuthoritySignal.rejected("session_revoked")
-        default: throw AuthoritySignal.unclear("status \(response?.status.code ?? 0)")
+        case (.string("wrong_password")?, _): throw AuthorityError.signInRefused("wrong password")
+        case (.string("session_revoked")?, _): throw AuthorityError.rejected("session_revoked")
+        default: throw AuthorityError.unclear("status \(response?.status.code ?? 0)")
         }
     }
 }

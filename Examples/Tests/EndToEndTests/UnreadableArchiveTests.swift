@@ -139,7 +139,7 @@ struct UnreadableArchiveTests {
                 "login", "--username", "bob", "--password-stdin", input: ExampleServer.bobPassword + "\n")
             #expect(login.exitCode == 0, "\(login)")
             #expect(try await user.account("whoami", "--verify").output == "bob\n")
-            let aside = try user.container.setAside()
+            let aside = try user.container.quarantine()
             #expect(aside.count == 1)
             let place = try #require(aside.first)
             let moved = try #require(try user.container.entry(place))
@@ -176,7 +176,7 @@ struct UnreadableArchiveTests {
                 try user.container.write(text.utf8, to: user.container.archive)
                 try await user.signIn()
             }
-            let contents = try user.container.setAside().map { try user.container.entry($0)?.bytes }
+            let contents = try user.container.quarantine().map { try user.container.entry($0)?.bytes }
             #expect(Set(contents) == [Array("one".utf8), Array("two".utf8), Array("three".utf8)])
         }
     }

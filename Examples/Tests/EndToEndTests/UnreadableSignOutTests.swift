@@ -24,7 +24,7 @@ struct UnreadableSignOutTests {
             #expect(logout.errors.contains("could not be told"), "\(logout)")
             #expect(!user.container.exists(user.container.archive))
             // Nothing is lost that could be mended yet.
-            let moved = try user.container.setAside()
+            let moved = try user.container.quarantine()
             #expect(moved.count == 1)
             #expect(try moved.first.flatMap { try user.container.entry($0) }?.bytes == bytes)
             #expect(try await user.server.log()["/oauth/revoke"] == 0)
@@ -44,7 +44,7 @@ struct UnreadableSignOutTests {
             let logout = try await user.account("logout", "--all")
             #expect(logout.exitCode == 0, "\(logout)")
             #expect(logout.errors.contains("could not be told"), "\(logout)")
-            #expect(try user.container.setAside().count == 1)
+            #expect(try user.container.quarantine().count == 1)
             for session in ["default", "work"] {
                 #expect(try await user.account("whoami", "--session", session).exitCode == 77)
             }

@@ -35,7 +35,7 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
                 "\(current.shownName) is signed in: sign out first, or add --replace, or choose another --session")
         }
         var imported = try importer(file)
-        if App.takesIssuer {
+        if App.acceptsIssuer {
             imported.account.issuer = service.issuer ?? imported.account.issuer
             imported.account.credentials.clientID = service.clientID ?? imported.account.credentials.clientID
         }

@@ -83,7 +83,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             sayClientSecret(after: error, context)
             throw error
         }
-        if App.takesIssuer {
+        if App.acceptsIssuer {
             var service = service
             service.issuer = account.issuer ?? service.issuer
             do {
@@ -92,7 +92,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 context.say("note: you are signed in, but the settings were not saved for the next time (\(error))")
             }
         }
-        if let place = context.store.movedArchive {
+        if let place = context.store.quarantinedArchive {
             context.say("The archive that did not open was not lost: it is \(place) now.")
         }
         if options.json {

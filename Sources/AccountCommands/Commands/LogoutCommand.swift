@@ -105,10 +105,10 @@ enum RevocationResult: String, Encodable {
         switch report.revocation {
         case .notNeeded: (.notNeeded, nil)
         case .done: (.done, nil)
-        case .queued(let signal): (.queued, UnverifiedReason(signal))
-        case .refused(let signal): (.refused, UnverifiedReason(signal))
+        case .queued(let failure): (.queued, SessionDecision.reason(for: failure))
+        case .refused(let failure): (.refused, SessionDecision.reason(for: failure))
         case .notSupported: (.notSupported, nil)
-        case .lost(let signal): (.lost, UnverifiedReason(signal))
+        case .lost(let failure): (.lost, SessionDecision.reason(for: failure))
         }
     }
 
@@ -122,17 +122,6 @@ enum RevocationResult: String, Encodable {
         case .refused: " \(service) was told, and refused to revoke the tokens\(why). \(rest)"
         case .notSupported: " \(service) cannot be told of a sign-out. \(rest)"
         case .lost: " \(service) could not be told\(why), and that could not be noted for later. \(rest)"
-        }
-    }
-}
-
-extension UnverifiedReason {
-    /// Why a service could not be told something, in the words of a reason.
-    init(_ signal: AuthoritySignal) {
-        if case .keep(let reason) = Ruling(on: signal, to: .verify, .init(holdsRefreshToken: false)) {
-            self = reason
-        } else {
-            self.init(.unclearReply)
         }
     }
 }

@@ -93,7 +93,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             rows.append(
                 (
                     "Refresh",
-                    "one was begun on \(StateText.date(unfinished)) and its reply was never stored; if the "
+                    "one was begun on \(StateText.date(unfinished)) and its response was never stored; if the "
                         + "service counts that token as used, the next refresh ends the session"
                 ))
         }

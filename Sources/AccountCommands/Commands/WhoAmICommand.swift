@@ -77,7 +77,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         do {
             account = try await authority.signIn(token: token)
         } catch {
-            throw AccountError(token: AuthoritySignal(error), from: source)
+            throw AccountError(token: AuthorityError(error), from: source)
         }
         var document = StateDocument(.verified(account), session: context.session)
         document.source = source
@@ -88,17 +88,17 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
 
 extension AccountError {
     /// Why it is not known whose a token is.
-    fileprivate init(token signal: AuthoritySignal, from source: String) {
-        switch Ruling(on: signal, to: .signIn, .init(holdsRefreshToken: false)) {
-        case .attemptFailed(let detail):
+    fileprivate init(token failure: AuthorityError, from source: String) {
+        switch SessionDecision.afterSignIn(failure) {
+        case .refused(let detail):
             self.init(
                 .signInRefused,
                 "the service does not take the token in \(source) (\(detail)): set another one, or unset \(source)")
-        case .keep(let reason):
+        case .unclear(let reason):
             self.init(
                 reason.code == .misconfigured ? .misconfigured : .serviceUnavailable,
                 "the service did not say whose the token in \(source) is (\(reason))")
-        default:
+        case .pollAgain, .startOver:
             self.init(.serviceUnavailable, "the service did not say whose the token in \(source) is")
         }
     }

@@ -62,7 +62,7 @@ struct ContainerInspection {
         Finding(
             problem: "\(path) was left behind by a crash", advice: ": the next change removes it",
             repair: {
-                let transaction = try await storage.beginTransaction(patience: .seconds(10))
+                let transaction = try await storage.beginTransaction(timeout: .seconds(10))
                 let result = Result { try SystemCall.remove(path) }
                 await transaction.end()
                 _ = try result.get()

@@ -32,7 +32,7 @@ struct SessionInspection<App: AccountApplication> {
                         advice: ": run `\(context.tool) switch default`",
                         repair: { try await context.preferences.setDefaultSession(.default) }))
             }
-            if App.takesIssuer { _ = try await context.preferences.service(of: context.session) }
+            if App.acceptsIssuer { _ = try await context.preferences.service(of: context.session) }
         } catch {
             findings.append(Finding(problem: "\(error)"))
         }
@@ -70,7 +70,7 @@ struct SessionInspection<App: AccountApplication> {
             findings.append(
                 Finding(
                     problem:
-                        "session \(session): a refresh was begun whose reply was never stored; if the service counts "
+                        "session \(session): a refresh was begun whose response was never stored; if the service counts "
                         + "its token as used, the next one ends the session", isNote: true))
         }
         return findings
@@ -95,7 +95,7 @@ struct SessionInspection<App: AccountApplication> {
             return [
                 Finding(
                     problem:
-                        "the clock could not be compared with the service's (\(UnverifiedReason(AuthoritySignal(error))))",
+                        "the clock could not be compared with the service's (\(SessionDecision.reason(for: AuthorityError(error))))",
                     isNote: true)
             ]
         }

@@ -123,7 +123,7 @@ struct CommandContext<App: AccountApplication> {
     /// The account itself says where its service is, so settings that were damaged are no reason to leave it without one.
     /// That they were is said by `doctor`, and by `login`, which needs them.
     private func readableService(of session: SessionName) async -> AccountService? {
-        App.takesIssuer ? try? await preferences.service(of: session) : nil
+        App.acceptsIssuer ? try? await preferences.service(of: session) : nil
     }
 
     /// The authority of a service.
@@ -133,7 +133,7 @@ struct CommandContext<App: AccountApplication> {
 
     /// The service to sign in to: the options', else the one that the session signed in to last.
     func service(_ options: ServiceOptions, _ request: RequestOptions) async throws -> AccountService {
-        guard App.takesIssuer else {
+        guard App.acceptsIssuer else {
             if options.name != nil || options.issuer != nil || options.clientID != nil {
                 throw AccountError(
                     .invalidArgument, "this tool knows its service: omit --service, --issuer and --client-id")
@@ -167,7 +167,7 @@ struct CommandContext<App: AccountApplication> {
 
     /// The service that the session signed in to last: that of a token from the environment, too.
     func rememberedService() async throws -> AccountService {
-        guard App.takesIssuer else { return AccountService() }
+        guard App.acceptsIssuer else { return AccountService() }
         guard let service = try await preferences.service(of: session) else {
             throw AccountError(
                 .invalidArgument,
@@ -200,7 +200,7 @@ struct CommandContext<App: AccountApplication> {
                 return try? authority(for: AccountService(of: account, remembered: remembered), timeout: .seconds(5))
             }, ignoringPauses: isRequested, asksPerson: isRequested && Terminal.isTerminal(.input))
         for report in reports where report.isGivenUp {
-            let reason = report.signal.map { " (\(UnverifiedReason($0)))" } ?? ""
+            let reason = report.failure.map { " (\(SessionDecision.reason(for: $0)))" } ?? ""
             say(
                 "\(report.issuer ?? "The service") has refused to revoke the tokens of an earlier sign-in\(reason), and is not asked "
                     + "again. They stay valid there until they expire, unless you end the session at the service.")
@@ -226,7 +226,7 @@ struct CommandContext<App: AccountApplication> {
             } else if let remembered = await readableService(of: session) {
                 try? authority(for: remembered, timeout: .seconds(10))
             } else {
-                App.takesIssuer ? nil : try? authority(for: AccountService(), timeout: .seconds(10))
+                App.acceptsIssuer ? nil : try? authority(for: AccountService(), timeout: .seconds(10))
             }
         if let service { network = service.networkSettings }
         return own + (token.map { [$0] } ?? []) + network

@@ -72,7 +72,7 @@ struct Preferences {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .xml
         let bytes = [UInt8](try encoder.encode(value))
-        let transaction = try await FileArchiveStorage(folder: folder).beginTransaction(patience: .seconds(10))
+        let transaction = try await FileArchiveStorage(folder: folder).beginTransaction(timeout: .seconds(10))
         do {
             let revision = try await transaction.read(entry)?.revision
             _ = try await transaction.replace(entry, with: bytes, ifRevision: revision)

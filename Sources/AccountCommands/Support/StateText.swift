@@ -91,7 +91,7 @@ enum StateText {
             var text = "\(service) ended this session\(signOut.date.map { " on \(date($0))" } ?? "")\(detail)."
             if let unfinished = signOut.unfinishedRefresh {
                 text +=
-                    " A refresh begun on \(date(unfinished)) was cut off before its reply was stored, so the service may have "
+                    " A refresh begun on \(date(unfinished)) was cut off before its response was stored, so the service may have "
                     + "seen one token used twice."
             }
             return "\(text) \(again)"

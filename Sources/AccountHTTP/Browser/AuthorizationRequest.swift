@@ -16,31 +16,31 @@ struct AuthorizationRequest: Sendable {
     /// Comes back in the ID token, so that it is not another sign-in's; `nil` if none was asked for.
     let nonce: String?
 
-    let proofKey: ProofKey
+    let proofKey: PKCE
 
     /// What is asked for beside the scopes.
     var options = OAuthRequestOptions()
 
     /// Further parameters, which the service wants. Those of the options beat them.
-    var parameters: [ServiceDialect.Parameter] = []
+    var parameters: [ServiceQuirks.Parameter] = []
 
     /// A request with a new nonce and key, whose answer comes to a port of the loopback interface.
     init(
         clientID: String, scopes: [String], port: Int, state: String,
-        options: OAuthRequestOptions = OAuthRequestOptions(), dialect: ServiceDialect = .standard
+        options: OAuthRequestOptions = OAuthRequestOptions(), quirks: ServiceQuirks = .standard
     ) {
         self.init(
             clientID: clientID, scopes: scopes,
             redirectURI: options.redirectURI
-                ?? "http://\(dialect.redirectHost):\(port)\(LoopbackRequest.callbackPath)",
+                ?? "http://\(quirks.redirectHost):\(port)\(LoopbackRequest.callbackPath)",
             state: state, nonce: scopes.contains("openid") ? Base64URL.random() : nil,
             proofKey: .random())
         self.options = options
-        parameters = dialect.authorizationParameters
+        parameters = quirks.authorizationParameters
     }
 
     /// A request with given values.
-    init(clientID: String, scopes: [String], redirectURI: String, state: String, nonce: String?, proofKey: ProofKey) {
+    init(clientID: String, scopes: [String], redirectURI: String, state: String, nonce: String?, proofKey: PKCE) {
         self.clientID = clientID
         self.scopes = scopes
         self.redirectURI = redirectURI

@@ -67,10 +67,10 @@ struct AuthorizationResponse: Sendable, Equatable {
     ///   - issuer: The service that was asked.
     ///   - namesIssuer: Whether the service says that its answers name it. If they name anyone it must be the service in
     ///     any case (RFC 9207, section 2.4).
-    ///   - secrets: What no signal repeats.
+    ///   - secrets: What no failure repeats.
     func code(
         from issuer: Issuer, namingIssuer namesIssuer: Bool, hiding secrets: [Secret]
-    ) throws(AuthoritySignal) -> Secret {
+    ) throws(AuthorityError) -> Secret {
         switch self.issuer {
         case let other? where !issuer.isNamed(by: other):
             throw .unclear("the browser came back from another service than \(issuer.identifier)")
@@ -82,7 +82,7 @@ struct AuthorizationResponse: Sendable, Equatable {
             let fields: JSONObject = [
                 "error": .string(error), "error_description": errorDescription.map { .string($0) } ?? .null,
             ]
-            let reading = ReplyReading(.authorization, sent: secrets + (code.map { [$0] } ?? []))
+            let reading = ResponseParser(.authorization, sent: secrets + (code.map { [$0] } ?? []))
             throw reading.oauthError(in: fields)
                 ?? .unclear("\(issuer.identifier) sent the browser back with an error of no known form")
         }

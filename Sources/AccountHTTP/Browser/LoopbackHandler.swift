@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHTTP1
 
-/// Takes one request of a connection to the desk, sends the answer and closes the connection.
+/// Takes one request of a connection to the receiver, sends the answer and closes the connection.
 final class LoopbackHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
@@ -9,19 +9,19 @@ final class LoopbackHandler: ChannelInboundHandler {
     /// How long a request may take to come. The answer to a whole one may take longer.
     private static let requestTime = TimeAmount.seconds(15)
 
-    private let desk: CallbackDesk
+    private let receiver: RedirectReceiver
     private var head: HTTPRequestHead?
     private var isTaken = false
     private var deadline: Scheduled<Void>?
 
-    private init(_ desk: CallbackDesk) { self.desk = desk }
+    private init(_ receiver: RedirectReceiver) { self.receiver = receiver }
 
     /// Prepares a connection. Called on its event loop.
-    static func install(in channel: any Channel, for desk: CallbackDesk) throws {
+    static func install(in channel: any Channel, for receiver: RedirectReceiver) throws {
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(RequestLimit())
         try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false, withErrorHandling: true)
-        try pipeline.addHandler(LoopbackHandler(desk))
+        try pipeline.addHandler(LoopbackHandler(receiver))
     }
 
     func channelActive(context: ChannelHandlerContext) {
@@ -50,12 +50,12 @@ final class LoopbackHandler: ChannelInboundHandler {
         let request = LoopbackRequest(
             method: head.method.rawValue, target: head.uri, hosts: head.headers["host"],
             port: channel.localAddress?.port ?? 0)
-        desk.receive(request) { [desk] answer in
-            channel.eventLoop.execute { Self.send(answer, to: channel, desk) }
+        receiver.receive(request) { [receiver] answer in
+            channel.eventLoop.execute { Self.send(answer, to: channel, receiver) }
         }
     }
 
-    private static func send(_ answer: CallbackDesk.Answer, to channel: any Channel, _ desk: CallbackDesk) {
+    private static func send(_ answer: RedirectReceiver.Answer, to channel: any Channel, _ receiver: RedirectReceiver) {
         let head: HTTPResponseHead
         let body: String
         switch answer {
@@ -75,7 +75,7 @@ final class LoopbackHandler: ChannelInboundHandler {
         channel.write(HTTPServerResponsePart.head(complete), promise: nil)
         channel.write(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(string: body))), promise: nil)
         channel.writeAndFlush(HTTPServerResponsePart.end(nil)).whenComplete { result in
-            if case .success = result { desk.delivered(answer) }
+            if case .success = result { receiver.delivered(answer) }
             channel.close(promise: nil)
         }
     }
@@ -98,9 +98,9 @@ final class RequestLimit: ChannelInboundHandler {
         if received <= Self.bytes {
             context.fireChannelRead(data)
         } else if isWithin {
-            let reply = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-            context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: reply)), promise: nil)
-            // The rest is thrown away as it comes: with unread bytes left, a close would take the reply back.
+            let response = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: response)), promise: nil)
+            // The rest is thrown away as it comes: with unread bytes left, a close would take the response back.
             context.close(mode: .output, promise: nil)
         }
     }

@@ -11,7 +11,7 @@ import Musl
 import Darwin
 #endif
 
-/// Listens on a port of the loopback interface and brings requests to a desk (RFC 8252, section 7.3).
+/// Listens on a port of the loopback interface and brings requests to a receiver (RFC 8252, section 7.3).
 ///
 final class LoopbackListener: Sendable {
     /// How many connections there may be at a time.
@@ -32,11 +32,11 @@ final class LoopbackListener: Sendable {
     /// Opens a free port, or the one that is registered with the service.
     ///
     /// - Parameters:
-    ///   - desk: Answers the requests.
+    ///   - receiver: Answers the requests.
     ///   - redirect: Where the service sends the browser; `nil` leaves the port free.
     /// - Throws: `inaccessible` if no port can be had, or not that one.
     static func open(
-        for desk: CallbackDesk, at redirect: LoopbackRedirect? = nil
+        for receiver: RedirectReceiver, at redirect: LoopbackRedirect? = nil
     ) async throws(AccountError) -> LoopbackListener {
         let connections = Connections()
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -49,7 +49,7 @@ final class LoopbackListener: Sendable {
                     guard connections.add(channel) else {
                         throw IOError(errnoCode: EMFILE, reason: "too many connections")
                     }
-                    try LoopbackHandler.install(in: channel, for: desk)
+                    try LoopbackHandler.install(in: channel, for: receiver)
                 }
             }
         // The address that the browser is sent to, and then the other one, for a browser that takes `localhost` for it.

@@ -8,7 +8,7 @@ extension OAuthAuthority: BrowserAuthority {
     /// options; Microsoft must let it redirect to `http://localhost/callback`. It listens on the loopback interface only,
     /// until the sign-in is done, and gives the browser a page that says what came of it.
     ///
-    /// - Throws: An `AuthoritySignal`: `misconfigured` if the service has no authorization endpoint; an `AccountError` if no
+    /// - Throws: An `AuthorityError`: `misconfigured` if the service has no authorization endpoint; an `AccountError` if no
     ///   port can be had.
     public func beginBrowserSignIn() async throws -> any BrowserSignIn {
         try await beginBrowserSignIn(deliveryTime: .seconds(2))
@@ -20,17 +20,17 @@ extension OAuthAuthority: BrowserAuthority {
     {
         let clientID = try registeredClient()
         guard let endpoint = try await endpoint(.authorization) else {
-            throw AuthoritySignal.misconfigured("\(issuer) offers no sign-in with a browser")
+            throw AuthorityError.misconfigured("\(issuer) offers no sign-in with a browser")
         }
         let scopes = try await requestedScopes()
         let redirect = try options.redirectURI.map { text throws(AccountError) in try LoopbackRedirect(text) }
         let state = Base64URL.random()
-        let desk = CallbackDesk(expecting: state, at: redirect?.path ?? LoopbackRequest.callbackPath)
-        let listener = try await LoopbackListener.open(for: desk, at: redirect)
+        let receiver = RedirectReceiver(expecting: state, at: redirect?.path ?? LoopbackRequest.callbackPath)
+        let listener = try await LoopbackListener.open(for: receiver, at: redirect)
         let request = AuthorizationRequest(
-            clientID: clientID, scopes: scopes, port: listener.port, state: state, options: options, dialect: dialect)
+            clientID: clientID, scopes: scopes, port: listener.port, state: state, options: options, quirks: quirks)
         return OAuthBrowserSignIn(
             self, request, url: request.address(at: endpoint.url), lifetime: lifetime,
-            namesIssuer: endpoint.document.namesIssuer, desk: desk, listener: listener, deliveryTime: deliveryTime)
+            namesIssuer: endpoint.document.namesIssuer, receiver: receiver, listener: listener, deliveryTime: deliveryTime)
     }
 }

@@ -17,7 +17,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     private let authority: OAuthAuthority
     private let request: AuthorizationRequest
     private let acceptsIssuer: Bool
-    private let desk: CallbackDesk
+    private let receiver: RedirectReceiver
     private let listener: LoopbackListener
     private let progress = Mutex(Progress())
 
@@ -38,14 +38,14 @@ final class OAuthBrowserSignIn: BrowserSignIn {
 
     init(
         _ authority: OAuthAuthority, _ request: AuthorizationRequest, url: String, lifetime: Duration,
-        namesIssuer: Bool, desk: CallbackDesk, listener: LoopbackListener, deliveryTime: Duration
+        namesIssuer: Bool, receiver: RedirectReceiver, listener: LoopbackListener, deliveryTime: Duration
     ) {
         self.authority = authority
         self.request = request
         self.url = url
         self.lifetime = lifetime
         self.acceptsIssuer = namesIssuer
-        self.desk = desk
+        self.receiver = receiver
         self.listener = listener
         self.deliveryTime = deliveryTime
     }
@@ -54,7 +54,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
 
     // MARK: The browser's answer
 
-    func waitForResponse() async throws(AuthoritySignal) {
+    func waitForResponse() async throws(AuthorityError) {
         let isFirst = progress.withLock { progress in
             defer { progress.isWaitedFor = true }
             return !progress.isWaitedFor
@@ -62,7 +62,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         guard isFirst else { throw .unclear("this sign-in was waited for already: begin a new one") }
         guard let response = await response() else {
             throw Task.isCancelled
-                ? .noReply(.cancelled) : .signInRefused("nobody signed in with the browser within \(lifetime.text)")
+                ? .noResponse(.cancelled) : .signInRefused("nobody signed in with the browser within \(lifetime.text)")
         }
         progress.withLock { $0.code = response.code }
         _ = try response.code(
@@ -72,7 +72,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     /// What the browser brings; `nil` if the task was cancelled, or if nobody came in time.
     private func response() async -> AuthorizationResponse? {
         await withTaskGroup(of: AuthorizationResponse?.self) { group in
-            group.addTask { [responses = desk.responses] in await responses.first { _ in true } }
+            group.addTask { [responses = receiver.responses] in await responses.first { _ in true } }
             group.addTask { [lifetime] in
                 // It throws only when it is not needed any more.
                 try? await Task.sleep(for: lifetime)
@@ -85,7 +85,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
 
     func receive(_ pastedURL: String) throws(AccountError) {
         let response = try response(in: pastedURL)
-        switch desk.acceptPasted(response) {
+        switch receiver.acceptPasted(response) {
         case .accepted: return
         case .wrongState:
             throw AccountError(
@@ -115,19 +115,19 @@ final class OAuthBrowserSignIn: BrowserSignIn {
 
     // MARK: The tokens
 
-    func credentials() async throws(AuthoritySignal) -> Credentials {
+    func credentials() async throws(AuthorityError) -> Credentials {
         let code = progress.withLock { progress -> Secret? in
             guard let code = progress.code, !progress.isSpent else { return nil }
             progress.isSpent = true
             return code
         }
         guard let code else { throw .unclear("this sign-in has no code to exchange: begin a new one") }
-        let (credentials, reply) = try await authority.requestTokens(request.form(with: code), for: request.clientID)
-        progress.withLock { $0.exchangeDate = reply.date ?? reply.receivedAt }
+        let (credentials, response) = try await authority.requestTokens(request.form(with: code), for: request.clientID)
+        progress.withLock { $0.exchangeDate = response.date ?? response.receivedAt }
         return credentials
     }
 
-    func account(with credentials: Credentials) async throws(AuthoritySignal) -> Account {
+    func account(with credentials: Credentials) async throws(AuthorityError) -> Account {
         if let token = credentials.idToken {
             guard let token = IDToken(token) else {
                 throw .unclear("the ID token of \(authority.issuer) cannot be read")
@@ -150,8 +150,8 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         let secrets = request.secrets + (code.map { [$0] } ?? [])
         let isAwaited =
             switch result {
-            case .success(let account): desk.finish(with: ResultPage(signedIn: account, hiding: secrets))
-            case .failure(let error): desk.finish(with: ResultPage(error, hiding: secrets))
+            case .success(let account): receiver.finish(with: ResultPage(signedIn: account, hiding: secrets))
+            case .failure(let error): receiver.finish(with: ResultPage(error, hiding: secrets))
             }
         if isAwaited { await waitForDelivery() }
         await listener.close()
@@ -160,7 +160,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     /// Returns when a browser has the result page, or when it has had time enough.
     private func waitForDelivery() async {
         await withTaskGroup { group in
-            group.addTask { [deliveries = desk.deliveries] in
+            group.addTask { [deliveries = receiver.deliveries] in
                 for await _ in deliveries { break }
             }
             group.addTask { [deliveryTime] in

@@ -21,19 +21,19 @@ extension ResultPage {
             self = .failed(text.shown(error.message) ?? "an error in the terminal")
             return
         }
-        let signal = error is AccountError ? .noReply(.cancelled) : AuthoritySignal(error)
-        switch signal {
+        let failure = error is AccountError ? .noResponse(.cancelled) : AuthorityError(error)
+        switch failure {
         case .oauthError(.accessDenied, let description): self = .refused(text.shown(description))
-        default: self = .failed(text.shown(Self.reason(signal)) ?? "the service gave no clear answer")
+        default: self = .failed(text.shown(Self.reason(failure)) ?? "the service gave no clear answer")
         }
     }
 
     /// Why it did not work, as the end of a sentence.
-    private static func reason(_ signal: AuthoritySignal) -> String {
-        switch signal {
-        case .noReply(.cancelled): "it was interrupted in the terminal"
-        case .noReply(let failure): "\(failure)"
-        case .notSent(let signal): reason(signal)
+    private static func reason(_ failure: AuthorityError) -> String {
+        switch failure {
+        case .noResponse(.cancelled): "it was interrupted in the terminal"
+        case .noResponse(let failure): "\(failure)"
+        case .notSent(let failure): reason(failure)
         case .oauthError(.invalidGrant, let description):
             "the service says that the sign-in has expired or was used before" + bracketed(description)
         case .oauthError(.serverError, let description), .oauthError(.temporarilyUnavailable, let description):

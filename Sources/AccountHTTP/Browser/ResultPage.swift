@@ -25,7 +25,7 @@ enum ResultPage: Sendable, Equatable {
     /// The request is not one for these pages.
     case badRequest
 
-    /// The status of the reply.
+    /// The status of the response.
     var status: Int {
         switch self {
         case .signedIn, .refused, .failed: 200
@@ -34,7 +34,7 @@ enum ResultPage: Sendable, Equatable {
         }
     }
 
-    /// The header fields of the reply, but for those about its length and the connection.
+    /// The header fields of the response, but for those about its length and the connection.
     static let headers: [(name: String, value: String)] = [
         ("Content-Type", "text/html; charset=utf-8"),
         (

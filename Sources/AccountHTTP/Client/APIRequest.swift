@@ -32,7 +32,7 @@ public struct APIRequest: Sendable, Hashable {
     public var method: Method
 
     /// A path with its query, such as `/gists?page=2`, or a whole address on the client's origin, such as a link that a
-    /// reply gave.
+    /// response gave.
     public var address: String
 
     /// Header fields. `Authorization` is not among them.
@@ -94,7 +94,7 @@ public struct APIRequest: Sendable, Hashable {
     }
 }
 
-/// What an API replied.
+/// What an API responded.
 public struct APIResponse: Sendable {
     /// The status code (RFC 9110, section 15).
     public let status: Int
@@ -102,16 +102,16 @@ public struct APIResponse: Sendable {
     /// The body; empty if there is none.
     public let body: Data
 
-    private let headers: [HTTPReply.Header]
+    private let headers: [HTTPResponse.Header]
 
-    /// Whether it is what the service documents as its reply to a token that is not valid any more.
-    private let isDeadTokenReply: Bool
+    /// Whether it is what the service documents as its response to a token that is not valid any more.
+    private let isDeadTokenResponse: Bool
 
-    init(_ reply: HTTPReply, deadTokenReply: ServiceDialect.DeadTokenReply? = nil) {
-        isDeadTokenReply = deadTokenReply?.matches(reply) == true
-        status = reply.status
-        headers = reply.headers
-        body = Data(reply.body)
+    init(_ response: HTTPResponse, deadTokenResponse: ServiceQuirks.DeadTokenResponse? = nil) {
+        isDeadTokenResponse = deadTokenResponse?.matches(response) == true
+        status = response.status
+        headers = response.headers
+        body = Data(response.body)
     }
 
     /// Whether the status is from 200 to 299.
@@ -132,7 +132,7 @@ public struct APIResponse: Sendable {
     /// Whether the API says that the token is not valid any more: 401, and a Bearer challenge that says so; or what is
     /// documented for that.
     var refusesToken: Bool {
-        if isDeadTokenReply { return true }
+        if isDeadTokenResponse { return true }
         guard status == 401 else { return false }
         let bearer = AuthenticationChallenge.challenges(in: headerValues("WWW-Authenticate"))
             .filter { $0.scheme == "bearer" }

@@ -11,10 +11,10 @@ public import Foundation
 ///
 /// ```swift
 /// let client = try AuthenticatedClient(origin: "https://api.example.com", store: store, authority: authority)
-/// let reply = try await client.send(.get("/gists?page=2"))
+/// let response = try await client.send(.get("/gists?page=2"))
 /// ```
 ///
-/// Each request carries the access token, which is refreshed before it expires. A reply that says that the token is not
+/// Each request carries the access token, which is refreshed before it expires. A response that says that the token is not
 /// valid any more (401 with `error="invalid_token"`, RFC 6750, section 3.1) makes the client get a new one and send the
 /// request once more; any number of requests at a time share one refresh. The token goes to this one origin only, and no
 /// redirect is followed.
@@ -24,19 +24,19 @@ public struct AuthenticatedClient: Sendable {
     /// Where the requests go, and the token with them: scheme, host and port.
     public var origin: String { originURL.description }
 
-    /// How long one request may take, from the look-up of the host to the last byte of the reply.
+    /// How long one request may take, from the look-up of the host to the last byte of the response.
     public let timeout: Duration
 
     /// For how many seconds a token must still be good to be sent; `nil` is 60 s, or half of its lifetime if that is less.
     public let minimumValidity: TimeInterval?
 
-    /// How long a reply may be, in bytes.
+    /// How long a response may be, in bytes.
     public let maximumResponseLength: Int
 
     private let originURL: ServiceURL
 
-    /// What the API replies to a token that is not valid any more, if it is the one of a service that documents that.
-    private let deadTokenReply: ServiceDialect.DeadTokenReply?
+    /// What the API responds to a token that is not valid any more, if it is the one of a service that documents that.
+    private let deadTokenResponse: ServiceQuirks.DeadTokenResponse?
 
     private let store: AccountStore
     private let authority: any AccountAuthority
@@ -52,7 +52,7 @@ public struct AuthenticatedClient: Sendable {
     ///   - minimumValidity: For how many seconds a token must still be good to be sent; `nil` is 60 s, or half of its
     ///     lifetime if that is less.
     ///   - timeout: How long one request may take. A call may need three: request, refresh, and the request once more.
-    ///   - maximumResponseLength: How long a reply may be, in bytes.
+    ///   - maximumResponseLength: How long a response may be, in bytes.
     ///   - logger: Gets a line a request at debug level: method, host, path and status, and nothing else.
     /// - Throws: `invalidArgument`, if the origin is not one that a token may be sent to, or has a path.
     public init(
@@ -83,7 +83,7 @@ public struct AuthenticatedClient: Sendable {
         self.originURL = originURL
         let service = (authority as? OAuthAuthority)?.discovery
         let isServices = service?.knownURL(.userInfo).map { ServiceURL(at: $0, path: "") == originURL } ?? false
-        deadTokenReply = isServices ? service?.service?.dialect.deadTokenReply : nil
+        deadTokenResponse = isServices ? service?.service?.quirks.deadTokenResponse : nil
         self.store = store
         self.authority = authority
         self.minimumValidity = minimumValidity
@@ -95,12 +95,12 @@ public struct AuthenticatedClient: Sendable {
 
     /// Sends a request, and once more with a new token if the first was refused.
     ///
-    /// - Returns: The reply, whatever its status: also 401, where a new token was no help.
+    /// - Returns: The response, whatever its status: also 401, where a new token was no help.
     /// - Throws: An `AccountError`. Without a request: `notSignedIn` if nobody is signed in, `misconfigured` if who is
     ///   signed in is of another service or there is no way to the origin, `invalidArgument` if the address is of another
     ///   origin or a header field is not well-formed. After a request that may have been carried out: `serviceUnavailable`
-    ///   if no reply came or the token could not be refreshed, `notSignedIn` if the session has ended, `conflict` if
-    ///   another user has signed in meanwhile, `tooLarge` if the reply is too long, `cancelled`.
+    ///   if no response came or the token could not be refreshed, `notSignedIn` if the session has ended, `conflict` if
+    ///   another user has signed in meanwhile, `tooLarge` if the response is too long, `cancelled`.
     public func send(_ request: APIRequest) async throws(AccountError) -> APIResponse {
         let target = try url(of: request)
         try request.check()
@@ -141,38 +141,34 @@ public struct AuthenticatedClient: Sendable {
     ) async throws(AccountError) -> APIResponse {
         let call = HTTPRequest(
             url: target, bearer: token, method: request.method.rawValue,
-            headers: request.headers.map { HTTPReply.Header(name: $0, value: $1) },
+            headers: request.headers.map { HTTPResponse.Header(name: $0, value: $1) },
             body: request.body.map { [UInt8]($0) }, bodyLimit: maximumResponseLength)
-        let reply: HTTPReply
+        let response: HTTPResponse
         do {
-            reply = try await transport.send(call, timeout: timeout, clock: SystemWallClock(), logger: logger)
+            response = try await transport.send(call, timeout: timeout, clock: SystemWallClock(), logger: logger)
         } catch {
             throw AccountError(request: error, to: origin)
         }
-        guard reply.isBodyWhole else {
+        guard response.isBodyWhole else {
             throw AccountError(
-                .tooLarge, "the reply of \(origin) is longer than \(maximumResponseLength) bytes")
+                .tooLarge, "the response of \(origin) is longer than \(maximumResponseLength) bytes")
         }
-        return APIResponse(reply, deadTokenReply: deadTokenReply)
+        return APIResponse(response, deadTokenResponse: deadTokenResponse)
     }
 }
 
 extension AccountError {
-    /// Why no reply came.
-    fileprivate init(request signal: AuthoritySignal, to origin: String) {
-        guard signal != .noReply(.cancelled) else {
+    /// Why no response came.
+    fileprivate init(request failure: AuthorityError, to origin: String) {
+        guard failure != .noResponse(.cancelled) else {
             self.init(.cancelled, "the request to \(origin) was cancelled")
             return
         }
-        if case .misconfigured(let detail) = signal {
+        if case .misconfigured(let detail) = failure {
             self.init(.misconfigured, "there is no way to \(origin): \(detail)")
             return
         }
-        let reason =
-            switch Ruling(on: signal, to: .verify, .init(holdsRefreshToken: true)) {
-            case .keep(let reason): "\(reason)"
-            default: "no clear answer"
-            }
+        let reason = SessionDecision.reason(for: failure)
         self.init(.serviceUnavailable, "\(origin) did not answer (\(reason)); you are still signed in")
     }
 }

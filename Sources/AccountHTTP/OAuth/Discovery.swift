@@ -24,13 +24,13 @@ struct Discovery: Sendable {
     }
 
     /// No document was at any of the addresses.
-    var isMissing: AuthoritySignal {
+    var isMissing: AuthorityError {
         .misconfigured(
             "\(issuer.identifier) has no discovery document: check the issuer, or give the endpoints yourself")
     }
 
     /// The documents name no token endpoint.
-    var namesNoToken: AuthoritySignal {
+    var namesNoToken: AuthorityError {
         .misconfigured("the discovery document of \(issuer.identifier) names no token_endpoint")
     }
 
@@ -38,8 +38,8 @@ struct Discovery: Sendable {
     func knownURL(_ name: EndpointName) -> ServiceURL? { service?.url(name, at: issuer) }
 
     /// The endpoints of a document that must name the token endpoint, if the document is the issuer's.
-    func endpoints(in reply: HTTPReply) throws(AuthoritySignal) -> OAuthEndpoints {
-        let document = try document(in: reply)
+    func endpoints(in response: HTTPResponse) throws(AuthorityError) -> OAuthEndpoints {
+        let document = try document(in: response)
         guard let endpoints = OAuthEndpoints(document.urls) else { throw namesNoToken }
         return endpoints
     }
@@ -49,8 +49,8 @@ struct Discovery: Sendable {
     /// The issuer must be the configured one, so that one service cannot send another's users to itself (RFC 8414,
     /// section 6.2). Endpoints may be on other hosts, as with large services, but only over TLS; an issuer that is itself
     /// `http` on the loopback interface may have its endpoints there too.
-    func document(in reply: HTTPReply) throws(AuthoritySignal) -> ServiceDocument {
-        let object = try object(in: reply)
+    func document(in response: HTTPResponse) throws(AuthorityError) -> ServiceDocument {
+        let object = try object(in: response)
         var document = ServiceDocument(
             namesIssuer: object["authorization_response_iss_parameter_supported"] == .boolean(true),
             scopes: strings("scopes_supported", in: object),
@@ -64,21 +64,21 @@ struct Discovery: Sendable {
     ///
     /// A web page, a redirect, a status for what is not there, and a document of someone else are none: single-page apps
     /// answer so to everything. What may be over the next moment is no word about it.
-    func furtherDocument(in reply: HTTPReply) throws(AuthoritySignal) -> ServiceDocument? {
-        do throws(AuthoritySignal) {
-            return try document(in: reply)
+    func furtherDocument(in response: HTTPResponse) throws(AuthorityError) -> ServiceDocument? {
+        do throws(AuthorityError) {
+            return try document(in: response)
         } catch {
             switch error {
-            case .intercepted where reply.status == 511: throw error
+            case .intercepted where response.status == 511: throw error
             case .intercepted, .unclear, .misconfigured: return nil
             default: throw error
             }
         }
     }
 
-    private func object(in reply: HTTPReply) throws(AuthoritySignal) -> JSONObject {
-        let reading = ReplyReading(.discovery)
-        let document = try reading.object(in: reply)
+    private func object(in response: HTTPResponse) throws(AuthorityError) -> JSONObject {
+        let reading = ResponseParser(.discovery)
+        let document = try reading.object(in: response)
         guard let documentIssuer = try string("issuer", in: document) else {
             throw .misconfigured("the discovery document of \(issuer.identifier) names no issuer")
         }
@@ -98,7 +98,7 @@ struct Discovery: Sendable {
         return values.compactMap(\.string)
     }
 
-    private func string(_ name: String, in document: JSONObject) throws(AuthoritySignal) -> String? {
+    private func string(_ name: String, in document: JSONObject) throws(AuthorityError) -> String? {
         switch document[name] {
         case nil, .null?: return nil
         case .string(let value)?: return value
@@ -106,7 +106,7 @@ struct Discovery: Sendable {
         }
     }
 
-    private func url(_ name: String, in document: JSONObject) throws(AuthoritySignal) -> ServiceURL? {
+    private func url(_ name: String, in document: JSONObject) throws(AuthorityError) -> ServiceURL? {
         guard let text = try string(name, in: document) else { return nil }
         let url: ServiceURL
         do {

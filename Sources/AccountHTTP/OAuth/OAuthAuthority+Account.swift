@@ -4,9 +4,9 @@ extension OAuthAuthority: AccountAuthority {
     /// Asks the user info endpoint whose the access token is (OpenID Connect Core, section 5.3).
     ///
     /// - Returns: The user. All claims but `sub` are fields of the profile, under their own names.
-    /// - Throws: An `AuthoritySignal`: `otherUser` if the token is another user's, `misconfigured` if the account is of
+    /// - Throws: An `AuthorityError`: `otherUser` if the token is another user's, `misconfigured` if the account is of
     ///   another service or this one has no user info endpoint.
-    public func verify(_ account: Account) async throws(AuthoritySignal) -> Identity {
+    public func verify(_ account: Account) async throws(AuthorityError) -> Identity {
         try checkIssuer(of: account)
         let identity = try await userInfo(with: account.credentials.accessToken).identity
         guard identity.id == account.id else { throw .otherUser(id: identity.id) }
@@ -17,8 +17,8 @@ extension OAuthAuthority: AccountAuthority {
     ///
     /// - Returns: The new credentials; without a refresh token if the service sent none, which means that the old one
     ///   is still good.
-    /// - Throws: An `AuthoritySignal`: `misconfigured` if the account has no refresh token.
-    public func refresh(_ account: Account) async throws(AuthoritySignal) -> Credentials {
+    /// - Throws: An `AuthorityError`: `misconfigured` if the account has no refresh token.
+    public func refresh(_ account: Account) async throws(AuthorityError) -> Credentials {
         try checkIssuer(of: account)
         guard let refreshToken = account.credentials.refreshToken else {
             throw .misconfigured("the account has no refresh token, so it can only sign in again")
@@ -48,13 +48,13 @@ extension OAuthAuthority: AccountAuthority {
     ///
     /// - Returns: `notSupported`, without a request, if the service's documents were read and name no revocation endpoint:
     ///   the tokens live on there till they expire.
-    /// - Throws: An `AuthoritySignal`, also if it cannot be found out for the moment whether there is a revocation endpoint.
-    public func revoke(_ account: Account) async throws(AuthoritySignal) -> RevocationOutcome {
+    /// - Throws: An `AuthorityError`, also if it cannot be found out for the moment whether there is a revocation endpoint.
+    public func revoke(_ account: Account) async throws(AuthorityError) -> RevocationOutcome {
         try checkIssuer(of: account)
         guard let endpoint = try await endpoint(.revocation) else { return .notSupported }
         let client = account.credentials.clientID ?? clientID
         var isTaken = false
-        var refusal: AuthoritySignal?
+        var refusal: AuthorityError?
         if let refreshToken = account.credentials.refreshToken {
             refusal = try await revoke(refreshToken, "refresh_token", at: endpoint, as: client)
             isTaken = refusal == nil
@@ -62,7 +62,7 @@ extension OAuthAuthority: AccountAuthority {
         switch try await revoke(account.credentials.accessToken, "access_token", at: endpoint, as: client) {
         // A service that takes refresh tokens only ends the access tokens with them, or cannot (RFC 7009, section 2.1).
         case .oauthError("unsupported_token_type", _)? where isTaken: break
-        case let signal: refusal = refusal ?? signal
+        case let failure: refusal = refusal ?? failure
         }
         if let refusal { throw refusal }
         return .done
@@ -74,15 +74,15 @@ extension OAuthAuthority: AccountAuthority {
     /// - Throws: What says nothing about whether it would the next time.
     private func revoke(
         _ token: Secret, _ hint: String, at endpoint: Endpoint, as client: String?
-    ) async throws(AuthoritySignal) -> AuthoritySignal? {
+    ) async throws(AuthorityError) -> AuthorityError? {
         var form = FormBody()
         form.append("token", token)
         form.append("token_type_hint", hint)
         let methods = endpoint.document.revocationAuthentication ?? endpoint.document.tokenAuthentication
         let request = try request(form, to: endpoint, as: client, authentication: methods)
-        let reply = try await send(request)
-        do throws(AuthoritySignal) {
-            try ReplyReading(.revocation, sent: request.secrets, dialect: dialect).acknowledgement(in: reply)
+        let response = try await send(request)
+        do throws(AuthorityError) {
+            try ResponseParser(.revocation, sent: request.secrets, quirks: quirks).acknowledgement(in: response)
             return nil
         } catch {
             switch error {

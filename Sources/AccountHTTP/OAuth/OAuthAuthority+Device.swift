@@ -3,8 +3,8 @@ public import AccountKit
 extension OAuthAuthority: DeviceAuthority {
     /// Asks for a code that the user enters on another device (RFC 8628, section 3.1).
     ///
-    /// - Throws: An `AuthoritySignal`: `misconfigured` if the service has no such sign-in.
-    public func beginDeviceSignIn() async throws(AuthoritySignal) -> DeviceAuthorization {
+    /// - Throws: An `AuthorityError`: `misconfigured` if the service has no such sign-in.
+    public func beginDeviceSignIn() async throws(AuthorityError) -> DeviceAuthorization {
         guard let endpoint = try await endpoint(.deviceAuthorization) else {
             throw .misconfigured("\(issuer) offers no sign-in on another device")
         }
@@ -15,15 +15,15 @@ extension OAuthAuthority: DeviceAuthority {
         for parameter in options.parameters { form.append(parameter.name, parameter.value) }
         let request = try request(
             form, to: endpoint, as: try registeredClient(), authentication: endpoint.document.tokenAuthentication)
-        return try ReplyReading(.deviceAuthorization, sent: request.secrets, dialect: dialect)
+        return try ResponseParser(.deviceAuthorization, sent: request.secrets, quirks: quirks)
             .deviceAuthorization(in: try await send(request))
     }
 
     /// Asks once whether the user has entered the code (RFC 8628, section 3.4).
     ///
     /// - Returns: The tokens. Whose they are is another question, which may fail without the tokens being lost.
-    /// - Throws: An `AuthoritySignal`: `oauthError(.authorizationPending)` and the others of section 3.5.
-    public func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws(AuthoritySignal) -> Credentials {
+    /// - Throws: An `AuthorityError`: `oauthError(.authorizationPending)` and the others of section 3.5.
+    public func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws(AuthorityError) -> Credentials {
         var form = FormBody()
         form.append("grant_type", "urn:ietf:params:oauth:grant-type:device_code")
         form.append("device_code", authorization.deviceCode)
@@ -32,8 +32,8 @@ extension OAuthAuthority: DeviceAuthority {
 
     /// Asks whose tokens these are that a poll brought: the user info endpoint, else the ID token.
     ///
-    /// - Throws: An `AuthoritySignal`: why it is not known whose the tokens are.
-    public func account(with credentials: Credentials) async throws(AuthoritySignal) -> Account {
+    /// - Throws: An `AuthorityError`: why it is not known whose the tokens are.
+    public func account(with credentials: Credentials) async throws(AuthorityError) -> Account {
         try await account(with: credentials, signedInAs: nil)
     }
 }

@@ -11,12 +11,12 @@ import Foundation
 
 extension OAuthAuthority {
     /// How the service's messages differ from the standards'.
-    var dialect: ServiceDialect { service?.dialect ?? .standard }
+    var quirks: ServiceQuirks { service?.quirks ?? .standard }
 
     /// The app, for what only a registered one can do.
     ///
     /// - Parameter owner: Whom the tokens were issued to, if that is known.
-    func registeredClient(_ owner: String? = nil) throws(AuthoritySignal) -> String {
+    func registeredClient(_ owner: String? = nil) throws(AuthorityError) -> String {
         if let clientID = owner ?? clientID { return clientID }
         let place = service.map { " at \($0.registrationPage)" } ?? ""
         throw .misconfigured(
@@ -25,12 +25,12 @@ extension OAuthAuthority {
     }
 
     /// An endpoint: as it was given, or as the service's documents have it; `nil` if there is none.
-    func endpoint(_ name: EndpointName) async throws(AuthoritySignal) -> Endpoint? {
+    func endpoint(_ name: EndpointName) async throws(AuthorityError) -> Endpoint? {
         try await documents.endpoint(name)
     }
 
     /// The endpoints that the first document and the service's entry name.
-    package func endpoints() async throws(AuthoritySignal) -> OAuthEndpoints {
+    package func endpoints() async throws(AuthorityError) -> OAuthEndpoints {
         let first = try await tokenEndpoint()
         var urls = first.document.urls
         for name in EndpointName.allCases where urls[name] == nil { urls[name] = discovery.knownURL(name) }
@@ -39,13 +39,13 @@ extension OAuthAuthority {
         return endpoints
     }
 
-    private func tokenEndpoint() async throws(AuthoritySignal) -> Endpoint {
+    private func tokenEndpoint() async throws(AuthorityError) -> Endpoint {
         guard let endpoint = try await endpoint(.token) else { throw discovery.namesNoToken }
         return endpoint
     }
 
     /// What a sign-in asks for: where nobody said it, also for a refresh token, if the service has that for those who ask.
-    func requestedScopes() async throws(AuthoritySignal) -> [String] {
+    func requestedScopes() async throws(AuthorityError) -> [String] {
         guard asksForOfflineAccess, try await documents.scopes()?.contains(Scope.offlineAccess) == true else {
             return scopes
         }
@@ -63,7 +63,7 @@ extension OAuthAuthority {
     ///   - methods: How the endpoint wants to know; `nil` if it is not said.
     func request(
         _ form: FormBody, to endpoint: Endpoint, as clientID: String?, authentication methods: [String]?
-    ) throws(AuthoritySignal) -> HTTPRequest {
+    ) throws(AuthorityError) -> HTTPRequest {
         guard let clientID else { return HTTPRequest(url: endpoint.url, form: form) }
         var form = form
         guard let clientSecret, clientID == self.clientID else {
@@ -71,7 +71,7 @@ extension OAuthAuthority {
             return HTTPRequest(url: endpoint.url, form: form)
         }
         let method: ClientAuthentication
-        if let known = dialect.clientAuthentication {
+        if let known = quirks.clientAuthentication {
             method = known
         } else if let named = ClientAuthentication(methods) {
             method = named
@@ -105,7 +105,7 @@ extension OAuthAuthority {
 
     /// Sends a form to the token endpoint and reads the tokens that it answers with (RFC 6749, section 5).
     ///
-    /// Once it is sent, only ``exchangeTimeout`` ends the wait for the reply.
+    /// Once it is sent, only ``exchangeTimeout`` ends the wait for the response.
     ///
     /// - Parameters:
     ///   - form: The grant; who asks is added.
@@ -113,14 +113,14 @@ extension OAuthAuthority {
     ///   - isRefresh: Whether the grant is a refresh token.
     package func requestCredentials(
         _ form: FormBody, for clientID: String, isRefresh: Bool = false
-    ) async throws(AuthoritySignal) -> Credentials {
+    ) async throws(AuthorityError) -> Credentials {
         try await requestTokens(form, for: clientID, isRefresh: isRefresh).credentials
     }
 
-    /// The same, and the reply in which the tokens came.
+    /// The same, and the response in which the tokens came.
     func requestTokens(
         _ form: FormBody, for clientID: String, isRefresh: Bool = false
-    ) async throws(AuthoritySignal) -> (credentials: Credentials, reply: HTTPReply) {
+    ) async throws(AuthorityError) -> (credentials: Credentials, response: HTTPResponse) {
         let endpoint: Endpoint
         do {
             endpoint = try await tokenEndpoint()
@@ -132,35 +132,35 @@ extension OAuthAuthority {
         var request = try request(
             form, to: endpoint, as: clientID, authentication: endpoint.document.tokenAuthentication)
         request.exchangeTimeout = exchangeTimeout
-        let reply = try await send(request)
+        let response = try await send(request)
         return (
-            try ReplyReading(.token, sent: request.secrets, dialect: dialect, isRefresh: isRefresh).credentials(
-                in: reply, for: clientID),
-            reply
+            try ResponseParser(.token, sent: request.secrets, quirks: quirks, isRefresh: isRefresh).credentials(
+                in: response, for: clientID),
+            response
         )
     }
 
     /// Asks whose a token is.
     ///
-    /// - Returns: The user, and the reply that said so.
-    func userInfo(with token: Secret) async throws(AuthoritySignal) -> (identity: Identity, reply: HTTPReply) {
+    /// - Returns: The user, and the response that said so.
+    func userInfo(with token: Secret) async throws(AuthorityError) -> (identity: Identity, response: HTTPResponse) {
         guard let url = try await endpoint(.userInfo)?.url else {
             throw .misconfigured("\(issuer) offers no user info, so it cannot be asked whose a token is")
         }
-        guard token.withUnsafeBytes({ ReplyReading.isToken($0) }) else {
+        guard token.withUnsafeBytes({ ResponseParser.isToken($0) }) else {
             throw .unclear("the stored token has characters that cannot be sent")
         }
         let request = HTTPRequest(url: url, bearer: token)
-        let reply = try await send(request)
-        return (try ReplyReading(.userInfo, sent: request.secrets, dialect: dialect).identity(in: reply), reply)
+        let response = try await send(request)
+        return (try ResponseParser(.userInfo, sent: request.secrets, quirks: quirks).identity(in: response), response)
     }
 
-    func send(_ request: HTTPRequest) async throws(AuthoritySignal) -> HTTPReply {
+    func send(_ request: HTTPRequest) async throws(AuthorityError) -> HTTPResponse {
         try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
     }
 
     /// A token is for the service that issued it, and for nobody else.
-    func checkIssuer(of account: Account) throws(AuthoritySignal) {
+    func checkIssuer(of account: Account) throws(AuthorityError) {
         guard let other = account.issuer else {
             throw .misconfigured("the account does not say which service it is of, so \(issuer) is not sent its token")
         }
@@ -170,13 +170,13 @@ extension OAuthAuthority {
     }
 }
 
-extension AuthoritySignal {
-    /// The signal for a request that was not sent, since what it needs could not be asked for.
-    fileprivate var whilePreparing: AuthoritySignal {
+extension AuthorityError {
+    /// The failure for a request that was not sent, since what it needs could not be asked for.
+    fileprivate var whilePreparing: AuthorityError {
         switch self {
-        case .noReply(var failure):
+        case .noResponse(var failure):
             if failure.stage == .sent { failure.stage = .preparation }
-            return .noReply(failure)
+            return .noResponse(failure)
         default: return wasCertainlyNotCarriedOut ? self : .notSent(self)
         }
     }

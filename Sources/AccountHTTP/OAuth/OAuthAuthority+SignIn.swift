@@ -11,8 +11,8 @@ extension OAuthAuthority: PasswordAuthority {
     ///
     /// If nothing says who the user is, the tokens are revoked.
     ///
-    /// - Throws: An `AuthoritySignal`: `oauthError(.invalidGrant, …)` if name or password are wrong. An `AccountError` with
-    ///   the signal for its cause if they are right, and the service does not say whose the tokens are.
+    /// - Throws: An `AuthorityError`: `oauthError(.invalidGrant, …)` if name or password are wrong. An `AccountError` with
+    ///   the failure for its cause if they are right, and the service does not say whose the tokens are.
     public func signIn(username: String, password: Secret) async throws -> Account {
         var form = FormBody()
         form.append("grant_type", "password")
@@ -47,16 +47,16 @@ extension OAuthAuthority: TokenAuthority {
     ///
     /// The account has no refresh token and no client: the token was not issued to this app.
     ///
-    /// - Throws: An `AuthoritySignal`: `misconfigured` if the service has no user info endpoint, and `signInRefused`
+    /// - Throws: An `AuthorityError`: `misconfigured` if the service has no user info endpoint, and `signInRefused`
     ///   without a request if the text cannot be a token.
-    public func signIn(token: Secret) async throws(AuthoritySignal) -> Account {
-        guard token.withUnsafeBytes({ ReplyReading.isToken($0) }) else {
+    public func signIn(token: Secret) async throws(AuthorityError) -> Account {
+        guard token.withUnsafeBytes({ ResponseParser.isToken($0) }) else {
             throw .signInRefused("this is no token: it is empty, or has a space or a character that no token has")
         }
-        let (identity, reply) = try await userInfo(with: token)
+        let (identity, response) = try await userInfo(with: token)
         let credentials = Credentials(
-            accessToken: token, issuedAt: reply.receivedAt,
-            expiresAt: TokenExpiry.date(expiresIn: nil, accessToken: token, reply: reply))
+            accessToken: token, issuedAt: response.receivedAt,
+            expiresAt: TokenExpiry.date(expiresIn: nil, accessToken: token, response: response))
         return account(identity, credentials, username: nil)
     }
 }
@@ -71,10 +71,10 @@ extension OAuthAuthority {
     /// - Parameters:
     ///   - credentials: The tokens.
     ///   - username: The name that was signed in with, if that is known.
-    /// - Throws: An `AuthoritySignal`: why it is not known whose the tokens are.
+    /// - Throws: An `AuthorityError`: why it is not known whose the tokens are.
     package func account(
         with credentials: Credentials, signedInAs username: String?
-    ) async throws(AuthoritySignal) -> Account {
+    ) async throws(AuthorityError) -> Account {
         let claimed = credentials.idToken.flatMap { token in
             (credentials.clientID ?? clientID).flatMap {
                 Identity(idToken: token, issuer: issuerIdentifier, clientID: $0)
@@ -86,7 +86,7 @@ extension OAuthAuthority {
             }
             return account(identity, credentials, username: username)
         }
-        do throws(AuthoritySignal) {
+        do throws(AuthorityError) {
             let identity = try await userInfoAskedTwice(with: credentials.accessToken)
             // OpenID Connect Core, section 5.3.2.
             if let claimed, claimed.id != identity.id { throw .otherUser(id: identity.id) }
@@ -97,8 +97,8 @@ extension OAuthAuthority {
         }
     }
 
-    private func userInfoAskedTwice(with token: Secret) async throws(AuthoritySignal) -> Identity {
-        do throws(AuthoritySignal) {
+    private func userInfoAskedTwice(with token: Secret) async throws(AuthorityError) -> Identity {
+        do throws(AuthorityError) {
             return try await userInfo(with: token).identity
         } catch {
             guard Self.isWorthAskingAgain(error) else { throw error }
@@ -107,18 +107,18 @@ extension OAuthAuthority {
     }
 
     /// Whether the same question may get an answer the next moment. Not if the service named a time to wait.
-    private static func isWorthAskingAgain(_ signal: AuthoritySignal) -> Bool {
-        switch signal {
-        case .noReply(.cancelled): false
-        case .noReply: true
+    private static func isWorthAskingAgain(_ failure: AuthorityError) -> Bool {
+        switch failure {
+        case .noResponse(.cancelled): false
+        case .noResponse: true
         case .unavailable(let status, retryAfter: nil): status != 429
         default: false
         }
     }
 
-    private static func endsSignIn(_ signal: AuthoritySignal) -> Bool {
-        switch signal {
-        case .noReply(.cancelled), .otherUser, .bearerChallenge(error: "invalid_token"): true
+    private static func endsSignIn(_ failure: AuthorityError) -> Bool {
+        switch failure {
+        case .noResponse(.cancelled), .otherUser, .bearerChallenge(error: "invalid_token"): true
         default: false
         }
     }

@@ -11,8 +11,8 @@ public import Logging
 /// Making one does nothing but check the arguments. The endpoints are looked up in the service's discovery document
 /// when they are first needed, once for the value and all copies of it; so keep the value.
 ///
-/// All functions throw an `AuthoritySignal`. Tokens go to the endpoints of this service only, never in an address, and
-/// no redirect is followed. No signal and no log line contains a token or a password, even if the service sends one back.
+/// All functions throw an `AuthorityError`. Tokens go to the endpoints of this service only, never in an address, and
+/// no redirect is followed. No failure and no log line contains a token or a password, even if the service sends one back.
 public struct OAuthAuthority: Sendable {
     /// The service, as it stands in its accounts: scheme and host in lower case, and no slash at the end.
     public var issuer: String { issuerIdentifier.identifier }
@@ -34,13 +34,13 @@ public struct OAuthAuthority: Sendable {
     /// What a sign-in asks for beside them.
     public let options: OAuthRequestOptions
 
-    /// How long one request may take, from the look-up of the host to the last byte of the reply; of a request for tokens,
+    /// How long one request may take, from the look-up of the host to the last byte of the response; of a request for tokens,
     /// how long it may take until it is sent.
     public let timeout: Duration
 
-    /// How long the reply to a request for tokens may take, from the first byte of the request on.
+    /// How long the response to a request for tokens may take, from the first byte of the request on.
     ///
-    /// Such a request spends a refresh token, or a code, so nothing else ends the wait for its reply once it is sent:
+    /// Such a request spends a refresh token, or a code, so nothing else ends the wait for its response once it is sent:
     /// neither ``timeout`` nor the cancellation of the task.
     public let exchangeTimeout: Duration
 
@@ -69,7 +69,7 @@ public struct OAuthAuthority: Sendable {
     ///   - service: Which service it is, for a copy of a known one that runs elsewhere; with `nil` the issuer says it.
     ///   - endpoints: The endpoints of a service without a discovery document; with `nil` they are looked up.
     ///   - timeout: How long one request may take. A call may need up to three: discovery, tokens, user info.
-    ///   - exchangeTimeout: How long the reply to a request for tokens may take, from the first byte of the request on.
+    ///   - exchangeTimeout: How long the response to a request for tokens may take, from the first byte of the request on.
     ///   - clock: Tells the date.
     ///   - logger: Gets a line a request at debug level: method, host, path and status, and nothing else.
     /// - Throws: `invalidArgument`, and what to write instead.
@@ -93,7 +93,7 @@ public struct OAuthAuthority: Sendable {
     ) throws(AccountError) {
         let named = try Issuer(issuer)
         let service = service ?? KnownService.at(named)
-        let issuer = Issuer(named.url, form: service?.dialect.issuerForm ?? .exact)
+        let issuer = Issuer(named.url, form: service?.quirks.issuerForm ?? .exact)
         asksForOfflineAccess = scopes == nil && service == nil
         let scopes = scopes ?? service?.scopes ?? ["openid", "profile", "email"]
         if let clientID, clientID.isEmpty || !clientID.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) {
@@ -122,7 +122,7 @@ public struct OAuthAuthority: Sendable {
         if let endpoints = endpoints ?? (service?.hasDiscovery == false ? service?.endpoints(at: issuer) : nil) {
             documents = ServiceDocuments(endpoints, of: discovery)
         } else {
-            documents = ServiceDocuments(discovery) { request async throws(AuthoritySignal) in
+            documents = ServiceDocuments(discovery) { request async throws(AuthorityError) in
                 try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
             }
         }

@@ -29,31 +29,31 @@ struct ServiceDocuments: Sendable {
     ///   - send: Sends a request.
     init(
         _ discovery: Discovery,
-        send: @escaping @Sendable (HTTPRequest) async throws(AuthoritySignal) -> HTTPReply
+        send: @escaping @Sendable (HTTPRequest) async throws(AuthorityError) -> HTTPResponse
     ) {
         self.discovery = discovery
-        let first = FetchedOnce.catching { () async throws(AuthoritySignal) in
+        let first = FetchedOnce.catching { () async throws(AuthorityError) in
             let urls = discovery.addresses
             for (number, url) in urls.enumerated() {
-                let reply = try await send(HTTPRequest(url: url))
-                if reply.status != 404 {
-                    return (document: try discovery.document(in: reply), unread: Array(urls[(number + 1)...]))
+                let response = try await send(HTTPRequest(url: url))
+                if response.status != 404 {
+                    return (document: try discovery.document(in: response), unread: Array(urls[(number + 1)...]))
                 }
             }
             throw discovery.isMissing
         }
         self.first = first
-        second = FetchedOnce.catching { () async throws(AuthoritySignal) in
+        second = FetchedOnce.catching { () async throws(AuthorityError) in
             for url in try await first.value().unread {
-                let reply = try await send(HTTPRequest(url: url))
-                if let document = try discovery.furtherDocument(in: reply) { return document }
+                let response = try await send(HTTPRequest(url: url))
+                if let document = try discovery.furtherDocument(in: response) { return document }
             }
             return ServiceDocument()
         }
     }
 
     /// An endpoint; `nil` if no document names one, and the service's entry does not either.
-    func endpoint(_ name: EndpointName) async throws(AuthoritySignal) -> Endpoint? {
+    func endpoint(_ name: EndpointName) async throws(AuthorityError) -> Endpoint? {
         let (document, unread) = try await first.value()
         if let url = document.urls[name] ?? discovery.knownURL(name) { return Endpoint(url: url, document: document) }
         guard !unread.isEmpty else { return nil }
@@ -62,5 +62,5 @@ struct ServiceDocuments: Sendable {
     }
 
     /// What the service says of scopes in the first document.
-    func scopes() async throws(AuthoritySignal) -> [String]? { try await first.value().document.scopes }
+    func scopes() async throws(AuthorityError) -> [String]? { try await first.value().document.scopes }
 }

@@ -9,7 +9,7 @@ struct AuthenticationChallenge: Sendable, Hashable {
     /// The parameters by their names in lower case. One that was given twice is not among them: nobody knows which counts.
     var parameters: [String: String] = [:]
 
-    /// The challenges of all header fields of a reply, in order.
+    /// The challenges of all header fields of a response, in order.
     ///
     /// What breaks the grammar ends its field: the challenges before it count, the one that it stands in does not, since
     /// nothing may be concluded from half a challenge. Fields of more than 8 KiB, and all after the sixteenth challenge,

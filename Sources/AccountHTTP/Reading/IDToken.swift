@@ -48,7 +48,7 @@ struct IDToken: Sendable {
     ///   - date: When the token came, best by the clock of the service.
     func check(
         issuer: Issuer, clientID: String, nonce: String?, at date: Date
-    ) throws(AuthoritySignal) {
+    ) throws(AuthorityError) {
         let name = "the ID token of \(issuer.identifier)"
         guard isIssued(by: issuer) else { throw .misconfigured("\(name) is of another issuer (iss)") }
         guard isMeant(for: clientID) else { throw .misconfigured("\(name) is for another client (aud)") }

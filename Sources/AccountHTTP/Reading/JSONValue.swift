@@ -20,7 +20,7 @@ enum JSONValue: Sendable, Hashable {
 
     /// The object that JSON text holds; `nil` if it holds none, or one beyond all measure.
     ///
-    /// No honest reply comes near the bounds. They keep a hostile one from taking all of the stack or minutes of time.
+    /// No honest response comes near the bounds. They keep a hostile one from taking all of the stack or minutes of time.
     static func object(from text: some Collection<UInt8>) -> JSONObject? {
         guard isBounded(text) else { return nil }
         let data = text.withContiguousStorageIfAvailable { Data(buffer: $0) } ?? Data(text)

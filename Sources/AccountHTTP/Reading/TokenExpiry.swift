@@ -16,13 +16,13 @@ enum TokenExpiry {
     /// The expiry by the local clock: `expires_in` counted from the receipt, else the `exp` of a JWT, else unknown.
     ///
     /// - Parameters:
-    ///   - expiresIn: The field of the reply (RFC 6749, section 5.1). Only a positive whole number of seconds counts.
-    ///   - accessToken: The token. An `exp` in it counts from the reply's own `Date`, so that it survives a local clock
+    ///   - expiresIn: The field of the response (RFC 6749, section 5.1). Only a positive whole number of seconds counts.
+    ///   - accessToken: The token. An `exp` in it counts from the response's own `Date`, so that it survives a local clock
     ///     that is wrong, and only if it lies ahead: the service accepted the token just now.
-    ///   - reply: The reply in which the token came, or was accepted.
-    static func date(expiresIn: JSONValue?, accessToken: Secret, reply: HTTPReply) -> Date? {
+    ///   - response: The response in which the token came, or was accepted.
+    static func date(expiresIn: JSONValue?, accessToken: Secret, response: HTTPResponse) -> Date? {
         if case .integer(let seconds)? = expiresIn, 1...longestLifetime ~= seconds {
-            return reply.receivedAt.addingTimeInterval(TimeInterval(seconds))
+            return response.receivedAt.addingTimeInterval(TimeInterval(seconds))
         }
         let expiry: TimeInterval
         switch JSONWebToken.claims(of: accessToken)?["exp"] {
@@ -30,8 +30,8 @@ enum TokenExpiry {
         case .real(let seconds)?: expiry = seconds
         default: return nil
         }
-        let lifetime = expiry - (reply.date ?? reply.receivedAt).timeIntervalSince1970
+        let lifetime = expiry - (response.date ?? response.receivedAt).timeIntervalSince1970
         guard lifetime > 0, lifetime <= TimeInterval(longestLifetime) else { return nil }
-        return reply.receivedAt.addingTimeInterval(lifetime)
+        return response.receivedAt.addingTimeInterval(lifetime)
     }
 }

@@ -1,11 +1,11 @@
 import AccountKit
 
-extension ReplyReading {
-    /// The user of a reply of the user info endpoint (OpenID Connect Core, section 5.3.2).
-    func identity(in reply: HTTPReply) throws(AuthoritySignal) -> Identity {
-        let object = try object(in: reply)
-        guard var identity = Identity(claims: object, dialect: dialect) else {
-            throw .unclear("\(endpoint.name) does not say whose the token is (no \(dialect.subjectClaim))")
+extension ResponseParser {
+    /// The user of a response of the user info endpoint (OpenID Connect Core, section 5.3.2).
+    func identity(in response: HTTPResponse) throws(AuthorityError) -> Identity {
+        let object = try object(in: response)
+        guard var identity = Identity(claims: object, quirks: quirks) else {
+            throw .unclear("\(endpoint.name) does not say whose the token is (no \(quirks.subjectClaim))")
         }
         guard !text.repeatsSecret(identity.id, notShorterThan: 8) else {
             throw .unclear("\(endpoint.name) sent the token back as the user")
@@ -17,7 +17,7 @@ extension ReplyReading {
     }
 }
 
-extension ReplyReading {
+extension ResponseParser {
     private func repeatsSecret(_ text: String) -> Bool { self.text.repeatsSecret(text, notShorterThan: 8) }
 
     private func repeatsSecret(_ value: ProfileValue) -> Bool {
@@ -33,25 +33,25 @@ extension ReplyReading {
 extension Identity {
     /// The user that claims describe; `nil` if they do not say who it is.
     ///
-    /// All claims but `sub` and those in `others` become fields of the profile under their own names, unless the dialect
+    /// All claims but `sub` and those in `others` become fields of the profile under their own names, unless the quirks
     /// says which do. A `sub` may be a whole number, as services have it that number their users.
-    init?(claims: JSONObject, leavingOut others: Set<String> = [], dialect: ServiceDialect = .standard) {
+    init?(claims: JSONObject, leavingOut others: Set<String> = [], quirks: ServiceQuirks = .standard) {
         let subject: String
-        switch claims[dialect.subjectClaim] {
+        switch claims[quirks.subjectClaim] {
         case .string(let text)? where !text.isEmpty: subject = text
         case .integer(let number)?: subject = String(number)
         default: return nil
         }
         self.init(
             id: subject,
-            username: dialect.usernameClaims.lazy.compactMap { claims[$0]?.string }.first { !$0.isEmpty })
-        for (claim, value) in claims where claim != dialect.subjectClaim && !others.contains(claim) {
-            guard let name = dialect.profileClaims.map({ $0[claim] }) ?? claim else { continue }
+            username: quirks.usernameClaims.lazy.compactMap { claims[$0]?.string }.first { !$0.isEmpty })
+        for (claim, value) in claims where claim != quirks.subjectClaim && !others.contains(claim) {
+            guard let name = quirks.profileClaims.map({ $0[claim] }) ?? claim else { continue }
             profile[name] = Self.isFlag(name) ? Self.flag(value) : value.profileValue
         }
     }
 
-    /// Whom the ID token of a token reply names, if it is this client's (OpenID Connect Core, sections 2 and 3.1.3.7).
+    /// Whom the ID token of a token response names, if it is this client's (OpenID Connect Core, sections 2 and 3.1.3.7).
     ///
     /// Only for a token that came straight from the token endpoint: there TLS stands for the signature. The expiry is not
     /// looked at, since the local clock is no evidence.

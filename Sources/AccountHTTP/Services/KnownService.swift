@@ -34,7 +34,7 @@ public struct KnownService: Sendable, Hashable {
     var revokesSingleGrants = false
 
     /// How its messages differ from the standards'.
-    var dialect = ServiceDialect.standard
+    var quirks = ServiceQuirks.standard
 
     /// Addresses of a service; `nil` where it has none, or where the discovery document says it.
     struct Endpoints: Sendable, Hashable {

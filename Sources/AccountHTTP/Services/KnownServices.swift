@@ -22,7 +22,7 @@ extension KnownService {
             deviceAuthorization: "/login/device/code"),
         endpointsElsewhere: Endpoints(
             token: "/login/oauth/access_token", userInfo: "/api/v3/user", deviceAuthorization: "/login/device/code"),
-        dialect: ServiceDialect(
+        quirks: ServiceQuirks(
             subjectClaim: "id", usernameClaims: ["login"],
             profileClaims: [
                 "name": "name", "email": "email", "avatar_url": "picture", "html_url": "profile", "company": "company",
@@ -37,7 +37,7 @@ extension KnownService {
                 "bad_refresh_token": .invalidGrant, "incorrect_client_credentials": .invalidClient,
             ],
             clientAuthentication: .post,
-            deadTokenReply: ServiceDialect.DeadTokenReply(status: 401, member: "message", value: "Bad credentials")))
+            deadTokenResponse: ServiceQuirks.DeadTokenResponse(status: 401, member: "message", value: "Bad credentials")))
 
     /// GitLab, and GitLab on a host of one's own.
     ///
@@ -62,11 +62,11 @@ extension KnownService {
         name: "google", issuer: "https://accounts.google.com",
         registrationPage: "https://console.cloud.google.com/auth/clients", scopes: ["openid", "profile", "email"],
         wantsClientSecret: true,
-        dialect: ServiceDialect(
+        quirks: ServiceQuirks(
             issuerForm: .schemeOptional, errorStatuses: [400, 401, 403, 428], clientAuthentication: .post,
             authorizationParameters: [
-                ServiceDialect.Parameter(name: "access_type", value: "offline"),
-                ServiceDialect.Parameter(name: "prompt", value: "consent"),
+                ServiceQuirks.Parameter(name: "access_type", value: "offline"),
+                ServiceQuirks.Parameter(name: "prompt", value: "consent"),
             ]))
 
     /// Microsoft Entra ID, and personal Microsoft accounts.
@@ -80,7 +80,7 @@ extension KnownService {
     public static let microsoft = KnownService(
         name: "microsoft", issuer: "https://login.microsoftonline.com/common/v2.0",
         registrationPage: "https://entra.microsoft.com", scopes: ["openid", "profile", "email", "offline_access"],
-        dialect: ServiceDialect(
+        quirks: ServiceQuirks(
             issuerForm: .perTenant,
             signInErrorCodes: ["authorization_declined": .accessDenied, "bad_verification_code": .invalidGrant],
             redirectHost: "localhost"))

@@ -5,7 +5,7 @@ import Synchronization
 /// The body of a token exchange: the point of no return.
 ///
 /// It is sent or given up, whichever is first, and never both. What is sent may spend a refresh token or a code, so from
-/// then on nothing but the exchange's own deadline ends the wait for the reply.
+/// then on nothing but the exchange's own deadline ends the wait for the response.
 final class ExchangeBody: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 

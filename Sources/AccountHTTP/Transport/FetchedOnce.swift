@@ -6,7 +6,7 @@ import Synchronization
 /// A failure is not kept: the next who asks fetches again. Who is cancelled leaves at once and does not disturb the
 /// others; when all have left, the fetch is cancelled.
 final class FetchedOnce<Value: Sendable>: Sendable {
-    typealias Outcome = Result<Value, AuthoritySignal>
+    typealias Outcome = Result<Value, AuthorityError>
 
     private struct State {
         var value: Value?
@@ -33,9 +33,9 @@ final class FetchedOnce<Value: Sendable>: Sendable {
     }
 
     /// A value that `fetch` returns, or a failure that it throws.
-    static func catching(_ fetch: @escaping @Sendable () async throws(AuthoritySignal) -> Value) -> FetchedOnce {
+    static func catching(_ fetch: @escaping @Sendable () async throws(AuthorityError) -> Value) -> FetchedOnce {
         FetchedOnce { () async -> Outcome in
-            do throws(AuthoritySignal) {
+            do throws(AuthorityError) {
                 return .success(try await fetch())
             } catch {
                 return .failure(error)
@@ -44,7 +44,7 @@ final class FetchedOnce<Value: Sendable>: Sendable {
     }
 
     /// The value, or why it could not be fetched.
-    func value() async throws(AuthoritySignal) -> Value {
+    func value() async throws(AuthorityError) -> Value {
         let waiter = state.withLock { state in
             state.nextWaiter += 1
             return state.nextWaiter
@@ -61,7 +61,7 @@ final class FetchedOnce<Value: Sendable>: Sendable {
         let outcome: Outcome? = state.withLock { state in
             if let value = state.value { return .success(value) }
             // `leave` may have been called before; under the lock, one of the two sees the other.
-            if Task.isCancelled { return .failure(.noReply(.cancelled)) }
+            if Task.isCancelled { return .failure(.noResponse(.cancelled)) }
             state.waiters[waiter] = continuation
             if state.fetch == nil {
                 state.fetchNumber += 1
@@ -83,7 +83,7 @@ final class FetchedOnce<Value: Sendable>: Sendable {
             }
             return continuation
         }
-        continuation?.resume(returning: .failure(.noReply(.cancelled)))
+        continuation?.resume(returning: .failure(.noResponse(.cancelled)))
     }
 
     private func finish(_ number: Int, with outcome: Outcome) {

@@ -33,17 +33,17 @@ struct HTTPRequest: Sendable {
     var method: String?
 
     /// Further header fields.
-    var headers: [HTTPReply.Header] = []
+    var headers: [HTTPResponse.Header] = []
 
-    /// How long the reply to a form that spends something, such as a code, may take from the first byte on; `nil` if it
+    /// How long the response to a form that spends something, such as a code, may take from the first byte on; `nil` if it
     /// spends nothing, and may be given up at any time.
     var exchangeTimeout: Duration?
 
     /// A body that is no form.
     var body: [UInt8]?
 
-    /// How long the reply may be, in bytes.
-    var bodyLimit = HTTPReply.bodyLimit
+    /// How long the response may be, in bytes.
+    var bodyLimit = HTTPResponse.bodyLimit
 
     /// The method.
     var methodName: String { method ?? (form == nil ? "GET" : "POST") }
@@ -126,7 +126,7 @@ struct HTTPTransport: Sendable {
             // A short idle time: a reused connection that the service has just closed looks like a failure.
             connectionPool: .init(idleTimeout: .seconds(15)),
             proxy: proxy?.setting,
-            // Replies are small, and a compressed one may be far larger than it looks.
+            // Responses are small, and a compressed one may be far larger than it looks.
             decompression: .disabled)
         configuration.httpVersion = .http1Only
         configuration.http1_1ConnectionDebugInitializer = { WipingHandler.install(in: $0) }
@@ -136,21 +136,21 @@ struct HTTPTransport: Sendable {
         return configuration
     }
 
-    /// Sends a request and reads the reply to its end.
+    /// Sends a request and reads the response to its end.
     ///
     /// - Parameters:
     ///   - request: The request.
     ///   - timeout: How long all of it may take; of an exchange, how long it may take until it is sent.
-    ///   - clock: Tells when the reply came.
+    ///   - clock: Tells when the response came.
     ///   - logger: Gets one line: method, host, path and status. Never a query, a header field or a body.
     func send(
         _ request: HTTPRequest, timeout: Duration, clock: any WallClock, logger: Logger?
-    ) async throws(AuthoritySignal) -> HTTPReply {
+    ) async throws(AuthorityError) -> HTTPResponse {
         let line = "\(request.methodName) \(request.url.authority)\(request.url.path)"
         do {
-            let reply = try await exchange(request, timeout: timeout, clock: clock)
-            logger?.debug("\(line) \(reply.status)")
-            return reply
+            let response = try await exchange(request, timeout: timeout, clock: clock)
+            logger?.debug("\(line) \(response.status)")
+            return response
         } catch {
             logger?.debug("\(line) failed: \(error)")
             throw error
@@ -158,8 +158,8 @@ struct HTTPTransport: Sendable {
     }
 
     private enum Event: Sendable {
-        case reply(HTTPReply)
-        case failure(AuthoritySignal)
+        case response(HTTPResponse)
+        case failure(AuthorityError)
         case halfTime
         case deadline
         case exchangeDeadline
@@ -168,7 +168,7 @@ struct HTTPTransport: Sendable {
 
     private func exchange(
         _ request: HTTPRequest, timeout: Duration, clock: any WallClock
-    ) async throws(AuthoritySignal) -> HTTPReply {
+    ) async throws(AuthorityError) -> HTTPResponse {
         if Task.isCancelled { throw peer(of: request.url).failure(.cancelled, .connection) }
         let (cancellations, cancellation) = AsyncStream.makeStream(of: Void.self)
         // In a task of its own, which is not cancelled with the caller's: whether that ends the request is decided there.
@@ -183,10 +183,10 @@ struct HTTPTransport: Sendable {
         return try outcome.get()
     }
 
-    /// The client's own deadline ends with the head of the reply; this one is for the body too.
+    /// The client's own deadline ends with the head of the response; this one is for the body too.
     private func outcome(
         of request: HTTPRequest, timeout: Duration, cancellations: AsyncStream<Void>, clock: any WallClock
-    ) async -> Result<HTTPReply, AuthoritySignal> {
+    ) async -> Result<HTTPResponse, AuthorityError> {
         let peer = peer(of: request.url)
         let exchange = request.exchangeTimeout.flatMap { limit in
             request.form.map { (body: ExchangeBody($0.bytes), limit: limit) }
@@ -217,12 +217,12 @@ struct HTTPTransport: Sendable {
             defer { group.cancelAll() }
             while let event = await group.next() {
                 switch event {
-                case .reply(let reply): return .success(reply)
-                case .failure(let signal): return .failure(signal)
+                case .response(let response): return .success(response)
+                case .failure(let failure): return .failure(failure)
                 case .halfTime: if body?.isSent != true { lookUp.begin() }
                 case .deadline:
                     guard body?.giveUp() ?? true else { continue }
-                    let stage: AuthoritySignal.Failure.Stage? =
+                    let stage: AuthorityError.Failure.Stage? =
                         lookUp.isUnderWay ? .nameLookUp : body == nil ? nil : .connection
                     return .failure(peer.failure(.timeout, stage))
                 case .cancelled:
@@ -255,11 +255,11 @@ struct HTTPTransport: Sendable {
             for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
                 field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
             }
-            return .reply(try await reply(response, limit: request.bodyLimit, receivedAt: clock.now))
+            return .response(try await read(response, limit: request.bodyLimit, receivedAt: clock.now))
         } catch {
-            let signal = TransportFailure.signal(for: error, from: peer, phase, after: start.duration(to: .now))
+            let failure = TransportFailure.failure(for: error, from: peer, phase, after: start.duration(to: .now))
             let isUnsent = phase == .beforeHead && body.map { !$0.isSent } ?? false
-            return .failure(isUnsent ? signal.beforeSending : signal)
+            return .failure(isUnsent ? failure.beforeSending : failure)
         }
     }
 
@@ -272,7 +272,7 @@ struct HTTPTransport: Sendable {
         return Peer(url)
     }
 
-    private func client(for url: ServiceURL) throws(AuthoritySignal) -> HTTPClient {
+    private func client(for url: ServiceURL) throws(AuthorityError) -> HTTPClient {
         if url.scheme == "https", let problem = environment.certificateProblem() { throw .untrustedTLS(problem) }
         switch environment.route(to: url) {
         case .direct: return clients.pair.direct
@@ -308,38 +308,38 @@ struct HTTPTransport: Sendable {
         return result
     }
 
-    private func reply(
+    private func read(
         _ response: HTTPClientResponse, limit: Int, receivedAt: Date
-    ) async throws -> HTTPReply {
-        var reply = HTTPReply(
+    ) async throws -> HTTPResponse {
+        var whole = HTTPResponse(
             status: Int(response.status.code),
             headers: response.headers.map { .init(name: $0.name, value: $0.value) },
             body: WipedBytes(), receivedAt: receivedAt)
         for try await part in response.body {
-            guard reply.body.count + part.readableBytes <= limit else {
+            guard whole.body.count + part.readableBytes <= limit else {
                 // Leaving the loop closes the connection.
-                reply.body = WipedBytes()
-                reply.isBodyWhole = false
+                whole.body = WipedBytes()
+                whole.isBodyWhole = false
                 break
             }
-            reply.body.append(contentsOf: part.readableBytesView)
+            whole.body.append(contentsOf: part.readableBytesView)
             // It may hold tokens, and its memory would be given back as it is.
             part.withUnsafeReadableBytes { Wiping.zero($0) }
         }
-        return reply
+        return whole
     }
 
     /// What the requests say they come from.
     static let userAgent = "AccountKit/0.1.0"
 }
 
-extension AuthoritySignal {
-    /// The signal for a request of which nothing was sent.
-    var beforeSending: AuthoritySignal {
+extension AuthorityError {
+    /// The failure for a request of which nothing was sent.
+    var beforeSending: AuthorityError {
         switch self {
-        case .noReply(var failure):
+        case .noResponse(var failure):
             if failure.stage == .sent { failure.stage = .connection }
-            return .noReply(failure)
+            return .noResponse(failure)
         default: return wasCertainlyNotCarriedOut ? self : .notSent(self)
         }
     }

@@ -33,28 +33,28 @@ struct Peer: Sendable, Hashable, CustomStringConvertible {
     /// Host and port.
     var description: String { "\(host):\(port)" }
 
-    /// No reply, and why.
+    /// No response, and why.
     ///
     /// - Parameters:
     ///   - kind: What happened.
     ///   - stage: How far the request had come, if that is known.
     func failure(
-        _ kind: AuthoritySignal.Failure.Kind, _ stage: AuthoritySignal.Failure.Stage? = nil
-    ) -> AuthoritySignal {
+        _ kind: AuthorityError.Failure.Kind, _ stage: AuthorityError.Failure.Stage? = nil
+    ) -> AuthorityError {
         switch kind {
         // What happened on the way to the proxy says nothing about the service.
         case .unknownHost, .nameServer, .refused, .unreachable:
-            .noReply(.init(isProxy ? .proxy : kind, host: host, port: port, stage: stage))
-        case .cancelled: .noReply(.init(kind, stage: stage))
+            .noResponse(.init(isProxy ? .proxy : kind, host: host, port: port, stage: stage))
+        case .cancelled: .noResponse(.init(kind, stage: stage))
         case .proxy, .reset, .timeout, .truncated, .garbled:
-            .noReply(.init(kind, host: host, port: port, stage: stage))
+            .noResponse(.init(kind, host: host, port: port, stage: stage))
         }
     }
 }
 
 /// What an error of the HTTP client, or of what is below it, amounts to: by its type and errno, never by its text.
 ///
-/// No error becomes a definite signal.
+/// No error becomes a definite failure.
 enum TransportFailure {
     /// How far the exchange had come.
     enum Phase: Sendable {
@@ -62,21 +62,21 @@ enum TransportFailure {
         case inBody
     }
 
-    /// The signal for an error. Of the error's text nothing is taken over, since it may quote the request.
+    /// The failure for an error. Of the error's text nothing is taken over, since it may quote the request.
     ///
     /// - Parameters:
     ///   - error: The error.
     ///   - peer: Whom the request was sent to.
     ///   - phase: How far the exchange had come.
     ///   - time: How long it took to fail.
-    static func signal(
+    static func failure(
         for error: any Error, from peer: Peer, _ phase: Phase, after time: Duration = .zero
-    ) -> AuthoritySignal {
+    ) -> AuthorityError {
         switch error {
-        case let signal as AuthoritySignal: signal
+        case let failure as AuthorityError: failure
         case is CancellationError: peer.failure(.cancelled)
-        case let error as HTTPClientError: signal(for: error, from: peer, phase)
-        case let error as NIOConnectionError: signal(for: error, from: peer, after: time)
+        case let error as HTTPClientError: failure(for: error, from: peer, phase)
+        case let error as NIOConnectionError: failure(for: error, from: peer, after: time)
         case let error as SocketAddressError.UnknownHost: lookUpFailure(error, from: peer, after: time)
         case is SocketAddressError: peer.failure(.unknownHost)
         case let error as IOError: peer.failure(phase == .inBody ? .truncated : kind(errno: error.errnoCode))
@@ -84,8 +84,8 @@ enum TransportFailure {
         case let error as HTTPParserError:
             // The end came within the head, or within a body that said how long it is.
             peer.failure(error == .invalidEOFState ? .truncated : .garbled)
-        case let error as NIOSSLError: signal(for: error, from: peer, phase)
-        case let error as BoringSSLError: signal(for: error, from: peer, phase)
+        case let error as NIOSSLError: failure(for: error, from: peer, phase)
+        case let error as BoringSSLError: failure(for: error, from: peer, phase)
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
             .untrustedTLS("the certificate of \(peer) is for another name")
         case is NIOSSLExtraError: .untrustedTLS("no trusted connection to \(peer)")
@@ -93,7 +93,7 @@ enum TransportFailure {
         }
     }
 
-    private static func signal(for error: HTTPClientError, from peer: Peer, _ phase: Phase) -> AuthoritySignal {
+    private static func failure(for error: HTTPClientError, from peer: Peer, _ phase: Phase) -> AuthorityError {
         switch error {
         case .cancelled: peer.failure(.cancelled)
         case .connectTimeout, .tlsHandshakeTimeout, .httpProxyHandshakeTimeout, .socksHandshakeTimeout,
@@ -111,17 +111,17 @@ enum TransportFailure {
     // MARK: Sockets
 
     /// Several addresses may have been tried; what the most telling one said counts.
-    private static func signal(
+    private static func failure(
         for error: NIOConnectionError, from peer: Peer, after time: Duration
-    ) -> AuthoritySignal {
+    ) -> AuthorityError {
         let failures = error.connectionErrors.map { attempt in
             switch attempt.error {
             case let error as IOError: kind(errno: error.errnoCode)
             case let error as ChannelError: kind(error, .beforeHead)
-            default: AuthoritySignal.Failure.Kind.unreachable
+            default: AuthorityError.Failure.Kind.unreachable
             }
         }
-        let telling: [AuthoritySignal.Failure.Kind] = [.refused, .reset, .timeout, .unreachable]
+        let telling: [AuthorityError.Failure.Kind] = [.refused, .reset, .timeout, .unreachable]
         if let kind = telling.first(where: failures.contains) { return peer.failure(kind, .connection) }
         let lookUps = [error.dnsAError, error.dnsAAAAError].compactMap { $0 as? SocketAddressError.UnknownHost }
         if let lookUp = lookUps.first { return lookUpFailure(lookUp, from: peer, after: time) }
@@ -131,13 +131,13 @@ enum TransportFailure {
     /// `EAI_AGAIN` is no word about the name: the name servers could not be asked, or said nothing in their time.
     private static func lookUpFailure(
         _ error: SocketAddressError.UnknownHost, from peer: Peer, after time: Duration
-    ) -> AuthoritySignal {
+    ) -> AuthorityError {
         guard error.errorCode == Int(EAI_AGAIN) else { return peer.failure(.unknownHost) }
         // resolv.conf(5): an attempt takes at least a second.
         return time < .milliseconds(900) ? peer.failure(.nameServer) : peer.failure(.timeout, .nameLookUp)
     }
 
-    private static func kind(_ error: ChannelError, _ phase: Phase) -> AuthoritySignal.Failure.Kind {
+    private static func kind(_ error: ChannelError, _ phase: Phase) -> AuthorityError.Failure.Kind {
         switch error {
         case .connectTimeout: .timeout
         case .eof, .ioOnClosedChannel, .alreadyClosed, .inputClosed, .outputClosed:
@@ -146,7 +146,7 @@ enum TransportFailure {
         }
     }
 
-    static func kind(errno code: CInt) -> AuthoritySignal.Failure.Kind {
+    static func kind(errno code: CInt) -> AuthorityError.Failure.Kind {
         switch code {
         case ECONNREFUSED: .refused
         case ECONNRESET, EPIPE, ECONNABORTED, ENOTCONN, ESHUTDOWN: .reset
@@ -158,9 +158,9 @@ enum TransportFailure {
 
     // MARK: TLS
 
-    private static func signal(for error: NIOSSLError, from peer: Peer, _ phase: Phase) -> AuthoritySignal {
+    private static func failure(for error: NIOSSLError, from peer: Peer, _ phase: Phase) -> AuthorityError {
         switch error {
-        case .handshakeFailed(let error): signal(for: error, from: peer, phase)
+        case .handshakeFailed(let error): failure(for: error, from: peer, phase)
         // The connection was cut without a good-bye, which TLS alone can tell from an end.
         case .uncleanShutdown: peer.failure(phase == .inBody ? .truncated : .reset)
         case .failedToLoadCertificate, .noSuchFilesystemObject:
@@ -169,7 +169,7 @@ enum TransportFailure {
         }
     }
 
-    private static func signal(for error: BoringSSLError, from peer: Peer, _ phase: Phase) -> AuthoritySignal {
+    private static func failure(for error: BoringSSLError, from peer: Peer, _ phase: Phase) -> AuthorityError {
         switch error {
         case .syscallError, .zeroReturn: return peer.failure(phase == .inBody ? .truncated : .reset)
         case .sslError(let stack), .unknownError(let stack):

@@ -76,7 +76,7 @@ public struct Credentials: Sendable, Equatable {
         expiresAt != nil && issuedAt.timeIntervalSince(date) > 300
     }
 
-    /// What a refresh that answered with `renewed` leaves: what the reply left out stays as it was.
+    /// What a refresh that answered with `renewed` leaves: what the response left out stays as it was.
     ///
     /// Source: RFC 6749, section 6 (refresh token and scope may be missing), OpenID Connect Core, section 12.2 (ID token).
     package func renewed(by renewed: Credentials) -> Credentials {

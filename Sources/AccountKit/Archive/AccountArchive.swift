@@ -415,15 +415,15 @@ final class AccountArchive: Sendable {
     /// Puts an archive that cannot be read out of the way, for a new sign-in.
     ///
     /// - Returns: Where it is now.
-    func setAside(at date: Date, in transaction: any ArchiveTransaction) async throws -> String {
+    func quarantine(at date: Date, in transaction: any ArchiveTransaction) async throws -> String {
         let stamp = date.formatted(
             Date.ISO8601FormatStyle(dateSeparator: .omitted, dateTimeSeparator: .standard, timeSeparator: .omitted))
-        return try await transaction.setAside(.account, label: "unreadable-\(stamp)")
+        return try await transaction.quarantine(.account, label: "unreadable-\(stamp)")
     }
 
     /// Undoes that, because the new sign-in could not be saved.
-    func putBack(from place: String, in transaction: any ArchiveTransaction) async throws {
-        try await transaction.putBack(.account, from: place)
+    func restore(from place: String, in transaction: any ArchiveTransaction) async throws {
+        try await transaction.restore(.account, from: place)
     }
 }
 

@@ -122,7 +122,7 @@ struct ArchiveDirectory: Sendable {
 
     /// Gives an entry a second name in the same folder, one that nothing has, so that it is kept when another takes its
     /// place. On a file system without second names it gets another name instead.
-    func setAside(_ entry: ArchiveEntry, label: String) throws(AccountError) -> String {
+    func quarantine(_ entry: ArchiveEntry, label: String) throws(AccountError) -> String {
         let source = path(entry.rawValue)
         return try mapping(source) { () throws(SystemCallError) in
             var destination = source + "." + label
@@ -153,7 +153,7 @@ struct ArchiveDirectory: Sendable {
     }
 
     /// Gives an entry that was set aside its name again, unless there is a new one.
-    func putBack(_ entry: ArchiveEntry, from place: String) throws(AccountError) {
+    func restore(_ entry: ArchiveEntry, from place: String) throws(AccountError) {
         let destination = path(entry.rawValue)
         try mapping(destination) { () throws(SystemCallError) in
             guard try SystemCall.status(destination) == nil else { return }

@@ -18,10 +18,10 @@ public protocol ArchiveStorage: Sendable {
 
     /// Waits for exclusive access to all entries.
     ///
-    /// - Parameter patience: How long to wait.
+    /// - Parameter timeout: How long to wait.
     /// - Returns: The transaction, which must be ended with ``ArchiveTransaction/end()``.
     /// - Throws: ``AccountError/Code-swift.struct/busy`` after that time; others if there can be no access.
-    func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction
 
     /// Waits for the lease of a refresh: one holder at a time, across tasks, processes and machines, as far as it can be had.
     ///
@@ -45,7 +45,7 @@ public protocol ArchiveStorage: Sendable {
 
 /// The right to refresh the tokens of a session.
 public protocol ArchiveLease: Sendable {
-    /// Waits for exclusive access to all entries, as ``ArchiveStorage/beginTransaction(patience:)``.
+    /// Waits for exclusive access to all entries, as ``ArchiveStorage/beginTransaction(timeout:)``.
     ///
     /// What is reserved in such a transaction stays reserved until the lease ends. Where a lease can be lost unnoticed, a
     /// change fails with ``AccountError/Code-swift.struct/conflict`` once it is another's.
@@ -84,7 +84,7 @@ public protocol ArchiveTransaction: Sendable {
     /// Puts an entry that cannot be read out of the way, without losing it.
     ///
     /// - Returns: Where it is now, for a person.
-    func setAside(_ entry: ArchiveEntry, label: String) async throws -> String
+    func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String
 
     /// Makes sure that an entry that was set aside is not in its place any more, because nothing is to come there.
     ///
@@ -94,22 +94,22 @@ public protocol ArchiveTransaction: Sendable {
     ///
     /// - Returns: Whether the change is known to survive a power cut.
     /// - Throws: If it is still there.
-    func finishSettingAside(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability
+    func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability
 
     /// Puts an entry back that this transaction has set aside, because nothing came to take its place.
     ///
     /// - Parameters:
     ///   - entry: The entry.
-    ///   - place: Where it is, as ``setAside(_:label:)`` said.
-    func putBack(_ entry: ArchiveEntry, from place: String) async throws
+    ///   - place: Where it is, as ``quarantine(_:label:)`` said.
+    func restore(_ entry: ArchiveEntry, from place: String) async throws
 
     /// Gives up access and what was reserved. Never fails: what cannot be tidied up is tidied up next time.
     func end() async
 }
 
 extension ArchiveTransaction {
-    /// For a storage whose ``setAside(_:label:)`` leaves nothing in the place.
-    public func finishSettingAside(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability { .durable }
+    /// For a storage whose ``quarantine(_:label:)`` leaves nothing in the place.
+    public func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability { .durable }
 }
 
 /// One of the things that are stored for a session.

@@ -40,9 +40,9 @@ public struct FileArchiveStorage: ArchiveStorage {
     }
 
     /// Takes the lock of the folder, and makes the folder first if it is not there.
-    public func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
+    public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         FileArchiveTransaction(
-            directory: directory, lock: try await lock(Self.lockName, timeout: patience), reservation: Reservation(),
+            directory: directory, lock: try await lock(Self.lockName, timeout: timeout), reservation: Reservation(),
             isLeased: false)
     }
 
@@ -222,14 +222,14 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         }
     }
 
-    func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
-        let place = try await BlockingWork.run { [directory] in try directory.setAside(entry, label: label) }
+    func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {
+        let place = try await BlockingWork.run { [directory] in try directory.quarantine(entry, label: label) }
         let identity = try identity(of: entry)
         state.withLock { $0.aside[entry] = identity }
         return place
     }
 
-    func finishSettingAside(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability {
+    func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability {
         guard try isAside(entry) else { return .durable }
         let durability = try await BlockingWork.run { [directory] in
             let path = directory.path(entry.rawValue)
@@ -240,13 +240,13 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         return durability
     }
 
-    func putBack(_ entry: ArchiveEntry, from place: String) async throws {
+    func restore(_ entry: ArchiveEntry, from place: String) async throws {
         let isInPlace = try isAside(entry)
         state.withLock { $0.aside[entry] = nil }
         if isInPlace {
             try mapping(place) { () throws(SystemCallError) in _ = try SystemCall.remove(place) }
         } else {
-            try await BlockingWork.run { [directory] in try directory.putBack(entry, from: place) }
+            try await BlockingWork.run { [directory] in try directory.restore(entry, from: place) }
         }
     }
 

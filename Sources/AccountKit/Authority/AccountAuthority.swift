@@ -1,7 +1,7 @@
 /// A service that knows accounts: it verifies, refreshes and revokes them.
 ///
 /// An app with a login of its own implements this in some twenty lines; `AccountHTTP` has it for OAuth 2.0 and OpenID
-/// Connect. Each function returns if the service did what was asked. Otherwise it throws the ``AuthoritySignal`` that
+/// Connect. Each function returns if the service did what was asked. Otherwise it throws the ``AuthorityError`` that
 /// says what the answer looked like, and decides nothing itself. Any other error that it throws counts as no clear
 /// answer, so a mistake in an authority never signs anyone out.
 ///
@@ -10,20 +10,20 @@ public protocol AccountAuthority: Sendable {
     /// Asks the service whose the access token is.
     ///
     /// - Returns: The user, as the service knows them now.
-    /// - Throws: An ``AuthoritySignal``.
+    /// - Throws: An ``AuthorityError``.
     func verify(_ account: Account) async throws -> Identity
 
     /// Exchanges the refresh token for a new access token. Called only for an account that has a refresh token.
     ///
-    /// - Returns: The new credentials. What the reply leaves out is `nil` or empty; the store keeps what it had.
-    /// - Throws: An ``AuthoritySignal``.
+    /// - Returns: The new credentials. What the response leaves out is `nil` or empty; the store keeps what it had.
+    /// - Throws: An ``AuthorityError``.
     func refresh(_ account: Account) async throws -> Credentials
 
     /// Tells the service that this sign-in is over, so that it revokes the refresh token and the access token.
     ///
     /// - Returns: ``RevocationOutcome/done``, also for tokens that the service does not know any more, or
     ///   ``RevocationOutcome/notSupported`` if it is certain that the service cannot be told.
-    /// - Throws: An ``AuthoritySignal``, also if it could not be found out whether the service can be told.
+    /// - Throws: An ``AuthorityError``, also if it could not be found out whether the service can be told.
     func revoke(_ account: Account) async throws -> RevocationOutcome
 
     /// Whether revoking the tokens of one sign-in leaves other sign-ins of the same user and client alone.
@@ -48,7 +48,7 @@ public protocol AccountAuthority: Sendable {
 extension AccountAuthority {
     /// For a service without refresh tokens: no account of it has one, so there is nothing to exchange.
     public func refresh(_ account: Account) async throws -> Credentials {
-        throw AuthoritySignal.misconfigured("this service is not known to refresh tokens")
+        throw AuthorityError.misconfigured("this service is not known to refresh tokens")
     }
 
     /// For a service that cannot be told of a sign-out: the tokens are forgotten here, and live on there till they expire.
@@ -96,7 +96,7 @@ public protocol PasswordAuthority: AccountAuthority {
     /// Signs in.
     ///
     /// - Returns: The account, as far as the service told it.
-    /// - Throws: An ``AuthoritySignal``.
+    /// - Throws: An ``AuthorityError``.
     func signIn(username: String, password: Secret) async throws -> Account
 }
 
@@ -105,7 +105,7 @@ public protocol TokenAuthority: AccountAuthority {
     /// Signs in with a token that the user got elsewhere.
     ///
     /// - Returns: The account, as far as the service told it.
-    /// - Throws: An ``AuthoritySignal``.
+    /// - Throws: An ``AuthorityError``.
     func signIn(token: Secret) async throws -> Account
 }
 
@@ -114,6 +114,6 @@ public protocol ProfileAuthority: AccountAuthority {
     /// Sends the profile of `account` to the service.
     ///
     /// - Returns: The user, as the service knows them after the change.
-    /// - Throws: An ``AuthoritySignal``.
+    /// - Throws: An ``AuthorityError``.
     func updateProfile(of account: Account) async throws -> Identity
 }

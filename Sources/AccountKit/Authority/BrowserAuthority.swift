@@ -2,7 +2,7 @@
 public protocol BrowserAuthority: AccountAuthority {
     /// Gets ready to receive the browser's answer on the loopback interface, and says which page to open.
     ///
-    /// - Throws: An ``AuthoritySignal`` if the service cannot be asked where its page is, or an ``AccountError`` if the port
+    /// - Throws: An ``AuthorityError`` if the service cannot be asked where its page is, or an ``AccountError`` if the port
     ///   of the loopback interface cannot be had.
     func beginBrowserSignIn() async throws -> any BrowserSignIn
 }
@@ -20,19 +20,19 @@ public protocol BrowserSignIn: Sendable {
 
     /// Waits until the user is done in the browser. Cancelling the task ends the wait.
     ///
-    /// - Throws: An ``AuthoritySignal``: `oauthError(.accessDenied)` if the user refused, `signInRefused` if nobody came in
-    ///   time, and `noReply(.cancelled)`.
+    /// - Throws: An ``AuthorityError``: `oauthError(.accessDenied)` if the user refused, `signInRefused` if nobody came in
+    ///   time, and `noResponse(.cancelled)`.
     func waitForResponse() async throws
 
     /// Exchanges what the browser brought for tokens. That can be done once.
     ///
-    /// - Throws: An ``AuthoritySignal``.
+    /// - Throws: An ``AuthorityError``.
     func credentials() async throws -> Credentials
 
     /// Asks whose the tokens are. It may be asked again.
     ///
     /// - Returns: The account, with these tokens.
-    /// - Throws: An ``AuthoritySignal``, also if the tokens are not of this sign-in.
+    /// - Throws: An ``AuthorityError``, also if the tokens are not of this sign-in.
     func account(with credentials: Credentials) async throws -> Account
 
     /// Shows in the browser what came of the sign-in, and stops listening; also after a failure or a cancellation.

@@ -9,6 +9,6 @@ public protocol ClockAuthority: AccountAuthority {
     /// Asks the service for the time.
     ///
     /// - Returns: How many seconds its clock is ahead of this machine's, to about a second; `nil` if it does not tell.
-    /// - Throws: An ``AuthoritySignal``.
+    /// - Throws: An ``AuthorityError``.
     func clockOffset() async throws -> TimeInterval?
 }

@@ -3,20 +3,20 @@
 public protocol DeviceAuthority: AccountAuthority {
     /// Asks the service for a code to show.
     ///
-    /// - Throws: An ``AuthoritySignal``.
+    /// - Throws: An ``AuthorityError``.
     func beginDeviceSignIn() async throws -> DeviceAuthorization
 
     /// Asks once whether the user has entered the code. Once tokens came, the code is spent.
     ///
     /// - Returns: The tokens, once the user has agreed.
-    /// - Throws: An ``AuthoritySignal``: `oauthError(.authorizationPending)` for "not yet", and the others of RFC 8628,
+    /// - Throws: An ``AuthorityError``: `oauthError(.authorizationPending)` for "not yet", and the others of RFC 8628,
     ///   section 3.5.
     func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws -> Credentials
 
     /// Asks whose tokens these are that a poll brought. It may be asked again.
     ///
     /// - Returns: The account, with these tokens.
-    /// - Throws: An ``AuthoritySignal``.
+    /// - Throws: An ``AuthorityError``.
     func account(with credentials: Credentials) async throws -> Account
 }
 

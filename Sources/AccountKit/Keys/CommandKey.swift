@@ -15,7 +15,7 @@ public struct CommandKey: KeySource {
     public let command: [String]
 
     /// How long the program may take; it may have to ask a person.
-    public let patience: Duration
+    public let timeout: Duration
 
     /// Environment variables that the program does not get.
     public let hiddenVariables: [String]
@@ -24,18 +24,18 @@ public struct CommandKey: KeySource {
     ///
     /// - Parameters:
     ///   - command: The program, by its path or as a name that is looked for in `$PATH`, and its arguments.
-    ///   - patience: How long it may take.
+    ///   - timeout: How long it may take.
     ///   - hiddenVariables: Environment variables that are no business of the program, such as one with a token. It gets all
     ///     others.
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an empty command.
     public init(
-        _ command: [String], patience: Duration = .seconds(60), hiding hiddenVariables: [String] = []
+        _ command: [String], timeout: Duration = .seconds(60), hiding hiddenVariables: [String] = []
     ) throws(AccountError) {
         guard let program = command.first, !program.isEmpty, !command.contains(where: { $0.contains("\0") }) else {
             throw AccountError(.invalidArgument, "there is no program to ask for the key: name one")
         }
         self.command = command
-        self.patience = patience
+        self.timeout = timeout
         self.hiddenVariables = hiddenVariables
     }
 
@@ -49,7 +49,7 @@ public struct CommandKey: KeySource {
         let output: Secret
         do throws(ChildProcess.Failure) {
             output = try await ChildProcess.output(
-                of: command, hiding: hiddenVariables, limit: 1024, patience: patience)
+                of: command, hiding: hiddenVariables, limit: 1024, timeout: timeout)
         } catch {
             throw AccountError(
                 .noKey, "the program that has the key failed: `\(command.joined(separator: " "))` \(error.text)")

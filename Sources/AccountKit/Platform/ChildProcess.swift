@@ -23,9 +23,9 @@ enum ChildProcess {
     ///   - command: The program, by its path or as a name in `$PATH`, and its arguments. There is no shell.
     ///   - hidden: Environment variables that the program does not get.
     ///   - limit: How many bytes it may print: less than a pipe holds, since they are read when it has ended.
-    ///   - patience: How long it may take; after that it is killed.
+    ///   - timeout: How long it may take; after that it is killed.
     static func output(
-        of command: [String], hiding hidden: [String] = [], limit: Int, patience: Duration
+        of command: [String], hiding hidden: [String] = [], limit: Int, timeout: Duration
     ) async throws(Failure) -> Secret {
         var ends: [Int32] = [0, 0]
         guard accountkit_pipe(&ends) == 0 else { throw failure("could not be started", errno) }
@@ -36,7 +36,7 @@ enum ChildProcess {
             let writing = FileDescriptor(adopting: writingEnd, path: command[0])
             return try start(command, hiding: hidden, output: writing.number)
         }
-        let status = try await end(of: process, patience: patience)
+        let status = try await end(of: process, timeout: timeout)
         // The low seven bits are the signal, the next eight the exit code (wait(2)).
         guard status & 0x7F == 0 else { throw Failure(text: "was killed by signal \(status & 0x7F)") }
         guard status >> 8 & 0xFF == 0 else { throw Failure(text: "ended with \(status >> 8 & 0xFF)") }
@@ -68,8 +68,8 @@ enum ChildProcess {
 
     /// Waits for the end of a process; it is asked again and again, so that no thread is held up for as long as a person may
     /// take to answer.
-    private static func end(of process: pid_t, patience: Duration) async throws(Failure) -> Int32 {
-        let deadline = ContinuousClock.now.advanced(by: patience)
+    private static func end(of process: pid_t, timeout: Duration) async throws(Failure) -> Int32 {
+        let deadline = ContinuousClock.now.advanced(by: timeout)
         var pause = Duration.milliseconds(1)
         var status: Int32 = 0
         while true {
@@ -86,7 +86,7 @@ enum ChildProcess {
                 var status: Int32 = 0
                 while waitpid(process, &status, 0) == -1, errno == EINTR {}
             }
-            throw Failure(text: isLate ? "took longer than \(patience.text)" : "was stopped")
+            throw Failure(text: isLate ? "took longer than \(timeout.text)" : "was stopped")
         }
     }
 

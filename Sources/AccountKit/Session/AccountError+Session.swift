@@ -12,16 +12,14 @@ extension AccountError {
     }
 
     /// The service issued tokens, and did not say whose they are.
-    init(unidentified signal: AuthoritySignal, _ outcome: RevocationOutcome) {
-        var code = Code.serviceUnavailable
-        var reason = "no clear answer"
-        switch Ruling(on: signal, to: .verify, .init(holdsRefreshToken: false)) {
-        case .keep(let kept):
-            reason = "\(kept)"
-            if kept.code == .misconfigured { code = .misconfigured }
-        case .clear(let detail): reason = detail
-        default: break
-        }
+    init(unidentified failure: AuthorityError, _ outcome: RevocationOutcome) {
+        let (code, reason): (Code, String) =
+            switch SessionDecision.afterVerification(failure, .init(holdsRefreshToken: false)) {
+            case .keep(let reason) where reason.code == .misconfigured: (.misconfigured, "\(reason)")
+            case .keep(let reason): (.serviceUnavailable, "\(reason)")
+            case .clear(let detail): (.serviceUnavailable, detail)
+            case .refreshOnce, .adoptStored: (.serviceUnavailable, "unexpected response")
+            }
         let end =
             switch outcome {
             case .done: "they have been revoked"
@@ -35,24 +33,24 @@ extension AccountError {
     }
 
     /// What an answer to a sign-in means to whoever wanted to sign in. Nothing that was stored has changed.
-    init(signIn signal: AuthoritySignal) {
-        switch Ruling(on: signal, to: .signIn, .init(holdsRefreshToken: false)) {
-        case .attemptFailed(let detail):
+    init(signIn failure: AuthorityError) {
+        switch SessionDecision.afterSignIn(failure) {
+        case .refused(let detail):
             let advice = detail.hasPrefix("invalid_grant") ? "check user name and password" : "nothing was changed"
             self.init(.signInRefused, "the service refused the sign-in (\(detail)): \(advice)")
         case .startOver: self.init(.signInRefused, "the code has expired: start again")
-        case .keep(let reason) where reason.code == .misconfigured:
+        case .unclear(let reason) where reason.code == .misconfigured:
             self.init(.misconfigured, "this sign-in cannot be done: \(reason.detail ?? "misconfigured")")
-        case .keep(let reason) where reason.code == .cancelled:
+        case .unclear(let reason) where reason.code == .cancelled:
             self.init(.cancelled, "the sign-in was cancelled: nothing was changed")
-        case .keep(let reason) where reason.code == .offline:
+        case .unclear(let reason) where reason.code == .offline:
             self.init(
                 .serviceUnavailable,
                 "the service could not be reached (\(reason.detail ?? "offline")): nothing was changed, try again")
-        case .keep(let reason):
+        case .unclear(let reason):
             self.init(
                 .serviceUnavailable, "the sign-in got no clear answer (\(reason)): nothing was changed, try again")
-        case .refreshOnce, .adoptStored, .clear, .pollAgain, .revokeLater:
+        case .pollAgain:
             self.init(.serviceUnavailable, "the sign-in got no clear answer: nothing was changed, try again")
         }
     }

@@ -257,7 +257,7 @@ extension AccountStore {
     private func withOpenedArchive<Value>(
         _ body: (AccountArchive.Opened, any ArchiveTransaction) async throws -> Value
     ) async throws -> Value {
-        let transaction = try await archive.storage.beginTransaction(patience: driver.lockPatience)
+        let transaction = try await archive.storage.beginTransaction(timeout: driver.lockTimeout)
         do {
             let value = try await body(try await archive.opened(in: transaction), transaction)
             await transaction.end()

@@ -12,7 +12,7 @@ extension AccountStore {
     /// Until the new account is stored, the old one stays what it was. An archive that does not open is moved aside, not
     /// overwritten.
     ///
-    /// - Parameter obtain: Gets the account from the service; throws an ``AuthoritySignal`` if that fails.
+    /// - Parameter obtain: Gets the account from the service; throws an ``AuthorityError`` if that fails.
     /// - Returns: The account as it was stored.
     /// - Throws: An ``AccountError``: ``AccountError/Code-swift.struct/signInRefused`` if the service refused, others if it
     ///   could not be reached or the account cannot be stored.
@@ -113,7 +113,7 @@ extension AccountStore {
                         do {
                             credentials = try await shielded { try await authority.pollDeviceSignIn(authorization) }
                         } catch {
-                            throw NotIssued(signal: AuthoritySignal(error))
+                            throw NotIssued(failure: AuthorityError(error))
                         }
                         // The code is spent: from now on it is asked whose the tokens are, and nothing else.
                         return try await self.identifyAndStore(
@@ -124,17 +124,17 @@ extension AccountStore {
                     }
                 } catch let error as NotIssued {
                     step = polling.next(
-                        after: error.signal, elapsed: authorization.lifetime - clock.now.duration(to: end))
+                        after: error.failure, elapsed: authorization.lifetime - clock.now.duration(to: end))
                 }
-            case .fail(let signal): throw signal
-            case .expired: throw AuthoritySignal.oauthError(.expiredToken)
+            case .fail(let failure): throw failure
+            case .expired: throw AuthorityError.oauthError(.expiredToken)
             }
         }
     }
 
     /// A poll that brought no tokens.
     private struct NotIssued: Error {
-        var signal: AuthoritySignal
+        var failure: AuthorityError
     }
 
     /// Signs in with a browser. See ``signIn(obtaining:)``.
@@ -208,14 +208,14 @@ extension AccountStore {
             } catch let error as Unstored {
                 throw error.cause
             } catch {
-                let signal = AuthoritySignal(error)
-                guard signal.isWorthAskingAgain, clock.now.advanced(by: pause) < end, !driver.exchanges.isInterrupted,
+                let failure = AuthorityError(error)
+                guard failure.isWorthAskingAgain, clock.now.advanced(by: pause) < end, !driver.exchanges.isInterrupted,
                     !Task.isCancelled
                 else {
                     let outcome = await revokeUnstored(
                         Account(id: "", issuer: authority.accountIssuer, credentials: credentials), with: authority)
                     if error is CancellationError || driver.exchanges.isInterrupted { throw CancellationError() }
-                    throw AccountError(unidentified: signal, outcome)
+                    throw AccountError(unidentified: failure, outcome)
                 }
                 // Who is cancelled meanwhile finds out at the next turn.
                 try? await clock.sleep(for: pause)
@@ -286,15 +286,15 @@ extension AccountStore {
             // What cannot be reached cannot be moved either; what does not open is kept for whoever has its key.
             case .unreadable(let error):
                 guard error.isAboutContent else { throw error }
-                let place = try await driver.archive.setAside(at: clock.now, in: transaction)
+                let place = try await driver.archive.quarantine(at: clock.now, in: transaction)
                 driver.logger?.notice("an archive that could not be read was moved", metadata: ["to": "\(place)"])
                 do {
                     let saved = try await driver.save(account, nil, isSignIn: true, transaction)
-                    driver.shared.movedArchive = place
+                    driver.shared.quarantinedArchive = place
                     return saved
                 } catch {
                     // Otherwise an archive that cannot be read would have become none at all.
-                    try? await driver.archive.putBack(from: place, in: transaction)
+                    try? await driver.archive.restore(from: place, in: transaction)
                     throw error
                 }
             }
@@ -320,20 +320,19 @@ extension AccountStore {
         } catch let error as AccountError {
             throw error
         } catch let error as Unstored {
-            throw error.cause as? AccountError ?? AccountError(signIn: AuthoritySignal(error.cause))
+            throw error.cause as? AccountError ?? AccountError(signIn: AuthorityError(error.cause))
         } catch {
-            throw AccountError(signIn: AuthoritySignal(error))
+            throw AccountError(signIn: AuthorityError(error))
         }
     }
 }
 
-extension AuthoritySignal {
+extension AuthorityError {
     /// Whether the same question may get an answer later.
     fileprivate var isWorthAskingAgain: Bool {
-        switch Ruling(on: self, to: .verify, .init(holdsRefreshToken: false)) {
-        case .keep(let reason):
-            [.offline, .serverError, .rateLimited, .captivePortal].contains(reason.code)
-        default: false
+        guard case .keep(let reason) = SessionDecision.afterVerification(self, .init(holdsRefreshToken: false)) else {
+            return false
         }
+        return [.offline, .serverError, .rateLimited, .captivePortal].contains(reason.code)
     }
 }

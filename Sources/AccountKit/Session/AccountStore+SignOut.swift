@@ -54,7 +54,7 @@ extension AccountStore {
             let report = await driver.revoke(revocation.account, revocation, at: authority)
             reports.append(report)
             // It answers to none of them.
-            if case .noReply(.cancelled)? = report.signal { break }
+            if case .noResponse(.cancelled)? = report.failure { break }
         }
         return reports
     }
@@ -66,7 +66,7 @@ extension AccountStore {
     private func dueRevocations(
         _ pending: [RevocationQueue.Pending], ignoringPauses: Bool
     ) async throws(AccountError) -> [RevocationQueue.Pending] {
-        try await driver.withTransaction(timeout: min(driver.lockPatience, .seconds(1))) { transaction in
+        try await driver.withTransaction(timeout: min(driver.lockTimeout, .seconds(1))) { transaction in
             var due: [RevocationQueue.Pending] = []
             let current: Account?
             switch await driver.archive.load(in: transaction) {
@@ -119,15 +119,15 @@ public struct RevocationReport: Sendable, Hashable {
     public let outcome: RevocationOutcome
 
     /// What the service answered, or why it did not; `nil` if it did what was asked.
-    public let signal: AuthoritySignal?
+    public let failure: AuthorityError?
 
     /// Whether the service has refused so often that it is not asked again.
     public internal(set) var isGivenUp = false
 
-    init(_ outcome: RevocationOutcome, of account: Account, _ signal: AuthoritySignal? = nil) {
+    init(_ outcome: RevocationOutcome, of account: Account, _ failure: AuthorityError? = nil) {
         issuer = account.issuer
         self.outcome = outcome
-        self.signal = signal
+        self.failure = failure
     }
 }
 
@@ -141,22 +141,22 @@ public struct SignOutReport: Sendable {
         case done
         /// The service could not be told yet, and will be: see
         /// ``AccountStore/deliverRevocations(with:ignoringPauses:asksPerson:)``.
-        case queued(AuthoritySignal)
+        case queued(AuthorityError)
         /// The service said that it does not do this.
-        case refused(AuthoritySignal)
+        case refused(AuthorityError)
         /// The service has no way to revoke tokens: they are good until they expire.
         case notSupported
         /// The service could not be told, and nothing could be written down to tell it later, for instance since the disk
         /// is full: the tokens are good until they expire.
-        case lost(AuthoritySignal)
+        case lost(AuthorityError)
 
         init(_ report: RevocationReport, isQueued: Bool) {
-            let signal = report.signal ?? .unclear("no reason was given")
+            let failure = report.failure ?? .unclear("no reason was given")
             switch report.outcome {
             case .done: self = .done
             case .notSupported: self = .notSupported
-            case .refused: self = .refused(signal)
-            case .queued: self = isQueued ? .queued(signal) : .lost(signal)
+            case .refused: self = .refused(failure)
+            case .queued: self = isQueued ? .queued(failure) : .lost(failure)
             }
         }
     }

@@ -37,16 +37,16 @@ public final class AccountStore: Sendable {
     ///   - keySources: Where the keys of the archive come from, each of which opens it; by default a key file, made at the
     ///     first sign-in.
     ///   - clock: Tells the date.
-    ///   - lockPatience: How long to wait for another process that is changing the archive.
+    ///   - lockTimeout: How long to wait for another process that is changing the archive.
     ///   - logger: Where to log, if at all. Nothing secret and nothing personal is logged.
     public convenience init(
         container: AppContainer, session: SessionName = .default, keySources: [any KeySource]? = nil,
-        clock: any WallClock = SystemWallClock(), lockPatience: Duration = .seconds(30), logger: Logger? = nil
+        clock: any WallClock = SystemWallClock(), lockTimeout: Duration = .seconds(30), logger: Logger? = nil
     ) {
         self.init(
             storage: FileArchiveStorage(container: container, session: session), appIdentifier: container.identifier,
             session: session, keySources: keySources ?? [KeyFile(container: container, session: session)], clock: clock,
-            lockPatience: lockPatience, logger: logger)
+            lockTimeout: lockTimeout, logger: logger)
     }
 
     /// Makes a store on a storage of one's own.
@@ -57,11 +57,11 @@ public final class AccountStore: Sendable {
     ///   - session: One of several sign-ins. The storage must be the session's own.
     ///   - keySources: Where the keys of the archive come from, each of which opens it. There must be one.
     ///   - clock: Tells the date.
-    ///   - lockPatience: How long to wait for another process that is changing the archive.
+    ///   - lockTimeout: How long to wait for another process that is changing the archive.
     ///   - logger: Where to log, if at all.
     public init(
         storage: any ArchiveStorage, appIdentifier: String, session: SessionName = .default,
-        keySources: [any KeySource], clock: any WallClock = SystemWallClock(), lockPatience: Duration = .seconds(30),
+        keySources: [any KeySource], clock: any WallClock = SystemWallClock(), lockTimeout: Duration = .seconds(30),
         logger: Logger? = nil
     ) {
         self.session = session
@@ -72,7 +72,7 @@ public final class AccountStore: Sendable {
             archive: archive, appIdentifier: appIdentifier, session: session)
         driver = SessionDriver(
             archive: archive, revocations: revocations, shared: SharedAccount(), refreshes: SharedRefreshes(),
-            exchanges: Exchanges(), clock: clock, lockPatience: lockPatience, logger: logger)
+            exchanges: Exchanges(), clock: clock, lockTimeout: lockTimeout, logger: logger)
     }
 
     /// Makes this the store that ``shared`` returns, for apps that want one for all of their code.
@@ -87,7 +87,7 @@ public final class AccountStore: Sendable {
 
     /// Where the last sign-in of this store moved an archive that did not open, so that it was not lost; `nil` if there was
     /// none.
-    public var movedArchive: String? { driver.shared.movedArchive }
+    public var quarantinedArchive: String? { driver.shared.quarantinedArchive }
 
     /// The changes of the account from now on, in their order, to each who asks; without tokens.
     ///
@@ -218,8 +218,8 @@ public final class AccountStore: Sendable {
         do {
             identity = try await authority.updateProfile(of: account)
         } catch {
-            let signal = AuthoritySignal(error)
-            throw AccountError(.serviceUnavailable, "the service did not take the change of the profile", cause: signal)
+            let failure = AuthorityError(error)
+            throw AccountError(.serviceUnavailable, "the service did not take the change of the profile", cause: failure)
         }
         let changed = account
         return try await update { stored throws(AccountError) in

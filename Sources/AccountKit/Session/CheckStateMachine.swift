@@ -16,8 +16,8 @@ struct CheckStateMachine: SessionStateMachine {
         case openingToStore(Account, Identity)
         case comparingToStore(Account, Identity)
         case storing(Account)
-        case openingToClear(Account, AuthoritySignal)
-        case comparingToClear(Account, AuthoritySignal)
+        case openingToClear(Account, AuthorityError)
+        case comparingToClear(Account, AuthorityError)
         case clearing(Account, SignOut)
         case closingToAskAgain(Account)
         case finished
@@ -65,8 +65,8 @@ struct CheckStateMachine: SessionStateMachine {
                 return decide(on: .otherUser(id: identity.id), account, justRefreshed: justRefreshed)
             }
             return go(to: .openingToStore(account, identity), .beginTransactionSoon)
-        case (.verifying(let account, let justRefreshed), .refused(let signal)):
-            return decide(on: signal, account, justRefreshed: justRefreshed)
+        case (.verifying(let account, let justRefreshed), .refused(let failure)):
+            return decide(on: failure, account, justRefreshed: justRefreshed)
 
         // The service has confirmed the account. That this cannot be written down changes nothing about it.
         case (.openingToStore(let account, let identity), .failed):
@@ -83,10 +83,10 @@ struct CheckStateMachine: SessionStateMachine {
 
         case (.openingToClear(let account, _), .failed(let error)):
             return finish(.unverified(account, .cannotClear(error)))
-        case (.openingToClear(let account, let signal), .done):
-            return go(to: .comparingToClear(account, signal), .load)
-        case (.comparingToClear(let account, let signal), .content(.present(let stored, let revision))):
-            return decideUnderLock(on: signal, about: account, stored: stored, revision)
+        case (.openingToClear(let account, let failure), .done):
+            return go(to: .comparingToClear(account, failure), .load)
+        case (.comparingToClear(let account, let failure), .content(.present(let stored, let revision))):
+            return decideUnderLock(on: failure, about: account, stored: stored, revision)
         case (.comparingToClear, .content(let content)): return finish(state(without: content))
         case (.clearing(_, let signOut), .done): return finish(.signedOut(signOut))
         case (.clearing(let account, _), .failed(let error)):
@@ -116,27 +116,26 @@ struct CheckStateMachine: SessionStateMachine {
     }
 
     private mutating func decide(
-        on signal: AuthoritySignal, _ account: Account, justRefreshed: Bool
+        on failure: AuthorityError, _ account: Account, justRefreshed: Bool
     ) -> SessionAction<SessionState> {
-        let circumstances = Ruling.Circumstances(
+        let context = SessionDecision.Context(
             holdsRefreshToken: account.credentials.refreshToken != nil, justRefreshed: justRefreshed)
-        switch Ruling(on: signal, to: .verify, circumstances) {
+        switch SessionDecision.afterVerification(failure, context) {
         case .keep(let reason): return finish(.unverified(account, reason))
         case .refreshOnce: return go(to: .refreshing(account, afterRefusal: true), .refresh(account))
-        case .clear: return go(to: .openingToClear(account, signal), .beginTransaction)
-        case .adoptStored, .attemptFailed, .pollAgain, .startOver, .revokeLater:
-            return finish(.unverified(account, .init(.unclearReply)))
+        case .clear: return go(to: .openingToClear(account, failure), .beginTransaction)
+        case .adoptStored: return finish(.unverified(account, .init(.unclearReply)))
         }
     }
 
     /// Now that nobody else can change the archive: was the answer about the token that is stored?
     private mutating func decideUnderLock(
-        on signal: AuthoritySignal, about account: Account, stored: Account, _ revision: ArchiveRevision
+        on failure: AuthorityError, about account: Account, stored: Account, _ revision: ArchiveRevision
     ) -> SessionAction<SessionState> {
-        let circumstances = Ruling.Circumstances(
+        let context = SessionDecision.Context(
             holdsRefreshToken: stored.credentials.refreshToken != nil,
             sentTokenIsStored: stored.isSameGrant(as: account))
-        guard case .clear(let detail) = Ruling(on: signal, to: .verify, circumstances) else {
+        guard case .clear(let detail) = SessionDecision.afterVerification(failure, context) else {
             return askAgain(stored)
         }
         let signOut = SignOut(.sessionEnded, date: now, issuer: stored.issuer, detail: detail)

@@ -3,7 +3,7 @@ struct DevicePolling: Sendable {
     /// What is to be done after an answer.
     enum Step: Sendable, Equatable {
         case poll(after: Duration)
-        case fail(AuthoritySignal)
+        case fail(AuthorityError)
         case expired
     }
 
@@ -23,26 +23,26 @@ struct DevicePolling: Sendable {
     func start() -> Step { step(after: interval, elapsed: .zero) }
 
     /// - Parameters:
-    ///   - signal: What the last poll was answered with.
+    ///   - failure: What the last poll was answered with.
     ///   - elapsed: How long ago the code was received, by a clock that does not step.
-    mutating func next(after signal: AuthoritySignal, elapsed: Duration) -> Step {
-        switch Ruling(on: signal, to: .signIn, .init(holdsRefreshToken: false)) {
+    mutating func next(after failure: AuthorityError, elapsed: Duration) -> Step {
+        switch SessionDecision.afterSignIn(failure) {
         case .pollAgain(let slowDown):
             failureCount = 0
             // For good, not for one time.
             if slowDown { interval += Self.slowDown }
             return step(after: interval, elapsed: elapsed)
         case .startOver: return .expired
-        case .keep(let reason):
+        case .unclear(let reason):
             switch reason.code {
             // A network that comes and goes is no reason to give up a code that is still good.
             case .offline, .serverError, .rateLimited, .captivePortal, .unclearReply:
                 failureCount += 1
                 let pause = min(interval * (1 << min(failureCount, 6)), Self.longestPause)
                 return step(after: max(pause, interval, min(reason.retryAfter ?? .zero, lifetime)), elapsed: elapsed)
-            default: return .fail(signal)
+            default: return .fail(failure)
             }
-        case .refreshOnce, .adoptStored, .clear, .attemptFailed, .revokeLater: return .fail(signal)
+        case .refused: return .fail(failure)
         }
     }
 

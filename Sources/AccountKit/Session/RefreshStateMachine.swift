@@ -34,8 +34,8 @@ struct RefreshStateMachine: SessionStateMachine {
         case clearing(Account, SignOut)
         case supersededClear
 
-        case openingToRecord(Account, UnverifiedReason, AuthoritySignal)
-        case comparingToRecord(UnverifiedReason, AuthoritySignal)
+        case openingToRecord(Account, UnverifiedReason, AuthorityError)
+        case comparingToRecord(UnverifiedReason, AuthorityError)
         case queueingOrphan(Account, RefreshOutcome)
         case closingForOrphan(Account, RevocationQueue.Pending?, RefreshOutcome)
         case revokingOrphan(RefreshOutcome)
@@ -93,8 +93,8 @@ struct RefreshStateMachine: SessionStateMachine {
             return go(to: .requesting(stored, revision), .requestTokens(stored))
         case (.requesting(let stored, let revision), .renewed(let credentials)):
             return go(to: .openingToCommit(credentials, stored, revision), .beginTransaction)
-        case (.requesting(let stored, _), .refused(let signal)):
-            return decide(on: signal, stored)
+        case (.requesting(let stored, _), .refused(let failure)):
+            return decide(on: failure, stored)
 
         case (.openingToCommit, _), (.comparingToCommit, _), (.withdrawingSpent, _), (.saving, _), (.supersededSave, _),
             (.keeping, _):
@@ -104,12 +104,12 @@ struct RefreshStateMachine: SessionStateMachine {
         case (.queueingOrphan, _), (.closingForOrphan, _), (.revokingOrphan, _):
             return revokeOrphan(event)
 
-        case (.openingToRecord(_, let reason, let signal), .done):
-            return go(to: .comparingToRecord(reason, signal), .load)
-        case (.comparingToRecord(let reason, let signal), .content(.present(let stored, _)))
+        case (.openingToRecord(_, let reason, let failure), .done):
+            return go(to: .comparingToRecord(reason, failure), .load)
+        case (.comparingToRecord(let reason, let failure), .content(.present(let stored, _)))
         where isAboutToBeReplaced(stored):
             // As long as the token may have been spent, now or before, the record says so.
-            let mayBeSpent = unfinishedRefresh != nil || !signal.wasCertainlyNotCarriedOut
+            let mayBeSpent = unfinishedRefresh != nil || !failure.wasCertainlyNotCarriedOut
             return go(to: .forgetting(.kept(stored, reason)), .recordFailure(reason, mayBeSpent: mayBeSpent))
         // The failure is not about what is stored now.
         case (.comparingToRecord, .content(let content)): return finish(outcome(of: content))
@@ -123,13 +123,11 @@ struct RefreshStateMachine: SessionStateMachine {
 
     // MARK: What the response means
 
-    private mutating func decide(on signal: AuthoritySignal, _ stored: Account) -> SessionAction<RefreshOutcome> {
-        switch Ruling(on: signal, to: .refresh, .init(holdsRefreshToken: true)) {
+    private mutating func decide(on failure: AuthorityError, _ stored: Account) -> SessionAction<RefreshOutcome> {
+        switch SessionDecision.afterRefresh(failure) {
         case .clear(let detail): return go(to: .openingToClear(stored, detail), .beginTransaction)
         case .keep(let reason):
-            return go(to: .openingToRecord(stored, reason, signal), .beginTransaction)
-        case .refreshOnce, .adoptStored, .attemptFailed, .pollAgain, .startOver, .revokeLater:
-            return go(to: .openingToRecord(stored, .init(.unclearReply), signal), .beginTransaction)
+            return go(to: .openingToRecord(stored, reason, failure), .beginTransaction)
         }
     }
 

@@ -14,7 +14,7 @@ struct SessionDriver: Sendable {
     let refreshes: SharedRefreshes
     let exchanges: Exchanges
     let clock: any WallClock
-    let lockPatience: Duration
+    let lockTimeout: Duration
     let logger: Logger?
 
     /// What a state machine works with.
@@ -67,9 +67,9 @@ struct SessionDriver: Sendable {
         do {
             switch action {
             case .load: return .content(await load(means.transaction))
-            case .beginTransaction: means.transaction = try await begin(lockPatience, means.lease)
+            case .beginTransaction: means.transaction = try await begin(lockTimeout, means.lease)
             case .beginTransactionSoon:
-                means.transaction = try await begin(min(lockPatience, .seconds(1)), means.lease)
+                means.transaction = try await begin(min(lockTimeout, .seconds(1)), means.lease)
             case .endTransaction: await means.transaction.take()?.end()
             case .prepareSave: try await archive.prepareSave(in: means.held)
             case .recordIntent:
@@ -90,7 +90,7 @@ struct SessionDriver: Sendable {
                 do {
                     return .renewed(try await means.needed.refresh(account))
                 } catch {
-                    return .refused(AuthoritySignal(error))
+                    return .refused(AuthorityError(error))
                 }
             case .refresh(let account):
                 return .refreshEnded(await refresh(account, means.needed, until: means.deadline))
@@ -127,7 +127,7 @@ struct SessionDriver: Sendable {
         if let lease { return try await lease.beginTransaction(timeout: timeout) }
         // A person is not asked under the lock, where others would wait.
         await archive.askBeforeLock()
-        return try await archive.storage.beginTransaction(patience: timeout)
+        return try await archive.storage.beginTransaction(timeout: timeout)
     }
 
     private func verify(
@@ -135,11 +135,11 @@ struct SessionDriver: Sendable {
     ) async -> SessionEvent {
         do {
             guard let identity = try await withDeadline(deadline, { try await authority.verify(account) }) else {
-                return .refused(.noReply(.timeout))
+                return .refused(.noResponse(.timeout))
             }
             return .verified(identity)
         } catch {
-            return .refused(AuthoritySignal(error))
+            return .refused(AuthorityError(error))
         }
     }
 
@@ -159,7 +159,7 @@ struct SessionDriver: Sendable {
             }
             // Only under the lock is it certain that their sign-in is over. If that is not to be had now, the next look sees
             // to it.
-            _ = try? await withTransaction(timeout: min(lockPatience, .seconds(1))) { await load($0) }
+            _ = try? await withTransaction(timeout: min(lockTimeout, .seconds(1))) { await load($0) }
             return content
         }
     }
@@ -189,7 +189,7 @@ struct SessionDriver: Sendable {
         timeout: Duration? = nil, _ body: (any ArchiveTransaction) async throws -> Value
     ) async throws(AccountError) -> Value {
         do {
-            let transaction = try await begin(timeout ?? lockPatience, nil)
+            let transaction = try await begin(timeout ?? lockTimeout, nil)
             do {
                 let value = try await body(transaction)
                 await transaction.end()
@@ -228,12 +228,12 @@ struct SessionDriver: Sendable {
     /// Moves an archive that cannot be read out of the way, because the user signs out.
     private func quarantine(_ signOut: SignOut, _ transaction: any ArchiveTransaction) async throws -> String {
         await archive.record(signOut, in: transaction)
-        let place = try await archive.setAside(at: clock.now, in: transaction)
+        let place = try await archive.quarantine(at: clock.now, in: transaction)
         do {
-            report(try await transaction.finishSettingAside(.account))
+            report(try await transaction.finishQuarantine(.account))
         } catch {
             // It is still there, so nobody was signed out.
-            try? await archive.putBack(from: place, in: transaction)
+            try? await archive.restore(from: place, in: transaction)
             throw error
         }
         archive.forgetAccount()
@@ -321,17 +321,16 @@ struct SessionDriver: Sendable {
                 return RevocationReport(.notSupported, of: account)
             }
             guard authority.isAuthority(of: account) else {
-                throw AuthoritySignal.misconfigured("the tokens are of another service")
+                throw AuthorityError.misconfigured("the tokens are of another service")
             }
             report = RevocationReport(try await authority.revoke(account), of: account)
         } catch let error as AccountError {
             // As long as nobody can tell whether that would end the stored sign-in, it is not sent.
             report = RevocationReport(.queued, of: account, .unclear("\(error)"))
         } catch {
-            let signal = AuthoritySignal(error)
-            let ruling = Ruling(
-                on: signal, to: .revoke, .init(holdsRefreshToken: account.credentials.refreshToken != nil))
-            report = RevocationReport(ruling == .revokeLater ? .queued : .refused, of: account, signal)
+            let failure = AuthorityError(error)
+            report = RevocationReport(
+                SessionDecision.afterRevocation(failure) == .tryLater ? .queued : .refused, of: account, failure)
         }
         guard var pending else { return report }
         if report.outcome == .refused, pending.refusalCount + 1 >= RevocationQueue.maximumRefusalCount {
@@ -339,7 +338,7 @@ struct SessionDriver: Sendable {
         }
         let outcome = report.outcome
         do {
-            try await withTransaction(timeout: min(lockPatience, .seconds(1))) { transaction in
+            try await withTransaction(timeout: min(lockTimeout, .seconds(1))) { transaction in
                 switch outcome {
                 case .done, .notSupported:
                     _ = try await transaction.remove(pending.entry, ifRevision: pending.revision)
@@ -365,7 +364,7 @@ extension SessionDriver {
     private func mayBeRevoked(
         _ account: Account, _ pending: RevocationQueue.Pending?, _ authority: any AccountAuthority
     ) async throws -> Bool {
-        try await withTransaction(timeout: min(lockPatience, .seconds(1))) { transaction in
+        try await withTransaction(timeout: min(lockTimeout, .seconds(1))) { transaction in
             switch await archive.load(in: transaction) {
             case .present(let stored, _)
             where stored.isEnded(byRevoking: account, revokesSingleGrants: authority.revokesSingleGrants): break

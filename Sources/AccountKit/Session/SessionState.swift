@@ -66,7 +66,7 @@ public struct SignOut: Sendable, Hashable {
     /// The service's own code for it, such as `invalid_grant`.
     public var detail: String?
 
-    /// When a refresh of the last tokens was begun whose reply was never stored, because a process died or the reply was
+    /// When a refresh of the last tokens was begun whose response was never stored, because a process died or the response was
     /// lost; `nil` if there was none. A service that accepts each refresh token once only may have ended the session for it.
     public var unfinishedRefresh: Date?
 

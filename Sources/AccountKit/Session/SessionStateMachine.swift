@@ -87,7 +87,7 @@ enum SessionEvent: Sendable {
     case content(AccountArchive.Content)
     case verified(Identity)
     case renewed(Credentials)
-    case refused(AuthoritySignal)
+    case refused(AuthorityError)
     case refreshEnded(RefreshOutcome)
     case saved(Account)
     case queued(RevocationQueue.Pending)

@@ -7,7 +7,7 @@ final class SharedAccount: Sendable {
         /// Whether the archive was read at all, so that nobody being there means that nobody is signed in.
         var isKnown = false
         /// Where the last sign-in moved an archive that did not open.
-        var movedArchive: String?
+        var quarantinedArchive: String?
         /// Counts the changes, so that a slow read does not undo what came after it began.
         var changeCount = 0
         var listeners: [Int: Listener] = [:]
@@ -28,9 +28,9 @@ final class SharedAccount: Sendable {
 
     var account: Account? { copies.account }
 
-    var movedArchive: String? {
-        get { state.withLock { $0.movedArchive } }
-        set { state.withLock { $0.movedArchive = newValue } }
+    var quarantinedArchive: String? {
+        get { state.withLock { $0.quarantinedArchive } }
+        set { state.withLock { $0.quarantinedArchive = newValue } }
     }
 
     /// To be taken before a read begins, and given to ``publish(_:readSince:)`` with what was read.

@@ -34,11 +34,11 @@ final class GuardedProcess {
     @discardableResult
     func tell(_ words: String) throws -> String {
         try input.fileHandleForWriting.write(contentsOf: Data((words + "\n").utf8))
-        var reply = ""
+        var response = ""
         while let byte = try output.fileHandleForReading.read(upToCount: 1)?.first, byte != UInt8(ascii: "\n") {
-            reply.unicodeScalars.append(Unicode.Scalar(byte))
+            response.unicodeScalars.append(Unicode.Scalar(byte))
         }
-        return reply
+        return response
     }
 
     /// Has the process do something that may end it.

@@ -58,7 +58,7 @@ struct AuthorizationResponseTests {
             ("code=c&iss=https://ID.example", false, false),
         ])
     func issuer(_ query: String, _ namesIssuer: Bool, _ isAccepted: Bool) throws {
-        let thrown = signal { try outcome(query, namingIssuer: namesIssuer) }
+        let thrown = failure { try outcome(query, namingIssuer: namesIssuer) }
         #expect(kind(thrown) == (isAccepted ? nil : .unclear("…")))
         if isAccepted { #expect(try outcome(query, namingIssuer: namesIssuer) == Secret("c")) }
     }
@@ -76,9 +76,9 @@ struct AuthorizationResponseTests {
             ("error=login_required", .oauthError("login_required")),
             ("error=%22", .unclear("…")), ("error=\(canary)", .unclear("…")),
             ("error=access_denied&iss=https://evil.example", .unclear("…")), ("state=s", .unclear("…")),
-        ] as [(String, AuthoritySignal)])
-    func errors(_ query: String, _ expected: AuthoritySignal) {
-        let thrown = signal { try outcome(query) }
+        ] as [(String, AuthorityError)])
+    func errors(_ query: String, _ expected: AuthorityError) {
+        let thrown = failure { try outcome(query) }
         if case .unclear = expected {
             #expect(kind(thrown) == expected)
         } else {
@@ -89,7 +89,7 @@ struct AuthorizationResponseTests {
 
     @Test("An error does not repeat the code that comes with it")
     func errorWithCode() {
-        let thrown = signal { try outcome("code=SECRETCODE&error=x&error_description=SECRETCODE") }
+        let thrown = failure { try outcome("code=SECRETCODE&error=x&error_description=SECRETCODE") }
         #expect(thrown == .oauthError("x"))
     }
 }

@@ -40,11 +40,11 @@ struct BrowserSignInTests {
         var state: String { query["state"] ?? "" }
 
         /// Comes back from the service.
-        func callBack(_ query: String, state: String? = nil) async throws -> RawClient.Reply {
+        func callBack(_ query: String, state: String? = nil) async throws -> RawClient.Response {
             try await RawClient.get("/callback?\(query)&state=\(state ?? self.state)", port: port)
         }
 
-        func result() async throws -> RawClient.Reply { try await RawClient.get("/done", port: port) }
+        func result() async throws -> RawClient.Response { try await RawClient.get("/done", port: port) }
     }
 
     private func authority(at address: String, scopes: [String] = ["openid"]) throws -> OAuthAuthority {
@@ -56,12 +56,12 @@ struct BrowserSignInTests {
 
     /// Begins a sign-in, waits for it, and lets `browse` be the browser.
     ///
-    /// - Returns: What came of it. Nothing listens any more then, and no reply had a secret in it.
+    /// - Returns: What came of it. Nothing listens any more then, and no response had a secret in it.
     private func signIn(
         scopes: [String] = ["openid"],
         answer: (@Sendable (LoopbackServer.Request, String) -> LoopbackServer.Action)? = nil,
         service: Service = Service(), deliveryTime: Duration = .seconds(600),
-        browse: (Visit, _ server: LoopbackServer) async throws -> [RawClient.Reply]
+        browse: (Visit, _ server: LoopbackServer) async throws -> [RawClient.Response]
     ) async throws -> Result<Account, any Error> {
         try await LoopbackServer.run { request, address in
             answer?(request, address) ?? service.answer(request.target)
@@ -70,9 +70,9 @@ struct BrowserSignInTests {
                 .beginBrowserSignIn(deliveryTime: deliveryTime)
             let visit = try Visit(signIn.url)
             let task = Task { try await signIn.run() }
-            let replies: [RawClient.Reply]
+            let responses: [RawClient.Response]
             do {
-                replies = try await browse(visit, server)
+                responses = try await browse(visit, server)
             } catch {
                 task.cancel()
                 _ = await task.result
@@ -86,7 +86,7 @@ struct BrowserSignInTests {
                 request.body.split(separator: "&").first { $0.hasPrefix("code_verifier=") }
                     .map { String($0.dropFirst(14)) }
             }
-            let shown = replies.map(\.text).joined() + (result.failure.map { "\($0)" + String(reflecting: $0) } ?? "")
+            let shown = responses.map(\.text).joined() + (result.failure.map { "\($0)" + String(reflecting: $0) } ?? "")
             for secret in secrets { #expect(!shown.contains(secret)) }
             return result
         }
@@ -134,7 +134,7 @@ struct BrowserSignInTests {
             #expect(form[0].value == "authorization_code")
             #expect(form[1].value == Self.code)
             #expect(form[2].value == visit.query["redirect_uri"])
-            #expect(ProofKey(verifier: Secret(form[3].value ?? "")).challenge == visit.query["code_challenge"])
+            #expect(PKCE(verifier: Secret(form[3].value ?? "")).challenge == visit.query["code_challenge"])
             #expect(form[4].value == "tool")
             return [redirect, page]
         }
@@ -236,7 +236,7 @@ struct BrowserSignInTests {
         let result = try await signIn { visit, server in
             let port = visit.port
             let right = "/callback?code=\(Self.code)&state=\(visit.state)"
-            var replies = [
+            var responses = [
                 try await visit.callBack("code=\(Self.code)", state: "wrong"),
                 try await visit.callBack("error=access_denied", state: ""),
                 try await RawClient.get("/", port: port),
@@ -250,18 +250,18 @@ struct BrowserSignInTests {
                     "GET \(right) HTTP/1.1\r\nHost: localhost:\(port)\r\nX: \(String(repeating: "x", count: 20_000))\r\n\r\n",
                     port: port),
             ]
-            #expect(replies.map(\.status) == [400, 400, 404, 404, 400, 400, 400, 400, 400, 400])
-            #expect(replies[0].body.contains("Wrong state"))
+            #expect(responses.map(\.status) == [400, 400, 404, 404, 400, 400, 400, 400, 400, 400])
+            #expect(responses[0].body.contains("Wrong state"))
             #expect(server.requests.isEmpty)
 
-            replies.append(try await RawClient.get(right, port: port, host: "localhost:\(port)"))
-            #expect(replies.last?.status == 303)
-            replies.append(try await visit.callBack("code=other"))
-            #expect(replies.last?.status == 400)
-            #expect(replies.last?.body.contains("used already") == true)
-            replies.append(try await visit.result())
+            responses.append(try await RawClient.get(right, port: port, host: "localhost:\(port)"))
+            #expect(responses.last?.status == 303)
+            responses.append(try await visit.callBack("code=other"))
+            #expect(responses.last?.status == 400)
+            #expect(responses.last?.body.contains("used already") == true)
+            responses.append(try await visit.result())
             #expect(server.targets.filter { $0 == "/token" }.count == 1)
-            return replies
+            return responses
         }
         #expect(try result.get().id == "1")
     }
@@ -269,7 +269,7 @@ struct BrowserSignInTests {
     @Test("It listens on both loopback addresses, and on no other")
     func addresses() async throws {
         let result = try await signIn { visit, _ in
-            let redirect: RawClient.Reply
+            let redirect: RawClient.Response
             if await RawClient.isOpen(visit.port, at: "::1") {
                 redirect = try await RawClient.get(
                     "/callback?code=\(Self.code)&state=\(visit.state)", port: visit.port, host: "[::1]:\(visit.port)",
@@ -293,7 +293,7 @@ struct BrowserSignInTests {
         let task = Task { try await signIn.run() }
         #expect(try await visit.callBack("code=a", state: "wrong").status == 400)
         task.cancel()
-        #expect(await task.result.signal == .noReply(.cancelled))
+        #expect(await task.result.signal == .noResponse(.cancelled))
         #expect(await !RawClient.isOpen(visit.port))
     }
 
@@ -302,7 +302,7 @@ struct BrowserSignInTests {
         let signIn = try await authority(at: "http://127.0.0.1:1")
             .beginBrowserSignIn(deliveryTime: .zero, lifetime: .milliseconds(50))
         let visit = try Visit(signIn.url)
-        await #expect(throws: AuthoritySignal.signInRefused("nobody signed in with the browser within 50 ms")) {
+        await #expect(throws: AuthorityError.signInRefused("nobody signed in with the browser within 50 ms")) {
             try await signIn.run()
         }
         #expect(await !RawClient.isOpen(visit.port))
@@ -339,10 +339,10 @@ struct BrowserSignInTests {
         let asked = Counter()
         try await LoopbackServer.run { request, _ in
             if request.target == "/token" { return .json(#"{"access_token":"\#(Self.tokens[0])"}"#) }
-            return asked.next() <= 2 ? .reply(503) : .json(#"{"sub":"1"}"#)
+            return asked.next() <= 2 ? .response(503) : .json(#"{"sub":"1"}"#)
         } _: { server in
             let signIn = try await authority(at: server.address).beginBrowserSignIn(deliveryTime: .zero)
-            #expect(kind(await asyncSignal { try await signIn.credentials() }) == .unclear("…"), "no code yet")
+            #expect(kind(await asyncFailure { try await signIn.credentials() }) == .unclear("…"), "no code yet")
             let visit = try Visit(signIn.url)
             let wait = Task { try await signIn.waitForResponse() }
             _ = try await visit.callBack("code=\(Self.code)")
@@ -351,9 +351,9 @@ struct BrowserSignInTests {
             // The page waits for the end.
             let page = Task { try await visit.result() }
             let credentials = try await signIn.credentials()
-            #expect(kind(await asyncSignal { try await signIn.credentials() }) == .unclear("…"), "it is spent")
+            #expect(kind(await asyncFailure { try await signIn.credentials() }) == .unclear("…"), "it is spent")
             #expect(
-                await asyncSignal { try await signIn.account(with: credentials) }
+                await asyncFailure { try await signIn.account(with: credentials) }
                     == .unavailable(status: 503, retryAfter: nil))
             let account = try await signIn.account(with: credentials)
             await signIn.finish(with: .success(account))
@@ -401,7 +401,7 @@ struct BrowserSignInTests {
             #expect(redirect.status == 303)
             try await wait.value
             let page = Task { try await RawClient.get(redirect.value(of: "Location") ?? "", port: port) }
-            await signIn.finish(with: .failure(AuthoritySignal.signInRefused("enough")))
+            await signIn.finish(with: .failure(AuthorityError.signInRefused("enough")))
             #expect(try await page.value.body.contains("enough"))
         }
     }
@@ -465,13 +465,13 @@ struct BrowserSignInTests {
     @Test("A pasted refusal is one, and one that names another service is not believed")
     func pastedRefusal() async throws {
         for (query, expected) in [
-            ("error=access_denied", AuthoritySignal.oauthError(.accessDenied)),
+            ("error=access_denied", AuthorityError.oauthError(.accessDenied)),
             ("code=\(Self.code)&iss=https://evil.example", .unclear("…")),
         ] {
             let signIn = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn(deliveryTime: .zero)
             let visit = try Visit(signIn.url)
             try signIn.receive("\(visit.query["redirect_uri"] ?? "")?\(query)&state=\(visit.state)")
-            #expect(kind(await asyncSignal { try await signIn.waitForResponse() }) == expected)
+            #expect(kind(await asyncFailure { try await signIn.waitForResponse() }) == expected)
             await signIn.finish(with: .failure(CancellationError()))
         }
     }
@@ -493,7 +493,7 @@ struct BrowserSignInTests {
         let task = Task { try await signIn.run() }
         task.cancel()
         _ = await task.result
-        #expect(kind(await asyncSignal { try await signIn.run() }) == .unclear("…"))
+        #expect(kind(await asyncFailure { try await signIn.run() }) == .unclear("…"))
     }
 
     // MARK: What the service has
@@ -502,7 +502,7 @@ struct BrowserSignInTests {
     func noEndpoint() async throws {
         let authority = try OAuthAuthority.test(
             "http://127.0.0.1:1", endpoints: OAuthEndpoints(token: "http://127.0.0.1:1/token"))
-        #expect(kind(await asyncSignal { try await authority.beginBrowserSignIn() }) == .misconfigured("…"))
+        #expect(kind(await asyncFailure { try await authority.beginBrowserSignIn() }) == .misconfigured("…"))
     }
 
     @Test("A service whose document says that its answers name it must be named", arguments: [true, false])
@@ -536,7 +536,7 @@ extension Result {
         if case .failure(let error) = self { error } else { nil }
     }
 
-    fileprivate var signal: AuthoritySignal? { failure as? AuthoritySignal }
+    fileprivate var signal: AuthorityError? { failure as? AuthorityError }
 }
 
 extension BrowserSignIn {

@@ -61,7 +61,7 @@ struct ResultPageTests {
     }
 
     @Test(
-        "A signal becomes words that a person understands",
+        "A failure becomes words that a person understands",
         arguments: [
             (.oauthError(.accessDenied), .refused(nil)),
             (.oauthError(.accessDenied, description: "No."), .refused("No.")),
@@ -71,14 +71,14 @@ struct ResultPageTests {
             ),
             (.oauthError("odd"), .failed("the service answered with odd")),
             (.oauthError("odd", description: canary), .failed("the service gave no clear answer")),
-            (.noReply(.timeout), .failed("the service did not respond in time")),
-            (.noReply(.init(.refused, host: "h", port: 1)), .failed("connection to h:1 was refused")),
+            (.noResponse(.timeout), .failed("the service did not respond in time")),
+            (.noResponse(.init(.refused, host: "h", port: 1)), .failed("connection to h:1 was refused")),
             (.unclear("a\u{1B}[2Jb"), .failed("a[2Jb")),
             (.unclear("x \(canary)"), .failed("the service gave no clear answer")),
             (.otherUser(id: canary), .failed("the service contradicts itself about who signed in")),
-        ] as [(AuthoritySignal, ResultPage)])
-    func outcome(_ signal: AuthoritySignal, _ page: ResultPage) {
-        #expect(ResultPage(signal, hiding: [Secret(canary)]) == page)
+        ] as [(AuthorityError, ResultPage)])
+    func outcome(_ failure: AuthorityError, _ page: ResultPage) {
+        #expect(ResultPage(failure, hiding: [Secret(canary)]) == page)
     }
 
     @Test(

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A client for an API")
 struct AuthenticatedClientTests {
-    private static let refusal = LoopbackServer.Action.reply(
+    private static let refusal = LoopbackServer.Action.response(
         401, ["WWW-Authenticate": #"Bearer realm="api", error="invalid_token""#])
 
     /// A client of `server` for alice, whose token was issued an hour ago.
@@ -131,11 +131,11 @@ struct AuthenticatedClientTests {
     @Test(
         "Other refusals are handed to the app, and cost no refresh",
         arguments: [
-            LoopbackServer.Action.reply(401), .reply(401, ["WWW-Authenticate": "Basic realm=x"]),
-            .reply(401, ["WWW-Authenticate": "Bearer realm=x"]),
-            .reply(401, ["WWW-Authenticate": #"Bearer error="invalid_token", Bearer error="invalid_request""#]),
-            .reply(403, ["WWW-Authenticate": #"Bearer error="insufficient_scope""#]), .reply(500), .reply(404),
-            .reply(302, ["Location": "https://elsewhere.example/"]),
+            LoopbackServer.Action.response(401), .response(401, ["WWW-Authenticate": "Basic realm=x"]),
+            .response(401, ["WWW-Authenticate": "Bearer realm=x"]),
+            .response(401, ["WWW-Authenticate": #"Bearer error="invalid_token", Bearer error="invalid_request""#]),
+            .response(403, ["WWW-Authenticate": #"Bearer error="insufficient_scope""#]), .response(500), .response(404),
+            .response(302, ["Location": "https://elsewhere.example/"]),
         ])
     func otherRefusals(_ action: LoopbackServer.Action) async throws {
         try await LoopbackServer.run { _, _ in
@@ -170,7 +170,7 @@ struct AuthenticatedClientTests {
     @Test("A refresh that fails after a refusal says why, and keeps the account")
     func refreshFails() async throws {
         try await LoopbackServer.run(answer: taking()) { server in
-            let authority = ScriptedAuthority(refresh: [.refuse(.noReply(.refused))])
+            let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.refused))])
             let (client, store) = try await client(server, authority)
             for _ in 1...3 {
                 await expectAccountError(.serviceUnavailable) { try await client.send(.get("/")) }
@@ -200,7 +200,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("No reply is an error that keeps the account")
+    @Test("No response is an error that keeps the account")
     func offline() async throws {
         try await LoopbackServer.run { _, _ in
             .reset
@@ -211,7 +211,7 @@ struct AuthenticatedClientTests {
         }
     }
 
-    @Test("A reply that is too long is not read to its end")
+    @Test("A response that is too long is not read to its end")
     func tooLong() async throws {
         try await LoopbackServer.run { _, _ in
             .json(String(repeating: "x", count: 1001))

@@ -15,7 +15,7 @@ struct ClientAuthenticationTests {
 
     private func run(
         _ methods: String, clientID: String = "tool id", service: KnownService? = nil,
-        reply: @escaping @Sendable (LoopbackServer.Request) -> LoopbackServer.Action = { _ in .json("{}") },
+        response: @escaping @Sendable (LoopbackServer.Request) -> LoopbackServer.Action = { _ in .json("{}") },
         _ body: (OAuthAuthority, LoopbackServer) async throws -> Void
     ) async throws {
         try await LoopbackServer.run { request, address in
@@ -24,7 +24,7 @@ struct ClientAuthenticationTests {
                     #"""
                     {"issuer":"\#(address)","token_endpoint":"\#(address)/token","revocation_endpoint":"\#(address)/revoke",
                      "device_authorization_endpoint":"\#(address)/device"\#(methods)}
-                    """#) : reply(request)
+                    """#) : response(request)
         } _: { server in
             try await body(
                 OAuthAuthority(
@@ -40,9 +40,9 @@ struct ClientAuthenticationTests {
     }
 
     private func ask(_ authority: OAuthAuthority, _ server: LoopbackServer) async -> [LoopbackServer.Request] {
-        _ = await asyncSignal { try await authority.refresh(kept(server)) }
-        _ = await asyncSignal { try await authority.beginDeviceSignIn() }
-        _ = await asyncSignal { try await authority.revoke(kept(server)) }
+        _ = await asyncFailure { try await authority.refresh(kept(server)) }
+        _ = await asyncFailure { try await authority.beginDeviceSignIn() }
+        _ = await asyncFailure { try await authority.revoke(kept(server)) }
         return server.requests.filter { $0.method == "POST" }
     }
 
@@ -90,7 +90,7 @@ struct ClientAuthenticationTests {
 
     @Test func `A service that takes no secret is sent none, and that is said aloud`() async throws {
         try await run(Self.methods(#""none","private_key_jwt""#)) { authority, server in
-            let signal = await asyncSignal { try await authority.refresh(kept(server)) }
+            let signal = await asyncFailure { try await authority.refresh(kept(server)) }
             guard case .misconfigured(let text)? = signal else {
                 Issue.record("\(String(describing: signal))")
                 return
@@ -102,8 +102,8 @@ struct ClientAuthenticationTests {
 
     @Test func `The secret is this client's, and no other's`() async throws {
         try await run("") { authority, server in
-            _ = await asyncSignal { try await authority.refresh(kept(server, clientID: "other")) }
-            _ = await asyncSignal { try await authority.revoke(kept(server, clientID: "other")) }
+            _ = await asyncFailure { try await authority.refresh(kept(server, clientID: "other")) }
+            _ = await asyncFailure { try await authority.revoke(kept(server, clientID: "other")) }
             let requests = server.requests.filter { $0.method == "POST" }
             #expect(requests.count == 3)
             for request in requests {
@@ -118,12 +118,12 @@ struct ClientAuthenticationTests {
         for methods in ["", Self.methods(#""client_secret_post""#)] {
             try await run(
                 methods,
-                reply: { request in
+                response: { request in
                     let sent = request.headers["authorization"].map { String($0.dropFirst(6)) } ?? Self.secret
                     return .json(#"{"error":"invalid_client","error_description":"\#(sent)"}"#, status: 401)
                 }
             ) { authority, server in
-                let signal = await asyncSignal { try await authority.refresh(kept(server)) }
+                let signal = await asyncFailure { try await authority.refresh(kept(server)) }
                 #expect(signal == .oauthError(.invalidClient))
             }
         }

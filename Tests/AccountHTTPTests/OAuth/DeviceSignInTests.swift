@@ -11,7 +11,7 @@ struct DeviceSignInTests {
             token: "\(address)/token", userInfo: "\(address)/userinfo", deviceAuthorization: "\(address)/device")
     }
 
-    private static let reply = """
+    private static let response = """
         {"device_code":"\(canary)","user_code":"WDJB-MJHT","verification_uri":"https://example.com/device",\
         "verification_uri_complete":"https://example.com/device?user_code=WDJB-MJHT","expires_in":900,"interval":7}
         """
@@ -19,7 +19,7 @@ struct DeviceSignInTests {
     @Test("The code that the service gives out is what is shown")
     func begin() async throws {
         try await LoopbackServer.run { _, _ in
-            .json(Self.reply)
+            .json(Self.response)
         } _: { server in
             let authority = try OAuthAuthority.test(
                 server.address, scopes: ["openid", "email"], endpoints: Self.endpoints(at: server.address))
@@ -72,7 +72,7 @@ struct DeviceSignInTests {
         } _: { server in
             let authority = try OAuthAuthority.test(
                 server.address, endpoints: Self.endpoints(at: server.address))
-            let thrown = await asyncSignal {
+            let thrown = await asyncFailure {
                 try await authority.pollDeviceSignIn(
                     DeviceAuthorization(
                         deviceCode: Secret(canary), userCode: "X", verificationURL: "https://example.com",
@@ -86,7 +86,7 @@ struct DeviceSignInTests {
     func missing() async throws {
         let authority = try OAuthAuthority.test(
             "https://login.example", endpoints: OAuthEndpoints(token: "https://login.example/token"))
-        #expect(kind(await asyncSignal { try await authority.beginDeviceSignIn() }) == .misconfigured("…"))
+        #expect(kind(await asyncFailure { try await authority.beginDeviceSignIn() }) == .misconfigured("…"))
     }
 
     @Test(
@@ -102,9 +102,9 @@ struct DeviceSignInTests {
             #"{"device_code":7,"user_code":"A","verification_uri":"https://example.com"}"#,
         ])
     func impossible(body: String) {
-        let reply = HTTPReply(status: 200, headers: [], body: Array(body.utf8), receivedAt: FixedClock().now)
-        let thrown = #expect(throws: AuthoritySignal.self) {
-            try ReplyReading(.deviceAuthorization).deviceAuthorization(in: reply)
+        let response = HTTPResponse(status: 200, headers: [], body: Array(body.utf8), receivedAt: FixedClock().now)
+        let thrown = #expect(throws: AuthorityError.self) {
+            try ResponseParser(.deviceAuthorization).deviceAuthorization(in: response)
         }
         #expect(kind(thrown) == .unclear("…"))
     }
@@ -120,8 +120,8 @@ struct DeviceSignInTests {
             {"device_code":"d","user_code":"A","verification_uri":"https://example.com",\
             "expires_in":\(expiresIn),"interval":\(interval)}
             """
-        let reply = HTTPReply(status: 200, headers: [], body: Array(body.utf8), receivedAt: FixedClock().now)
-        let authorization = try ReplyReading(.deviceAuthorization).deviceAuthorization(in: reply)
+        let response = HTTPResponse(status: 200, headers: [], body: Array(body.utf8), receivedAt: FixedClock().now)
+        let authorization = try ResponseParser(.deviceAuthorization).deviceAuthorization(in: response)
         #expect(authorization.lifetime == .seconds(lifetime))
         #expect(authorization.interval == .seconds(pause))
     }

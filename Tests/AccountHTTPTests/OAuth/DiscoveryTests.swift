@@ -30,7 +30,7 @@ struct DiscoveryTests {
 
     @Test("Endpoints are taken over, also from other hosts and with a query")
     func endpoints() throws {
-        let reply = HTTPReply.json(
+        let response = HTTPResponse.json(
             200,
             #"""
             {"issuer":"https://id.example/","token_endpoint":"https://oauth2.other.example/token?v=1",
@@ -38,7 +38,7 @@ struct DiscoveryTests {
              "device_authorization_endpoint":"https://id.example/device","authorization_endpoint":"https://id.example/auth",
              "jwks_uri":7}
             """#)
-        let endpoints = try Discovery(issuer: Issuer("https://id.example")).endpoints(in: reply)
+        let endpoints = try Discovery(issuer: Issuer("https://id.example")).endpoints(in: response)
         #expect(
             try endpoints
                 == OAuthEndpoints(
@@ -46,7 +46,7 @@ struct DiscoveryTests {
                     deviceAuthorization: "https://id.example/device", authorization: "https://id.example/auth"))
     }
 
-    static let lies: [(String, AuthoritySignal)] = [
+    static let lies: [(String, AuthorityError)] = [
         // Whose document it is.
         (#"{"issuer":"https://evil.example","token_endpoint":"https://id.example/t"}"#, .misconfigured("…")),
         (#"{"issuer":"https://id.example//","token_endpoint":"https://id.example/t"}"#, .misconfigured("…")),
@@ -76,19 +76,19 @@ struct DiscoveryTests {
     ]
 
     @Test("A document that lies is not believed", arguments: lies)
-    func lie(_ body: String, _ expected: AuthoritySignal) throws {
+    func lie(_ body: String, _ expected: AuthorityError) throws {
         let discovery = try Discovery(issuer: Issuer("https://id.example"))
         #expect(
-            kind(signal { try discovery.endpoints(in: .json(200, body)) }) == expected)
+            kind(failure { try discovery.endpoints(in: .json(200, body)) }) == expected)
     }
 
     @Test("An issuer on the loopback interface may have its endpoints there, and nowhere else unencrypted")
     func loopback() throws {
         let discovery = try Discovery(issuer: Issuer("http://localhost:8080"))
-        let near = HTTPReply.json(200, #"{"issuer":"http://localhost:8080","token_endpoint":"http://127.0.0.1:81/t"}"#)
+        let near = HTTPResponse.json(200, #"{"issuer":"http://localhost:8080","token_endpoint":"http://127.0.0.1:81/t"}"#)
         #expect(try discovery.endpoints(in: near).token == "http://127.0.0.1:81/t")
-        let far = HTTPReply.json(200, #"{"issuer":"http://localhost:8080","token_endpoint":"http://id.example/t"}"#)
-        #expect(kind(signal { try discovery.endpoints(in: far) }) == .misconfigured("…"))
+        let far = HTTPResponse.json(200, #"{"issuer":"http://localhost:8080","token_endpoint":"http://id.example/t"}"#)
+        #expect(kind(failure { try discovery.endpoints(in: far) }) == .misconfigured("…"))
     }
 
     // MARK: Over a socket
@@ -115,13 +115,13 @@ struct DiscoveryTests {
     func fallback() async throws {
         try await LoopbackServer.run { request, address in
             request.target == "/.well-known/oauth-authorization-server/realm"
-                ? .json(discoveryDocument(address + "/realm")) : .reply(404)
+                ? .json(discoveryDocument(address + "/realm")) : .response(404)
         } _: { server in
             let endpoints = try await OAuthAuthority.test(server.address + "/realm").endpoints()
             #expect(endpoints.token == server.address + "/realm/token")
             #expect(server.targets.count == 2)
 
-            let missing = await asyncSignal {
+            let missing = await asyncFailure {
                 try await OAuthAuthority.test(server.address + "/other").endpoints()
             }
             #expect(kind(missing) == .misconfigured("…"))
@@ -131,15 +131,15 @@ struct DiscoveryTests {
     @Test(
         "Anything but 404 is an answer, after which nothing else is asked",
         arguments: [
-            (500, AuthoritySignal.unavailable(status: 500, retryAfter: nil)), (401, .unclear("…")),
+            (500, AuthorityError.unavailable(status: 500, retryAfter: nil)), (401, .unclear("…")),
             (302, .intercepted("…")),
         ])
-    func noFallback(_ status: Int, _ expected: AuthoritySignal) async throws {
+    func noFallback(_ status: Int, _ expected: AuthorityError) async throws {
         try await LoopbackServer.run { _, _ in
-            .reply(status, ["Location": "/elsewhere", "WWW-Authenticate": "Bearer error=invalid_token"])
+            .response(status, ["Location": "/elsewhere", "WWW-Authenticate": "Bearer error=invalid_token"])
         } _: { server in
             let authority = try OAuthAuthority.test(server.address)
-            let thrown = await asyncSignal { try await authority.endpoints() }
+            let thrown = await asyncFailure { try await authority.endpoints() }
             #expect(kind(thrown) == expected)
             #expect(server.targets == ["/.well-known/openid-configuration"])
         }
@@ -149,10 +149,10 @@ struct DiscoveryTests {
     func failureIsNotKept() async throws {
         let served = Counter()
         try await LoopbackServer.run { _, address in
-            served.next() == 1 ? .reply(503) : .json(discoveryDocument(address))
+            served.next() == 1 ? .response(503) : .json(discoveryDocument(address))
         } _: { server in
             let authority = try OAuthAuthority.test(server.address)
-            let first = await asyncSignal { try await authority.endpoints() }
+            let first = await asyncFailure { try await authority.endpoints() }
             #expect(first == .unavailable(status: 503, retryAfter: nil))
             #expect(try await authority.endpoints().token == server.address + "/token")
         }
@@ -161,10 +161,10 @@ struct DiscoveryTests {
     @Test("A document of more than 1 MiB is not read")
     func tooLong() async throws {
         try await LoopbackServer.run { _, address in
-            .json(discoveryDocument(address) + String(repeating: " ", count: HTTPReply.bodyLimit))
+            .json(discoveryDocument(address) + String(repeating: " ", count: HTTPResponse.bodyLimit))
         } _: { server in
             let authority = try OAuthAuthority.test(server.address)
-            let thrown = await asyncSignal { try await authority.endpoints() }
+            let thrown = await asyncFailure { try await authority.endpoints() }
             #expect(kind(thrown) == .unclear("…"))
         }
     }

@@ -31,7 +31,7 @@ struct OAuthAuthorityTests {
             .json(#"{"sub":"7"}"#)
         } _: { server in
             let authority = try OAuthAuthority.direct(server)
-            let thrown = await asyncSignal {
+            let thrown = await asyncFailure {
                 try await authority.verify(account(at: server.address))
             }
             #expect(thrown == .otherUser(id: "7"))
@@ -48,9 +48,9 @@ struct OAuthAuthorityTests {
             let authority = try OAuthAuthority.direct(server)
             let other = account(at: issuer, refreshToken: canary)
             let signals = [
-                await asyncSignal { try await authority.verify(other) },
-                await asyncSignal { try await authority.refresh(other) },
-                await asyncSignal { try await authority.revoke(other) },
+                await asyncFailure { try await authority.verify(other) },
+                await asyncFailure { try await authority.refresh(other) },
+                await asyncFailure { try await authority.revoke(other) },
             ]
             #expect(signals.map { kind($0) } == Array(repeating: .misconfigured("…"), count: 3))
             #expect(server.requests.isEmpty)
@@ -76,7 +76,7 @@ struct OAuthAuthorityTests {
             let authority = try OAuthAuthority.direct(server)
             var broken = account(at: server.address)
             broken.credentials.accessToken = Secret(canary + tail)
-            let thrown = await asyncSignal { try await authority.verify(broken) }
+            let thrown = await asyncFailure { try await authority.verify(broken) }
             #expect(kind(thrown) == .unclear("…"))
             #expect(!String(reflecting: thrown).contains(canary))
             #expect(server.requests.isEmpty)
@@ -89,10 +89,10 @@ struct OAuthAuthorityTests {
             .json(discoveryDocument(address, without: "userinfo_endpoint"))
         } _: { server in
             let authority = try OAuthAuthority.test(server.address)
-            let verified = await asyncSignal {
+            let verified = await asyncFailure {
                 try await authority.verify(account(at: server.address))
             }
-            let signedIn = await asyncSignal {
+            let signedIn = await asyncFailure {
                 try await authority.signIn(token: Secret(canary))
             }
             #expect(kind(verified) == .misconfigured("…"))
@@ -128,7 +128,7 @@ struct OAuthAuthorityTests {
     func noRefreshToken() async throws {
         try await LoopbackServer.run { server in
             let authority = try OAuthAuthority.direct(server)
-            let thrown = await asyncSignal {
+            let thrown = await asyncFailure {
                 try await authority.refresh(account(at: server.address))
             }
             #expect(kind(thrown) == .misconfigured("…"))
@@ -139,7 +139,7 @@ struct OAuthAuthorityTests {
     @Test("Revoking takes the refresh token back and then the access token, or the one that there is")
     func revoke() async throws {
         try await LoopbackServer.run { _, _ in
-            .reply(200)
+            .response(200)
         } _: { server in
             let authority = try OAuthAuthority.direct(server)
             #expect(try await authority.revoke(account(at: server.address, refreshToken: "r")) == .done)
@@ -172,7 +172,7 @@ struct OAuthAuthorityTests {
                 .json(discoveryDocument(address + "/realm", without: "revocation_endpoint"))
             case "/.well-known/oauth-authorization-server/realm":
                 .json(#"{"issuer":"\#(address)/realm","revocation_endpoint":"\#(address)/revoke"}"#)
-            case "/revoke": .reply(200)
+            case "/revoke": .response(200)
             default: .json(#"{"sub":"248289761001"}"#)
             }
         } _: { server in
@@ -189,8 +189,8 @@ struct OAuthAuthorityTests {
     @Test(
         "Another document that is not there, or cannot be believed, counts as one without revocation",
         arguments: [
-            .reply(404), .json("[]"), .reply(302, ["Location": "/revoke"]), .reply(403),
-            .reply(200, ["Content-Type": "text/html"], "<html>the app</html>"),
+            .response(404), .json("[]"), .response(302, ["Location": "/revoke"]), .response(403),
+            .response(200, ["Content-Type": "text/html"], "<html>the app</html>"),
             .json(#"{"issuer":"https://evil.example","revocation_endpoint":"https://evil.example/revoke"}"#),
             .json(#"{"revocation_endpoint":"https://evil.example/revoke"}"#),
         ] as [LoopbackServer.Action])
@@ -208,23 +208,23 @@ struct OAuthAuthorityTests {
 
     @Test(
         "A document that fails for the moment is no word about revocation: the first one, and the other",
-        arguments: [.reply(503), .reset, .reply(429), .reply(511)] as [LoopbackServer.Action], [true, false])
+        arguments: [.response(503), .reset, .response(429), .response(511)] as [LoopbackServer.Action], [true, false])
     func discoveryInTrouble(_ action: LoopbackServer.Action, _ isFirst: Bool) async throws {
         try await LoopbackServer.run { request, address in
             request.target.contains("openid-configuration") != isFirst
                 ? .json(discoveryDocument(address, without: "revocation_endpoint")) : action
         } _: { server in
             let authority = try OAuthAuthority.test(server.address)
-            let signal = await asyncSignal { try await authority.revoke(account(at: server.address)) }
-            let ruling = signal.map { Ruling(on: $0, to: .revoke, .init(holdsRefreshToken: false)) }
-            #expect(ruling == .revokeLater)
+            let signal = await asyncFailure { try await authority.revoke(account(at: server.address)) }
+            let decision = signal.map { SessionDecision.afterRevocation($0) }
+            #expect(decision == .tryLater)
         }
     }
 
     struct Refusal: Sendable {
         /// What the service says of the refresh token and of the access token.
-        var replies: [LoopbackServer.Action]
-        var signal: AuthoritySignal?
+        var responses: [LoopbackServer.Action]
+        var signal: AuthorityError?
         var requests = 2
 
         private static func error(_ code: String) -> LoopbackServer.Action {
@@ -232,23 +232,23 @@ struct OAuthAuthorityTests {
         }
 
         static let all: [Refusal] = [
-            Refusal(replies: [.reply(200), .reply(200)]),
+            Refusal(responses: [.response(200), .response(200)]),
             // A service that takes refresh tokens only has done all that it can.
-            Refusal(replies: [.reply(200), error("unsupported_token_type")]),
-            Refusal(replies: [.reply(200), error("invalid_token")]),
-            Refusal(replies: [error("invalid_grant"), .reply(200)]),
+            Refusal(responses: [.response(200), error("unsupported_token_type")]),
+            Refusal(responses: [.response(200), error("invalid_token")]),
+            Refusal(responses: [error("invalid_grant"), .response(200)]),
             // One that does not take the refresh token is told the access token all the same.
             Refusal(
-                replies: [error("unsupported_token_type"), .reply(200)],
+                responses: [error("unsupported_token_type"), .response(200)],
                 signal: .oauthError("unsupported_token_type")),
             Refusal(
-                replies: [error("unsupported_token_type"), error("unsupported_token_type")],
+                responses: [error("unsupported_token_type"), error("unsupported_token_type")],
                 signal: .oauthError("unsupported_token_type")),
-            Refusal(replies: [error("invalid_client"), error("invalid_client")], signal: .oauthError(.invalidClient)),
-            Refusal(replies: [.json("{}", status: 400), .reply(200)], signal: .badRequest),
-            Refusal(replies: [.reply(503)], signal: .unavailable(status: 503, retryAfter: nil), requests: 1),
-            Refusal(replies: [.reply(200), .reply(503)], signal: .unavailable(status: 503, retryAfter: nil)),
-            Refusal(replies: [error("server_error")], signal: .oauthError(.serverError), requests: 1),
+            Refusal(responses: [error("invalid_client"), error("invalid_client")], signal: .oauthError(.invalidClient)),
+            Refusal(responses: [.json("{}", status: 400), .response(200)], signal: .badRequest),
+            Refusal(responses: [.response(503)], signal: .unavailable(status: 503, retryAfter: nil), requests: 1),
+            Refusal(responses: [.response(200), .response(503)], signal: .unavailable(status: 503, retryAfter: nil)),
+            Refusal(responses: [error("server_error")], signal: .oauthError(.serverError), requests: 1),
         ]
     }
 
@@ -256,10 +256,10 @@ struct OAuthAuthorityTests {
     func refusedRevocation(_ refusal: Refusal) async throws {
         let asked = Counter()
         try await LoopbackServer.run { _, _ in
-            refusal.replies[min(asked.next(), refusal.replies.count) - 1]
+            refusal.responses[min(asked.next(), refusal.responses.count) - 1]
         } _: { server in
             let authority = try OAuthAuthority.direct(server)
-            let signal = await asyncSignal {
+            let signal = await asyncFailure {
                 try await authority.revoke(account(at: server.address, refreshToken: "r"))
             }
             #expect(signal == refusal.signal)
@@ -271,7 +271,7 @@ struct OAuthAuthorityTests {
     func noOtherDocument() async throws {
         try await LoopbackServer.run { request, address in
             request.target.contains("openid-configuration")
-                ? .reply(404) : .json(discoveryDocument(address, without: "revocation_endpoint"))
+                ? .response(404) : .json(discoveryDocument(address, without: "revocation_endpoint"))
         } _: { server in
             let outcome = try await OAuthAuthority.test(server.address).revoke(account(at: server.address))
             #expect(outcome == .notSupported)
@@ -314,7 +314,7 @@ struct OAuthAuthorityTests {
             .json(#"{"error":"invalid_grant","error_description":"Wrong password."}"#, status: 400)
         } _: { server in
             let authority = try OAuthAuthority.direct(server)
-            let thrown = await asyncSignal {
+            let thrown = await asyncFailure {
                 try await authority.signIn(username: "jane", password: Secret(canary))
             }
             #expect(thrown == .oauthError(.invalidGrant, description: "Wrong password."))
@@ -332,7 +332,7 @@ struct OAuthAuthorityTests {
         }
     }
 
-    private static func tokenReply(_ server: String, subject: String? = "1") -> LoopbackServer.Action {
+    private static func tokenResponse(_ server: String, subject: String? = "1") -> LoopbackServer.Action {
         let idToken = subject.map {
             jsonWebToken(#"{"iss":"\#(server)","aud":"tool","sub":"\#($0)","preferred_username":"claimed"}"#)
         }
@@ -344,7 +344,7 @@ struct OAuthAuthorityTests {
         arguments: ["1", nil])
     func passwordWithoutUserInfo(_ subject: String?) async throws {
         try await LoopbackServer.run { _, address in
-            Self.tokenReply(address, subject: subject)
+            Self.tokenResponse(address, subject: subject)
         } _: { server in
             let authority = try OAuthAuthority.test(
                 server.address, endpoints: OAuthEndpoints(token: server.address + "/token"))
@@ -358,8 +358,8 @@ struct OAuthAuthorityTests {
     func userInfoAgain() async throws {
         let asked = Counter()
         try await LoopbackServer.run { request, address in
-            if request.target == "/token" { return Self.tokenReply(address) }
-            return asked.next() == 1 ? .reply(503) : .json(#"{"sub":"1","preferred_username":"jane"}"#)
+            if request.target == "/token" { return Self.tokenResponse(address) }
+            return asked.next() == 1 ? .response(503) : .json(#"{"sub":"1","preferred_username":"jane"}"#)
         } _: { server in
             let account = try await OAuthAuthority.direct(server).signIn(username: "j", password: Secret("p"))
             #expect(account.username == "jane")
@@ -370,16 +370,16 @@ struct OAuthAuthorityTests {
     struct Trouble: Sendable {
         var action: LoopbackServer.Action
         var requests: Int
-        var signal: AuthoritySignal
+        var signal: AuthorityError
 
         static let all: [Trouble] = [
-            Trouble(action: .reply(503), requests: 2, signal: .unavailable(status: 503, retryAfter: nil)),
-            Trouble(action: .reset, requests: 2, signal: .noReply(.reset)),
+            Trouble(action: .response(503), requests: 2, signal: .unavailable(status: 503, retryAfter: nil)),
+            Trouble(action: .reset, requests: 2, signal: .noResponse(.reset)),
             Trouble(
-                action: .reply(503, ["Retry-After": "9"]), requests: 1,
+                action: .response(503, ["Retry-After": "9"]), requests: 1,
                 signal: .unavailable(status: 503, retryAfter: .seconds(9))),
-            Trouble(action: .reply(429), requests: 1, signal: .unavailable(status: 429, retryAfter: nil)),
-            Trouble(action: .reply(403), requests: 1, signal: .forbidden(error: nil)),
+            Trouble(action: .response(429), requests: 1, signal: .unavailable(status: 429, retryAfter: nil)),
+            Trouble(action: .response(403), requests: 1, signal: .forbidden(error: nil)),
             Trouble(action: .json("{}"), requests: 1, signal: .unclear("…")),
         ]
     }
@@ -387,7 +387,7 @@ struct OAuthAuthorityTests {
     @Test("If user info gives no answer, the ID token does, so that the tokens are not wasted", arguments: Trouble.all)
     func idTokenServes(_ trouble: Trouble) async throws {
         try await LoopbackServer.run { request, address in
-            request.target == "/token" ? Self.tokenReply(address) : trouble.action
+            request.target == "/token" ? Self.tokenResponse(address) : trouble.action
         } _: { server in
             let account = try await OAuthAuthority.direct(server).signIn(username: "j", password: Secret("p"))
             #expect(account.id == "1")
@@ -399,14 +399,14 @@ struct OAuthAuthorityTests {
     @Test("Without an ID token it is told why nobody knows who signed in", arguments: Trouble.all)
     func nobodyKnows(_ trouble: Trouble) async throws {
         try await LoopbackServer.run { request, address in
-            request.target == "/token" ? Self.tokenReply(address, subject: nil) : trouble.action
+            request.target == "/token" ? Self.tokenResponse(address, subject: nil) : trouble.action
         } _: { server in
             let error = await identificationError { authority in
                 try await authority.signIn(username: "j", password: Secret("p"))
             } at: {
                 try OAuthAuthority.direct(server)
             }
-            #expect(kind(error?.cause as? AuthoritySignal) == trouble.signal)
+            #expect(kind(error?.cause as? AuthorityError) == trouble.signal)
             // What was issued is taken back.
             #expect(server.targets.last == "/revoke")
             #expect(error?.message.contains("did not say who signed in") == true)
@@ -416,22 +416,22 @@ struct OAuthAuthorityTests {
     @Test(
         "What contradicts the tokens ends the sign-in",
         arguments: [
-            (LoopbackServer.Action.json(#"{"sub":"2"}"#), AuthoritySignal.otherUser(id: "2")),
+            (LoopbackServer.Action.json(#"{"sub":"2"}"#), AuthorityError.otherUser(id: "2")),
             (
-                .reply(401, ["WWW-Authenticate": "Bearer error=invalid_token"]),
+                .response(401, ["WWW-Authenticate": "Bearer error=invalid_token"]),
                 .bearerChallenge(error: "invalid_token")
             ),
         ])
-    func contradiction(_ action: LoopbackServer.Action, _ expected: AuthoritySignal) async throws {
+    func contradiction(_ action: LoopbackServer.Action, _ expected: AuthorityError) async throws {
         try await LoopbackServer.run { request, address in
-            request.target == "/token" ? Self.tokenReply(address) : action
+            request.target == "/token" ? Self.tokenResponse(address) : action
         } _: { server in
             let error = await identificationError { authority in
                 try await authority.signIn(username: "j", password: Secret("p"))
             } at: {
                 try OAuthAuthority.direct(server)
             }
-            #expect(error?.cause as? AuthoritySignal == expected)
+            #expect(error?.cause as? AuthorityError == expected)
             #expect(server.targets.last == "/revoke")
             #expect(server.requests.last?.body.hasPrefix("token=a&token_type_hint=access_token") == true)
         }
@@ -472,7 +472,7 @@ struct OAuthAuthorityTests {
     func noToken(_ text: String) async throws {
         try await LoopbackServer.run { server in
             let authority = try OAuthAuthority.direct(server)
-            let thrown = await asyncSignal { try await authority.signIn(token: Secret(text)) }
+            let thrown = await asyncFailure { try await authority.signIn(token: Secret(text)) }
             #expect(kind(thrown) == .signInRefused("…"))
             #expect(server.requests.isEmpty)
         }
@@ -486,13 +486,13 @@ struct OAuthAuthorityTests {
         .json(#"{"sub":"\#(canary)"}"#), .json(#"{"token_type":"\#(canary)","access_token":"a"}"#),
         .json(#"{"token_type":"\#(canary)","access_token":"\#(canary)"}"#),
         .json(#"{"access_token":"\#(canary)\n"}"#), .json(canary), .json(canary, status: 500),
-        .reply(401, ["WWW-Authenticate": #"Bearer error="\#(canary)""#]),
-        .reply(401, ["WWW-Authenticate": #"\#(canary) error="invalid_token""#]),
-        .reply(403, ["WWW-Authenticate": #"Bearer error="\#(canary)""#]),
-        .reply(302, ["Location": "https://\(canary).evil.example/\(canary)"]),
-        .reply(503, ["Retry-After": canary], canary), .reply(404, [:], canary), .reply(407, ["X": canary]),
-        .reply(200, ["Content-Type": canary], canary), .reply(200, ["Content-Encoding": canary], canary),
-        .reply(200, ["Content-Type": "text/html"], canary),
+        .response(401, ["WWW-Authenticate": #"Bearer error="\#(canary)""#]),
+        .response(401, ["WWW-Authenticate": #"\#(canary) error="invalid_token""#]),
+        .response(403, ["WWW-Authenticate": #"Bearer error="\#(canary)""#]),
+        .response(302, ["Location": "https://\(canary).evil.example/\(canary)"]),
+        .response(503, ["Retry-After": canary], canary), .response(404, [:], canary), .response(407, ["X": canary]),
+        .response(200, ["Content-Type": canary], canary), .response(200, ["Content-Encoding": canary], canary),
+        .response(200, ["Content-Type": "text/html"], canary),
         .sendAndClose("HTTP/1.1 200 \(canary)\r\n\(canary)"), .sendAndClose(canary),
     ]
 
@@ -503,12 +503,12 @@ struct OAuthAuthorityTests {
         } _: { server in
             let authority = try OAuthAuthority.direct(server)
             let kept = account(at: server.address, refreshToken: canary)
-            var signals: [AuthoritySignal?] = []
-            signals.append(await asyncSignal { try await authority.verify(kept) })
-            signals.append(await asyncSignal { try await authority.refresh(kept) })
-            signals.append(await asyncSignal { try await authority.revoke(kept) })
+            var signals: [AuthorityError?] = []
+            signals.append(await asyncFailure { try await authority.verify(kept) })
+            signals.append(await asyncFailure { try await authority.refresh(kept) })
+            signals.append(await asyncFailure { try await authority.revoke(kept) })
             signals.append(
-                await asyncSignal {
+                await asyncFailure {
                     do {
                         return try await authority.signIn(username: "jane", password: Secret(canary))
                     } catch let error as AccountError {
@@ -517,7 +517,7 @@ struct OAuthAuthorityTests {
                     }
                 })
             signals.append(
-                await asyncSignal { try await authority.signIn(token: Secret(canary)) })
+                await asyncFailure { try await authority.signIn(token: Secret(canary)) })
             #expect(signals[0] != nil)
             #expect(signals[1] != nil)
             #expect(signals[3] != nil)

@@ -58,7 +58,7 @@ struct OAuthRequestOptionsTests {
     @Test func `What is given beats what the service's entry has`() throws {
         let request = AuthorizationRequest(
             clientID: "tool", scopes: [], port: 1, state: "s", options: Self.options,
-            dialect: KnownService.google.dialect)
+            quirks: KnownService.google.quirks)
         let url = request.address(at: try ServiceURL("https://id.example/a"))
         #expect(url.contains("&access_type=offline"))
         #expect(!url.contains("prompt=consent"))

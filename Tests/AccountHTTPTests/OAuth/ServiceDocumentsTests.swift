@@ -62,21 +62,21 @@ struct ServiceDocumentsTests {
 
     @Test func `What neither has is not there`() async throws {
         try await withServer(Self.token, "") { authority, _ in
-            #expect(kind(await asyncSignal { try await authority.beginDeviceSignIn() }) == .misconfigured("…"))
-            #expect(kind(await asyncSignal { try await authority.beginBrowserSignIn() }) == .misconfigured("…"))
+            #expect(kind(await asyncFailure { try await authority.beginDeviceSignIn() }) == .misconfigured("…"))
+            #expect(kind(await asyncFailure { try await authority.beginBrowserSignIn() }) == .misconfigured("…"))
             #expect(
-                kind(await asyncSignal { try await authority.verify(account(at: authority.issuer)) })
+                kind(await asyncFailure { try await authority.verify(account(at: authority.issuer)) })
                     == .misconfigured("…"))
         }
         try await withServer("", "") { authority, server in
-            let refresh = await asyncSignal {
+            let refresh = await asyncFailure {
                 try await authority.refresh(account(at: server.address, refreshToken: "r"))
             }
             #expect(kind(refresh) == .misconfigured("…"))
         }
     }
 
-    @Test(arguments: [.reply(503), .reset, .reply(429)] as [LoopbackServer.Action])
+    @Test(arguments: [.response(503), .reset, .response(429)] as [LoopbackServer.Action])
     func `Another document that fails for the moment is an error for who needs it, and for nobody else`(
         action: LoopbackServer.Action
     ) async throws {
@@ -89,7 +89,7 @@ struct ServiceDocumentsTests {
         } _: { server in
             let authority = try OAuthAuthority.test(server.address)
             _ = try await authority.verify(account(at: server.address))
-            let signal = try #require(await asyncSignal { try await authority.beginDeviceSignIn() })
+            let signal = try #require(await asyncFailure { try await authority.beginDeviceSignIn() })
             #expect(kind(signal) != .misconfigured("…"))
         }
     }

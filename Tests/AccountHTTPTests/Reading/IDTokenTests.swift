@@ -6,7 +6,7 @@ import Testing
 @Suite("ID tokens of a sign-in")
 struct IDTokenTests {
     // The fixed clock of the tests shows 1 800 000 000.
-    static let rules: [(String, AuthoritySignal?)] = [
+    static let rules: [(String, AuthorityError?)] = [
         (#""sub":"1","iss":"https://id.example","aud":"tool","exp":1800000060,"nonce":"n""#, nil),
         (#""sub":1,"iss":"https://id.example/","aud":["tool"],"exp":1800000060.5,"nonce":"n""#, nil),
         (#""sub":"1","iss":"https://id.example","aud":["tool","api"],"azp":"tool","exp":1800000060,"nonce":"n""#, nil),
@@ -33,10 +33,10 @@ struct IDTokenTests {
     ]
 
     @Test("A token is of this sign-in, or it is not believed", arguments: rules)
-    func check(_ claims: String, _ expected: AuthoritySignal?) throws {
+    func check(_ claims: String, _ expected: AuthorityError?) throws {
         let token = try #require(IDToken(jsonWebToken("{\(claims)}")))
         let issuer = try Issuer("https://id.example")
-        let thrown = signal {
+        let thrown = failure {
             try token.check(issuer: issuer, clientID: "tool", nonce: "n", at: FixedClock().now)
         }
         #expect(kind(thrown) == expected)

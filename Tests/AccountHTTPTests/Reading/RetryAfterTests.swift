@@ -16,26 +16,26 @@ struct RetryAfterTests {
             ("1, 2", nil), ("٣", nil),
         ])
     func seconds(_ value: String, _ expected: Duration?) {
-        #expect(RetryAfter.duration(in: HTTPReply(503, ["Retry-After": value])) == expected)
+        #expect(RetryAfter.duration(in: HTTPResponse(503, ["Retry-After": value])) == expected)
     }
 
     @Test(
-        "A date counts from the reply's own date",
+        "A date counts from the response's own date",
         arguments: [
             ("Fri, 15 Jan 2027 08:01:30 GMT", Duration.seconds(90)), ("Fri, 15 Jan 2027 07:00:00 GMT", .zero),
             ("Fri, 15 Jan 2038 08:00:00 GMT", .seconds(86_400)),
         ])
     func date(_ value: String, _ expected: Duration) {
         let wrongClock = Date(timeIntervalSince1970: 0)
-        let reply = HTTPReply(503, ["Retry-After": value, "Date": Self.date], at: wrongClock)
-        #expect(RetryAfter.duration(in: reply) == expected)
+        let response = HTTPResponse(503, ["Retry-After": value, "Date": Self.date], at: wrongClock)
+        #expect(RetryAfter.duration(in: response) == expected)
     }
 
     @Test("Without a date of its own it counts from the clock")
     func dateWithoutDate() {
-        let reply = HTTPReply(
+        let response = HTTPResponse(
             503, ["Retry-After": "Fri, 15 Jan 2027 08:00:10 GMT"], at: Date(timeIntervalSince1970: 1_800_000_000))
-        #expect(RetryAfter.duration(in: reply) == .seconds(10))
+        #expect(RetryAfter.duration(in: response) == .seconds(10))
     }
 
     @Test(

@@ -17,8 +17,8 @@ struct ScopeTests {
         let escaped = text.map { $0 == "\"" || $0 == "\\" ? "\\\($0)" : "\($0)" }.joined()
             .replacing("\t", with: "\\t").replacing("\n", with: "\\n").replacing("\u{1B}", with: "\\u001b")
         for value in ["\"\(escaped)\"", "[\"\(escaped)\"]"] {
-            let reply = HTTPReply.json(200, #"{"access_token":"a","scope":\#(value)}"#)
-            #expect(try ReplyReading(.token).credentials(in: reply, for: "tool").scopes == scopes)
+            let response = HTTPResponse.json(200, #"{"access_token":"a","scope":\#(value)}"#)
+            #expect(try ResponseParser(.token).credentials(in: response, for: "tool").scopes == scopes)
         }
     }
 
@@ -27,7 +27,7 @@ struct ScopeTests {
             switch request.target {
             case "/token": .json(#"{"access_token":"b"}"#)
             case "/userinfo": .json(#"{"sub":"248289761001"}"#)
-            default: .reply(200)
+            default: .response(200)
             }
         } _: { server in
             var kept = account(at: server.address, refreshToken: "r")

@@ -10,8 +10,8 @@ struct TokenExpiryTests {
     private static let now = 1_800_000_000
 
     private func expiry(_ payload: String, _ headers: KeyValuePairs<String, String> = [:], clock: Int = now) -> Date? {
-        let reply = HTTPReply(200, headers, at: Date(timeIntervalSince1970: Double(clock)))
-        return TokenExpiry.date(expiresIn: nil, accessToken: jsonWebToken(payload), reply: reply)
+        let response = HTTPResponse(200, headers, at: Date(timeIntervalSince1970: Double(clock)))
+        return TokenExpiry.date(expiresIn: nil, accessToken: jsonWebToken(payload), response: response)
     }
 
     @Test(
@@ -34,15 +34,15 @@ struct TokenExpiryTests {
             expiry(#"{"exp":1800000060}"#, date, clock: 1_900_000_000) == Date(timeIntervalSince1970: 1_900_000_060))
     }
 
-    @Test("What the reply says counts more")
+    @Test("What the response says counts more")
     func expiresIn() {
         let token = jsonWebToken(#"{"exp":1800003600}"#)
-        let reply = HTTPReply(200)
+        let response = HTTPResponse(200)
         #expect(
-            TokenExpiry.date(expiresIn: .integer(5), accessToken: token, reply: reply)
+            TokenExpiry.date(expiresIn: .integer(5), accessToken: token, response: response)
                 == FixedClock().now.addingTimeInterval(5))
         #expect(
-            TokenExpiry.date(expiresIn: .integer(-5), accessToken: token, reply: reply)
+            TokenExpiry.date(expiresIn: .integer(-5), accessToken: token, response: response)
                 == FixedClock().now.addingTimeInterval(3600))
     }
 

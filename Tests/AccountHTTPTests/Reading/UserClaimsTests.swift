@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Who the user is")
 struct UserClaimsTests {
-    private func identity(_ body: String) throws(AuthoritySignal) -> Identity {
-        try ReplyReading(.userInfo, sent: [Secret(canary)]).identity(in: .json(200, body))
+    private func identity(_ body: String) throws(AuthorityError) -> Identity {
+        try ResponseParser(.userInfo, sent: [Secret(canary)]).identity(in: .json(200, body))
     }
 
     @Test("All claims are fields, but for sub; null is no value")
@@ -53,7 +53,7 @@ struct UserClaimsTests {
             #"{"id":"1"}"#, #"{"sub":"\#(canary)"}"#,
         ])
     func noSubject(_ body: String) {
-        #expect(kind(signal { try identity(body) }) == .unclear("…"))
+        #expect(kind(failure { try identity(body) }) == .unclear("…"))
     }
 
     @Test(

@@ -87,7 +87,7 @@ struct KnownServiceTests {
     func registration() async throws {
         try await LoopbackServer.run { server in
             let authority = try authority(.github, server.address, clientID: nil)
-            let thrown = await asyncSignal { try await authority.beginDeviceSignIn() }
+            let thrown = await asyncFailure { try await authority.beginDeviceSignIn() }
             guard case .misconfigured(let text)? = thrown else { throw try #require(thrown) }
             #expect(text.contains("https://github.com/settings/developers"))
             #expect(server.requests.isEmpty)
@@ -144,8 +144,8 @@ struct KnownServiceTests {
             } _: { server in
                 let authority = try authority(.github, server.address)
                 #expect(
-                    kind(await asyncSignal { try await authority.pollDeviceSignIn(Self.device) }) == .oauthError(code))
-                #expect(kind(await asyncSignal { try await authority.beginDeviceSignIn() }) == .oauthError(code))
+                    kind(await asyncFailure { try await authority.pollDeviceSignIn(Self.device) }) == .oauthError(code))
+                #expect(kind(await asyncFailure { try await authority.beginDeviceSignIn() }) == .oauthError(code))
             }
         }
     }
@@ -156,59 +156,59 @@ struct KnownServiceTests {
             .json(#"{"error":"bad_refresh_token","error_description":"d"}"#)
         } _: { server in
             let authority = try authority(.github, server.address)
-            let thrown = await asyncSignal {
+            let thrown = await asyncFailure {
                 try await authority.refresh(account(at: server.address, refreshToken: "ghr"))
             }
-            let ruling = Ruling(on: try #require(thrown), to: .refresh, .init(holdsRefreshToken: true))
-            #expect(ruling == .clear("invalid_grant"))
+            let decision = SessionDecision.afterRefresh(try #require(thrown))
+            #expect(decision == .clear("invalid_grant"))
         }
         // Of another service the same word means nothing definite.
         try await LoopbackServer.run { _, _ in
             .json(#"{"error":"bad_refresh_token"}"#, status: 400)
         } _: { server in
             let authority = try OAuthAuthority.direct(server)
-            let thrown = await asyncSignal {
+            let thrown = await asyncFailure {
                 try await authority.refresh(account(at: server.address, refreshToken: "ghr"))
             }
-            let ruling = Ruling(on: try #require(thrown), to: .refresh, .init(holdsRefreshToken: true))
-            guard case .keep = ruling else {
-                Issue.record("\(ruling)")
+            let decision = SessionDecision.afterRefresh(try #require(thrown))
+            guard case .keep = decision else {
+                Issue.record("\(decision)")
                 return
             }
         }
     }
 
-    @Test("GitHub's documented reply to a dead token counts as one that says so")
+    @Test("GitHub's documented response to a dead token counts as one that says so")
     func gitHubRefusal() async throws {
-        let dead = LoopbackServer.Action.reply(
+        let dead = LoopbackServer.Action.response(
             401, ["Content-Type": "application/json; charset=utf-8"],
             #"{"message":"Bad credentials","documentation_url":"https://docs.github.com/rest","status":"401"}"#)
         try await LoopbackServer.run { _, _ in
             dead
         } _: { server in
             let gitHub = try authority(.github, server.address)
-            let thrown = await asyncSignal { try await gitHub.verify(account(at: server.address, id: "1")) }
+            let thrown = await asyncFailure { try await gitHub.verify(account(at: server.address, id: "1")) }
             #expect(thrown == .bearerChallenge(error: "invalid_token"))
             #expect(
-                Ruling(on: try #require(thrown), to: .verify, .init(holdsRefreshToken: false))
+                SessionDecision.afterVerification(try #require(thrown), .init(holdsRefreshToken: false))
                     == .clear("invalid_token"))
             // Of anyone else it is no word about the token.
             let other = try OAuthAuthority.direct(server)
-            #expect(await asyncSignal { try await other.verify(account(at: server.address, id: "1")) } == .unauthorized)
+            #expect(await asyncFailure { try await other.verify(account(at: server.address, id: "1")) } == .unauthorized)
         }
     }
 
     @Test(
-        "What only looks like GitHub's reply to a dead token ends nothing",
+        "What only looks like GitHub's response to a dead token ends nothing",
         arguments: [
             .json(#"{"message":"Requires authentication"}"#, status: 401),
             .json(#"{"message":"Bad credentials"}"#, status: 403),
             .json(#"{"message":"bad credentials"}"#, status: 401), .json(#"["Bad credentials"]"#, status: 401),
             .json(#"{"message":"Bad credentials","message":"x"}"#, status: 401),
             .json(#"{"message":{"x":"Bad credentials"}}"#, status: 401),
-            .reply(401, ["Content-Type": "text/html"], #"{"message":"Bad credentials"}"#),
-            .reply(401, [:], "Bad credentials"),
-            .reply(302, ["Content-Type": "application/json"], #"{"message":"Bad credentials"}"#),
+            .response(401, ["Content-Type": "text/html"], #"{"message":"Bad credentials"}"#),
+            .response(401, [:], "Bad credentials"),
+            .response(302, ["Content-Type": "application/json"], #"{"message":"Bad credentials"}"#),
             .json(#"{"message":"Bad credentials"}"#, status: 500), .json(#"{"message":"Bad credentials"}"#),
         ] as [LoopbackServer.Action])
     func gitHubNoRefusal(_ action: LoopbackServer.Action) async throws {
@@ -216,10 +216,10 @@ struct KnownServiceTests {
             action
         } _: { server in
             let gitHub = try authority(.github, server.address)
-            let thrown = await asyncSignal { try await gitHub.verify(account(at: server.address, id: "1")) }
-            let ruling = Ruling(on: try #require(thrown), to: .verify, .init(holdsRefreshToken: false))
-            guard case .keep = ruling else {
-                Issue.record("\(ruling)")
+            let thrown = await asyncFailure { try await gitHub.verify(account(at: server.address, id: "1")) }
+            let decision = SessionDecision.afterVerification(try #require(thrown), .init(holdsRefreshToken: false))
+            guard case .keep = decision else {
+                Issue.record("\(decision)")
                 return
             }
         }
@@ -255,11 +255,11 @@ struct KnownServiceTests {
                 .json(#"{"error":"\#(code)"}"#)
             } _: { server in
                 let authority = try authority(.github, server.address)
-                let thrown = await asyncSignal {
+                let thrown = await asyncFailure {
                     try await authority.refresh(account(at: server.address, refreshToken: "ghr"))
                 }
-                let ruling = Ruling(on: try #require(thrown), to: .refresh, .init(holdsRefreshToken: true))
-                #expect(ruling == .keep(.init(.unclearReply, detail: code)))
+                let decision = SessionDecision.afterRefresh(try #require(thrown))
+                #expect(decision == .keep(.init(.unclearReply, detail: code)))
             }
         }
     }
@@ -302,7 +302,7 @@ struct KnownServiceTests {
             let authority = try authority(.google, server.address, secret: Secret("not a secret"))
             let authorization = try await authority.beginDeviceSignIn()
             #expect(authorization.verificationURL == "https://www.google.com/device")
-            let thrown = await asyncSignal { try await authority.pollDeviceSignIn(authorization) }
+            let thrown = await asyncFailure { try await authority.pollDeviceSignIn(authorization) }
             #expect(thrown == .oauthError(.authorizationPending))
             let bodies = server.requests.filter { $0.method == "POST" }.map(\.body)
             #expect(bodies.count == 2)
@@ -316,7 +316,7 @@ struct KnownServiceTests {
             .json(#"{"error":"authorization_pending"}"#, status: 428)
         } _: { server in
             let authority = try OAuthAuthority.direct(server)
-            #expect(kind(await asyncSignal { try await authority.pollDeviceSignIn(Self.device) }) == .unclear("…"))
+            #expect(kind(await asyncFailure { try await authority.pollDeviceSignIn(Self.device) }) == .unclear("…"))
         }
     }
 
@@ -326,7 +326,7 @@ struct KnownServiceTests {
             .json(#"{"issuer":"\#(address)","token_endpoint":"\#(address)/token"}"#)
         } _: { server in
             let authority = try authority(.google, server.address, clientID: "other", secret: Secret("theirs"))
-            _ = await asyncSignal { try await authority.refresh(account(at: server.address, refreshToken: "r")) }
+            _ = await asyncFailure { try await authority.refresh(account(at: server.address, refreshToken: "r")) }
             #expect(server.requests.last?.body.contains("client_id=tool") == true)
             #expect(server.requests.last?.body.contains("theirs") == false)
         }
@@ -372,7 +372,7 @@ struct KnownServiceTests {
         } _: { server in
             let authority = try OAuthAuthority(
                 issuer: server.address, clientID: "tool", service: .microsoft, endpoints: .all(at: server.address))
-            let thrown = await asyncSignal { try await authority.pollDeviceSignIn(Self.device) }
+            let thrown = await asyncFailure { try await authority.pollDeviceSignIn(Self.device) }
             #expect(kind(thrown) == .oauthError(.accessDenied))
         }
     }

@@ -12,8 +12,8 @@ struct FixedClock: WallClock {
 /// What must never be seen in an error: it stands for the token, or password, that is sent.
 let canary = "CANARY-f3b1c0de.5e7.x_y~z"
 
-extension HTTPReply {
-    /// A reply with some header fields and a body.
+extension HTTPResponse {
+    /// A response with some header fields and a body.
     init(
         _ status: Int, _ headers: KeyValuePairs<String, String> = [:], _ body: String = "",
         at date: Date = FixedClock().now
@@ -23,48 +23,48 @@ extension HTTPReply {
             receivedAt: date)
     }
 
-    /// A reply with a JSON body.
-    static func json(_ status: Int, _ body: String) -> HTTPReply {
-        HTTPReply(status, ["Content-Type": "application/json;charset=UTF-8"], body)
+    /// A response with a JSON body.
+    static func json(_ status: Int, _ body: String) -> HTTPResponse {
+        HTTPResponse(status, ["Content-Type": "application/json;charset=UTF-8"], body)
     }
 }
 
-/// The signal that `body` throws, or `nil` if it throws nothing.
-func signal(_ body: () throws -> some Any) -> AuthoritySignal? {
+/// The failure that `body` throws, or `nil` if it throws nothing.
+func failure(_ body: () throws -> some Any) -> AuthorityError? {
     do {
         _ = try body()
         return nil
     } catch {
-        return signal(from: error)
+        return failure(from: error)
     }
 }
 
-/// The signal that `body` throws, or `nil` if it throws nothing.
-func asyncSignal(_ body: () async throws -> some Any) async -> AuthoritySignal? {
+/// The failure that `body` throws, or `nil` if it throws nothing.
+func asyncFailure(_ body: () async throws -> some Any) async -> AuthorityError? {
     do {
         _ = try await body()
         return nil
     } catch {
-        return signal(from: error)
+        return failure(from: error)
     }
 }
 
-private func signal(from error: any Error) -> AuthoritySignal? {
-    if !(error is AuthoritySignal) { Issue.record(error) }
-    return error as? AuthoritySignal
+private func failure(from error: any Error) -> AuthorityError? {
+    if !(error is AuthorityError) { Issue.record(error) }
+    return error as? AuthorityError
 }
 
-/// A signal without the text that is for people, which tests of its kind do not care about.
-func kind(_ signal: AuthoritySignal?) -> AuthoritySignal? {
-    switch signal {
-    case .noReply(let failure): .noReply(.init(failure.kind))
+/// A failure without the text that is for people, which tests of its kind do not care about.
+func kind(_ failure: AuthorityError?) -> AuthorityError? {
+    switch failure {
+    case .noResponse(let failure): .noResponse(.init(failure.kind))
     case .untrustedTLS: .untrustedTLS("…")
     case .oauthError(let code, _): .oauthError(code)
     case .intercepted: .intercepted("…")
     case .unclear: .unclear("…")
     case .misconfigured: .misconfigured("…")
     case .signInRefused: .signInRefused("…")
-    default: signal
+    default: failure
     }
 }
 

@@ -33,8 +33,8 @@ final class LoopbackServer: Sendable {
         /// Says nothing.
         case stall
 
-        /// A whole reply.
-        static func reply(
+        /// A whole response.
+        static func response(
             _ status: Int, _ headers: KeyValuePairs<String, String> = [:], _ body: String = ""
         ) -> Action {
             let fields = headers.map { "\($0): \($1)\r\n" }.joined()
@@ -42,7 +42,7 @@ final class LoopbackServer: Sendable {
         }
 
         static func json(_ body: String, status: Int = 200) -> Action {
-            reply(status, ["Content-Type": "application/json"], body)
+            response(status, ["Content-Type": "application/json"], body)
         }
     }
 

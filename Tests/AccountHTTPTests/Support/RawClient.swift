@@ -3,7 +3,7 @@ import NIOPosix
 
 /// A browser that does no more than it is told: it sends text, and shows all that comes till the connection ends.
 enum RawClient {
-    struct Reply: Sendable {
+    struct Response: Sendable {
         var text: String
 
         var status: Int { Int(text.split(separator: " ", maxSplits: 2).dropFirst().first ?? "") ?? 0 }
@@ -20,7 +20,7 @@ enum RawClient {
     /// Sends a request as a browser does.
     static func get(
         _ target: String, port: Int, method: String = "GET", host: String? = nil, at address: String = "127.0.0.1"
-    ) async throws -> Reply {
+    ) async throws -> Response {
         let host = host ?? "127.0.0.1:\(port)"
         return try await send(
             "\(method) \(target) HTTP/1.1\r\nHost: \(host)\r\nUser-Agent: test\r\nAccept: text/html\r\n\r\n",
@@ -28,7 +28,7 @@ enum RawClient {
     }
 
     /// Sends text as it is.
-    static func send(_ text: String, port: Int, at address: String = "127.0.0.1") async throws -> Reply {
+    static func send(_ text: String, port: Int, at address: String = "127.0.0.1") async throws -> Response {
         let received = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: String.self)
         let channel: any Channel
         do {
@@ -41,10 +41,10 @@ enum RawClient {
                 .connect(host: address, port: port).get()
         } catch {
             received.fail(error)
-            return Reply(text: try await received.futureResult.get())
+            return Response(text: try await received.futureResult.get())
         }
         channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
-        return Reply(text: try await received.futureResult.get())
+        return Response(text: try await received.futureResult.get())
     }
 
     /// Whether something listens on a port.
@@ -68,7 +68,7 @@ enum RawClient {
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) { text += String(buffer: unwrapInboundIn(data)) }
 
-        // A reset after a whole reply, for what the listener did not read, is none of the tests' business.
+        // A reset after a whole response, for what the listener did not read, is none of the tests' business.
         func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
         func channelInactive(context: ChannelHandlerContext) { promise.succeed(text) }

@@ -17,13 +17,13 @@ struct ExchangeTests {
             exchangeTimeout: exchangeTimeout, clock: FixedClock())
     }
 
-    private static func failure(_ signal: AuthoritySignal?) -> AuthoritySignal.Failure? {
-        if case .noReply(let failure)? = signal { failure } else { nil }
+    private static func failure(_ signal: AuthorityError?) -> AuthorityError.Failure? {
+        if case .noResponse(let failure)? = signal { failure } else { nil }
     }
 
     // MARK: After it was sent
 
-    @Test func `A reply that comes after the timeout still counts`() async throws {
+    @Test func `A response that comes after the timeout still counts`() async throws {
         let (requests, request) = AsyncStream.makeStream(of: Void.self)
         try await LoopbackServer.run { _, _ in
             request.yield()
@@ -35,13 +35,13 @@ struct ExchangeTests {
             var received = requests.makeAsyncIterator()
             await received.next()
             // Begun later, and cut off by the same timeout: so that of the refresh is over too.
-            #expect(kind(await asyncSignal { try await authority.verify(account) }) == .noReply(.timeout))
+            #expect(kind(await asyncFailure { try await authority.verify(account) }) == .noResponse(.timeout))
             server.answer(.json(Self.tokens))
             #expect(try await refresh.value.refreshToken == Secret("r2"))
         }
     }
 
-    @Test func `A caller who is cancelled gets the reply all the same`() async throws {
+    @Test func `A caller who is cancelled gets the response all the same`() async throws {
         let (requests, request) = AsyncStream.makeStream(of: Void.self)
         try await LoopbackServer.run { _, _ in
             request.yield()
@@ -60,7 +60,7 @@ struct ExchangeTests {
     @Test func `Its own limit ends the wait, and then nobody knows whether it was carried out`() async throws {
         try await LoopbackServer.run { server in
             let authority = try authority(server.address, exchangeTimeout: .milliseconds(150))
-            let signal = await asyncSignal {
+            let signal = await asyncFailure {
                 try await authority.refresh(account(at: server.address, refreshToken: "r"))
             }
             #expect(Self.failure(signal)?.kind == .timeout)
@@ -100,7 +100,7 @@ struct ExchangeTests {
         try await withSilentServer(connections: connection) { address, _ in
             let authority = try authority(address)
             let refresh = Task {
-                await asyncSignal { try await authority.refresh(account(at: address, refreshToken: "r")) }
+                await asyncFailure { try await authority.refresh(account(at: address, refreshToken: "r")) }
             }
             for await _ in connections { break }
             refresh.cancel()
@@ -113,11 +113,11 @@ struct ExchangeTests {
     @Test func `A connection that does not come in time is given up, and nothing was sent`() async throws {
         try await withSilentServer { address, server in
             let authority = try authority(address, timeout: .milliseconds(150))
-            let signal = await asyncSignal { try await authority.refresh(account(at: address, refreshToken: "r")) }
+            let signal = await asyncFailure { try await authority.refresh(account(at: address, refreshToken: "r")) }
             #expect(
-                signal == .noReply(.init(.timeout, host: "127.0.0.1", port: server.port, stage: .connection)))
+                signal == .noResponse(.init(.timeout, host: "127.0.0.1", port: server.port, stage: .connection)))
             #expect(
-                signal.map { "\(Ruling(on: $0, to: .refresh, .init(holdsRefreshToken: true)))" }?
+                signal.map { "\(SessionDecision.afterRefresh($0))" }?
                     .contains("connection to 127.0.0.1:\(server.port) timed out") == true)
             #expect(signal?.wasCertainlyNotCarriedOut == true)
         }
@@ -128,7 +128,7 @@ struct ExchangeTests {
             let authority = try authority(server.address)
             let signal = await Task {
                 withUnsafeCurrentTask { $0?.cancel() }
-                return await asyncSignal {
+                return await asyncFailure {
                     try await authority.refresh(account(at: server.address, refreshToken: "r"))
                 }
             }.value
@@ -138,14 +138,14 @@ struct ExchangeTests {
         }
     }
 
-    @Test(arguments: [.reply(503), .json("[]"), .reset, .reply(302)] as [LoopbackServer.Action])
+    @Test(arguments: [.response(503), .json("[]"), .reset, .response(302)] as [LoopbackServer.Action])
     func `A discovery that fails says nothing about the refresh token, which was not sent`(
         action: LoopbackServer.Action
     ) async throws {
         try await LoopbackServer.run { _, _ in
             action
         } _: { server in
-            let signal = await asyncSignal {
+            let signal = await asyncFailure {
                 try await OAuthAuthority.test(server.address).refresh(account(at: server.address, refreshToken: "r"))
             }
             #expect(signal?.wasCertainlyNotCarriedOut == true, "\(String(describing: signal))")

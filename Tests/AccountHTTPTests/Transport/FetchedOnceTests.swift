@@ -20,7 +20,7 @@ struct FetchedOnceTests {
             started.continuation.yield()
             defer { ended.continuation.yield() }
             for await outcome in answers.stream { return outcome }
-            return .failure(.noReply(.cancelled))
+            return .failure(.noResponse(.cancelled))
         }
     }
 
@@ -35,9 +35,9 @@ struct FetchedOnceTests {
         let once = FetchedOnce { await gate.fetch() }
         let patient = Task { try await once.value() }
         for await _ in gate.started.stream { break }
-        let impatient = Task { await asyncSignal { try await once.value() } }
+        let impatient = Task { await asyncFailure { try await once.value() } }
         impatient.cancel()
-        #expect(await impatient.value == .noReply(.cancelled))
+        #expect(await impatient.value == .noResponse(.cancelled))
         gate.answer(.success(7))
         #expect(try await patient.value == 7)
         #expect(try await once.value() == 7)
@@ -48,15 +48,15 @@ struct FetchedOnceTests {
     func allAreCancelled() async throws {
         let (gates, calls) = ([Gate(), Gate(), Gate()], Counter())
         let once = FetchedOnce { await gates[calls.next() - 1].fetch() }
-        let first = Task { await asyncSignal { try await once.value() } }
+        let first = Task { await asyncFailure { try await once.value() } }
         for await _ in gates[0].started.stream { break }
         first.cancel()
-        #expect(await first.value == .noReply(.cancelled))
+        #expect(await first.value == .noResponse(.cancelled))
         // The fetch has ended because it was cancelled: nobody answered it.
         for await _ in gates[0].ended.stream { break }
 
-        gates[1].answer(.failure(.noReply(.timeout)))
-        #expect(await asyncSignal { try await once.value() } == .noReply(.timeout))
+        gates[1].answer(.failure(.noResponse(.timeout)))
+        #expect(await asyncFailure { try await once.value() } == .noResponse(.timeout))
         gates[2].answer(.success(9))
         #expect(try await once.value() == 9)
         #expect(calls.value == 3)
@@ -76,10 +76,10 @@ struct FetchedOnceTests {
             }
             return .success(1)
         }
-        let first = Task { await asyncSignal { try await once.value() } }
+        let first = Task { await asyncFailure { try await once.value() } }
         for await _ in started { break }
         first.cancel()
-        #expect(await first.value == .noReply(.cancelled))
+        #expect(await first.value == .noResponse(.cancelled))
 
         let second = Task { try await once.value() }
         for await _ in gate.started.stream { break }
@@ -97,9 +97,9 @@ struct FetchedOnceTests {
         let once = FetchedOnce { await gate.fetch() }
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            return await asyncSignal { try await once.value() }
+            return await asyncFailure { try await once.value() }
         }
-        #expect(await task.value == .noReply(.cancelled))
+        #expect(await task.value == .noResponse(.cancelled))
         #expect(gate.count.value == 0)
     }
 }

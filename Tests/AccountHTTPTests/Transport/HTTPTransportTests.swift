@@ -14,14 +14,14 @@ struct HTTPTransportTests {
     /// Asks with the canary for a token.
     private func get(
         _ address: String, timeout: Duration = .seconds(20), transport: HTTPTransport = .shared, logger: Logger? = nil
-    ) async throws -> HTTPReply {
+    ) async throws -> HTTPResponse {
         let request = HTTPRequest(url: try ServiceURL(address), bearer: Secret(canary))
         return try await transport.send(request, timeout: timeout, clock: FixedClock(), logger: logger)
     }
 
-    private func failure(_ address: String, timeout: Duration = .seconds(20)) async -> AuthoritySignal? {
-        let signal = await asyncSignal { try await get(address, timeout: timeout) }
-        if case .noReply(let failure)? = signal, failure.kind != .cancelled {
+    private func failure(_ address: String, timeout: Duration = .seconds(20)) async -> AuthorityError? {
+        let signal = await asyncFailure { try await get(address, timeout: timeout) }
+        if case .noResponse(let failure)? = signal, failure.kind != .cancelled {
             #expect(failure.host == (try? ServiceURL(address))?.host && failure.port != nil, "\(failure)")
         }
         return kind(signal)
@@ -29,17 +29,17 @@ struct HTTPTransportTests {
 
     // MARK: What is sent and read
 
-    @Test("A reply comes as it was sent, and the request says what it must and no more")
+    @Test("A response comes as it was sent, and the request says what it must and no more")
     func exchange() async throws {
         try await LoopbackServer.run { _, _ in
-            .reply(418, ["X-One": "1", "x-one": "2", "Date": "Fri, 15 Jan 2027 08:00:00 GMT"], "grüße")
+            .response(418, ["X-One": "1", "x-one": "2", "Date": "Fri, 15 Jan 2027 08:00:00 GMT"], "grüße")
         } _: { server in
-            let reply = try await get(server.address + "/a?b=c")
-            #expect(reply.status == 418)
-            #expect(reply.values(of: "X-ONE") == ["1", "2"])
-            #expect(String(decoding: reply.body, as: UTF8.self) == "grüße")
-            #expect(reply.receivedAt == FixedClock().now)
-            #expect(reply.date == FixedClock().now)
+            let response = try await get(server.address + "/a?b=c")
+            #expect(response.status == 418)
+            #expect(response.values(of: "X-ONE") == ["1", "2"])
+            #expect(String(decoding: response.body, as: UTF8.self) == "grüße")
+            #expect(response.receivedAt == FixedClock().now)
+            #expect(response.date == FixedClock().now)
 
             let request = try #require(server.requests.first)
             #expect(request.method == "GET")
@@ -55,11 +55,11 @@ struct HTTPTransportTests {
     @Test("A body of 1 MiB is read, one byte more is not", arguments: [0, 1])
     func bodyLimit(_ more: Int) async throws {
         try await LoopbackServer.run { _, _ in
-            .reply(200, [:], String(repeating: "x", count: HTTPReply.bodyLimit + more))
+            .response(200, [:], String(repeating: "x", count: HTTPResponse.bodyLimit + more))
         } _: { server in
-            let reply = try await get(server.address)
-            #expect(reply.isBodyWhole == (more == 0))
-            #expect(reply.body.count == (more == 0 ? HTTPReply.bodyLimit : 0))
+            let response = try await get(server.address)
+            #expect(response.isBodyWhole == (more == 0))
+            #expect(response.body.count == (more == 0 ? HTTPResponse.bodyLimit : 0))
         }
     }
 
@@ -69,8 +69,8 @@ struct HTTPTransportTests {
         try await LoopbackServer.run { _, _ in
             .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + String(repeating: chunk, count: 32))
         } _: { server in
-            let reply = try await get(server.address)
-            #expect(!reply.isBodyWhole)
+            let response = try await get(server.address)
+            #expect(!response.isBodyWhole)
         }
     }
 
@@ -83,14 +83,14 @@ struct HTTPTransportTests {
         } _: { other in
             let target = other.address
             try await LoopbackServer.run { _, _ in
-                .reply(status, ["Location": target + "/stolen"])
+                .response(status, ["Location": target + "/stolen"])
             } _: { server in
                 let authority = try OAuthAuthority.direct(server)
                 let kept = account(at: authority.issuer, refreshToken: canary)
                 let signals = [
-                    await asyncSignal { try await authority.verify(kept) },
-                    await asyncSignal { try await authority.refresh(kept) },
-                    await asyncSignal { try await authority.revoke(kept) },
+                    await asyncFailure { try await authority.verify(kept) },
+                    await asyncFailure { try await authority.refresh(kept) },
+                    await asyncFailure { try await authority.revoke(kept) },
                 ]
                 #expect(signals.map { kind($0) } == Array(repeating: .intercepted("…"), count: 3))
                 #expect(server.requests.count == 3)
@@ -108,34 +108,34 @@ struct HTTPTransportTests {
             var logger = Logger(label: "test") { _ in handler }
             logger.logLevel = .trace
             _ = try await get(server.address + "/userinfo?secret=\(canary)", logger: logger)
-            _ = await asyncSignal { try await get(server.address + "/cut", logger: logger) }
+            _ = await asyncFailure { try await get(server.address + "/cut", logger: logger) }
             #expect(
                 handler.entries.map { "\($0.level) \($0.message) \($0.metadata)" } == [
                     "debug GET 127.0.0.1:\(server.port)/userinfo 200 [:]",
-                    "debug GET 127.0.0.1:\(server.port)/cut failed: noReply(connection to 127.0.0.1:\(server.port) was cut) [:]",
+                    "debug GET 127.0.0.1:\(server.port)/cut failed: noResponse(connection to 127.0.0.1:\(server.port) was cut) [:]",
                 ])
         }
     }
 
-    // MARK: No reply
+    // MARK: No response
 
     @Test("Nobody listens")
     func refused() async throws {
         let address = "http://127.0.0.1:\(try FreePort.find())"
-        #expect(await failure(address) == .noReply(.refused))
+        #expect(await failure(address) == .noResponse(.refused))
         // By name several addresses are tried, and none listens.
-        #expect(await failure(address.replacing("127.0.0.1", with: "localhost")) == .noReply(.refused))
+        #expect(await failure(address.replacing("127.0.0.1", with: "localhost")) == .noResponse(.refused))
     }
 
     @Test("The host has no address (RFC 6761, section 6.4)")
     func unknownHost() async {
-        #expect(await failure("https://nobody.invalid/") == .noReply(.unknownHost))
+        #expect(await failure("https://nobody.invalid/") == .noResponse(.unknownHost))
     }
 
     @Test("The connection is closed at once")
     func closedAtOnce() async throws {
         try await LoopbackServer.run(greeting: .sendAndClose("")) { server in
-            #expect(await failure(server.address) == .noReply(.reset))
+            #expect(await failure(server.address) == .noResponse(.reset))
         }
     }
 
@@ -144,13 +144,13 @@ struct HTTPTransportTests {
         try await LoopbackServer.run { request, _ in
             request.target == "/reset" ? .reset : .sendAndClose("")
         } _: { server in
-            #expect(await failure(server.address + "/reset") == .noReply(.reset))
-            #expect(await failure(server.address + "/close") == .noReply(.reset))
+            #expect(await failure(server.address + "/reset") == .noResponse(.reset))
+            #expect(await failure(server.address + "/close") == .noResponse(.reset))
         }
     }
 
     @Test(
-        "The reply is cut off",
+        "The response is cut off",
         arguments: [
             "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"sub\":",
             "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\nContent-Length: 1\r\n\r\n",
@@ -158,11 +158,11 @@ struct HTTPTransportTests {
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"sub\r\n",
             "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer error=\"invalid_token\"\r\n",
         ])
-    func truncated(_ reply: String) async throws {
+    func truncated(_ response: String) async throws {
         try await LoopbackServer.run { _, _ in
-            .sendAndClose(reply)
+            .sendAndClose(response)
         } _: { server in
-            #expect(await failure(server.address) == .noReply(.truncated))
+            #expect(await failure(server.address) == .noResponse(.truncated))
         }
     }
 
@@ -173,41 +173,41 @@ struct HTTPTransportTests {
             .send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
         } _: { server in
             let request = HTTPRequest(url: try ServiceURL(server.address))
-            async let thrown = asyncSignal {
+            async let thrown = asyncFailure {
                 try await HTTPTransport.shared.send(
                     request, timeout: .seconds(600), clock: SignallingClock(asked: head), logger: nil)
             }
             for await _ in heads { break }
             server.resetConnections()
-            #expect(kind(await thrown) == .noReply(.truncated))
+            #expect(kind(await thrown) == .noResponse(.truncated))
         }
     }
 
     @Test(
-        "The reply is not HTTP",
+        "The response is not HTTP",
         arguments: [
             "SSH-2.0-OpenSSH_9.2\r\n", "220 mail.example ESMTP\r\n", "\u{0}\u{1}\u{2}\u{3}\r\n\r\n",
             "HTTP/1.1 abc OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
             "HTTP/1.1 200 OK\r\nX: " + String(repeating: "y", count: 200_000) + "\r\n\r\n",
         ])
-    func garbled(_ reply: String) async throws {
+    func garbled(_ response: String) async throws {
         try await LoopbackServer.run { _, _ in
-            .send(reply)
+            .send(response)
         } _: { server in
-            #expect(await failure(server.address) == .noReply(.garbled))
+            #expect(await failure(server.address) == .noResponse(.garbled))
         }
     }
 
-    @Test("No reply in time, or no whole one", arguments: [nil, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"])
+    @Test("No response in time, or no whole one", arguments: [nil, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"])
     func timeout(_ beginning: String?) async throws {
         try await LoopbackServer.run { _, _ in
             beginning.map { .send($0) } ?? .stall
         } _: { server in
-            #expect(await failure(server.address, timeout: .milliseconds(150)) == .noReply(.timeout))
+            #expect(await failure(server.address, timeout: .milliseconds(150)) == .noResponse(.timeout))
         }
     }
 
-    /// Tells that it was asked, which happens when the head of a reply has come.
+    /// Tells that it was asked, which happens when the head of a response has come.
     private struct SignallingClock: WallClock {
         let asked: AsyncStream<Void>.Continuation
         var now: Date {
@@ -222,7 +222,7 @@ struct HTTPTransportTests {
             withUnsafeCurrentTask { $0?.cancel() }
             return await failure("http://127.0.0.1:9")
         }
-        #expect(await early.value == .noReply(.cancelled))
+        #expect(await early.value == .noResponse(.cancelled))
 
         let (events, event) = AsyncStream.makeStream(of: Void.self)
         try await LoopbackServer.run { request, _ in
@@ -233,14 +233,14 @@ struct HTTPTransportTests {
             for path in ["/head", "/body"] {
                 let request = HTTPRequest(url: try ServiceURL(server.address + path))
                 let task = Task {
-                    await asyncSignal {
+                    await asyncFailure {
                         try await HTTPTransport.shared.send(
                             request, timeout: .seconds(600), clock: SignallingClock(asked: event), logger: nil)
                     }
                 }
                 for await _ in events { break }
                 task.cancel()
-                #expect(await task.value == .noReply(.cancelled))
+                #expect(await task.value == .noResponse(.cancelled))
             }
         }
     }
@@ -274,7 +274,7 @@ struct HTTPTransportTests {
     func selfSigned() async throws {
         let certificate = try TestCertificate(for: "DNS:localhost")
         try await LoopbackServer.run(tls: certificate.serverContext()) { server in
-            let signal = await asyncSignal { try await get("https://localhost:\(server.port)") }
+            let signal = await asyncFailure { try await get("https://localhost:\(server.port)") }
             #expect(signal == .untrustedTLS("TLS with localhost:\(server.port) failed (CERTIFICATE_VERIFY_FAILED)"))
             #expect(server.requests.isEmpty)
         }
@@ -286,7 +286,7 @@ struct HTTPTransportTests {
         try await withTransport(trusting: certificate) { transport in
             try await LoopbackServer.run(tls: certificate.serverContext()) { server in
                 let address = "https://localhost:\(server.port)"
-                let thrown = await asyncSignal { try await get(address, transport: transport) }
+                let thrown = await asyncFailure { try await get(address, transport: transport) }
                 #expect(thrown == .untrustedTLS("the certificate of localhost:\(server.port) is for another name"))
                 #expect(server.requests.isEmpty)
             }
@@ -300,19 +300,19 @@ struct HTTPTransportTests {
             try await LoopbackServer.run(tls: certificate.serverContext()) { _, _ in
                 .json("{}")
             } _: { server in
-                let reply = try await get("https://localhost:\(server.port)", transport: transport)
-                #expect(reply.status == 200)
+                let response = try await get("https://localhost:\(server.port)", transport: transport)
+                #expect(response.status == 200)
             }
         }
     }
 
-    @Test("A server that does not speak TLS is not trusted; one that hangs up in the handshake gave no reply")
+    @Test("A server that does not speak TLS is not trusted; one that hangs up in the handshake gave no response")
     func noTLS() async throws {
         try await LoopbackServer.run(greeting: .send("HTTP/1.1 400 Bad Request\r\n\r\n")) { server in
             #expect(kind(await failure("https://127.0.0.1:\(server.port)")) == .untrustedTLS("…"))
         }
         try await LoopbackServer.run(greeting: .sendAndClose("")) { server in
-            #expect(await failure("https://127.0.0.1:\(server.port)") == .noReply(.reset))
+            #expect(await failure("https://127.0.0.1:\(server.port)") == .noResponse(.reset))
         }
     }
 
@@ -321,15 +321,15 @@ struct HTTPTransportTests {
     @Test("A proxy that wants credentials")
     func proxy() async throws {
         try await LoopbackServer.run { _, _ in
-            .reply(407, ["Proxy-Authenticate": "Basic realm=proxy"])
+            .response(407, ["Proxy-Authenticate": "Basic realm=proxy"])
         } _: { server in
             var configuration = HTTPTransport.configuration()
             configuration.proxy = .server(host: "127.0.0.1", port: server.port)
             try await withTransport(configuration) { transport in
                 for address in ["https://id.example/userinfo", "http://127.0.0.1:9/userinfo"] {
-                    let thrown = await asyncSignal {
-                        let reply = try await get(address, transport: transport)
-                        return try ReplyReading(.userInfo).object(in: reply)
+                    let thrown = await asyncFailure {
+                        let response = try await get(address, transport: transport)
+                        return try ResponseParser(.userInfo).object(in: response)
                     }
                     #expect(thrown == .proxyAuthenticationRequired)
                 }

@@ -105,7 +105,7 @@ struct NetworkEnvironmentTests {
     func badProxy(_ text: String) async throws {
         let transport = HTTPTransport(client: .shared, environment: environment(["HTTPS_PROXY": text]))
         let authority = try OAuthAuthority.test("https://auth.example", transport: transport)
-        let thrown = await asyncSignal { try await authority.verify(account(at: "https://auth.example")) }
+        let thrown = await asyncFailure { try await authority.verify(account(at: "https://auth.example")) }
         guard case .misconfigured(let problem)? = thrown else { throw try #require(thrown) }
         #expect(problem.hasPrefix("HTTPS_PROXY "))
         #expect(!problem.contains("canary"))
@@ -140,7 +140,7 @@ struct NetworkEnvironmentTests {
     func missingCertificates() async throws {
         let transport = HTTPTransport(client: .shared, environment: environment(["SSL_CERT_FILE": "/nowhere/ca.pem"]))
         let authority = try OAuthAuthority.test("https://localhost:1", transport: transport)
-        let thrown = await asyncSignal { try await authority.verify(account(at: "https://localhost:1")) }
+        let thrown = await asyncFailure { try await authority.verify(account(at: "https://localhost:1")) }
         #expect(thrown == .untrustedTLS("SSL_CERT_FILE names /nowhere/ca.pem, which is not there"))
     }
 }

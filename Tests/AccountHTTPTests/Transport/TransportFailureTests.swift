@@ -22,34 +22,34 @@ struct TransportFailureTests {
     @Test(
         "An errno has a meaning, whatever its text",
         arguments: [
-            (ECONNREFUSED, AuthoritySignal.Failure.refused), (ECONNRESET, .reset), (EPIPE, .reset),
+            (ECONNREFUSED, AuthorityError.Failure.refused), (ECONNRESET, .reset), (EPIPE, .reset),
             (ECONNABORTED, .reset), (ETIMEDOUT, .timeout), (ENETUNREACH, .unreachable), (EHOSTUNREACH, .unreachable),
             (ENETDOWN, .unreachable), (EACCES, .unreachable), (EAFNOSUPPORT, .unreachable),
         ])
-    func errno(_ code: CInt, _ expected: AuthoritySignal.Failure) {
+    func errno(_ code: CInt, _ expected: AuthorityError.Failure) {
         let error = IOError(errnoCode: code, reason: "connect")
-        #expect(kind(TransportFailure.signal(for: error, from: Self.peer, .beforeHead)) == .noReply(expected))
-        #expect(kind(TransportFailure.signal(for: error, from: Self.peer, .inBody)) == .noReply(.truncated))
+        #expect(kind(TransportFailure.failure(for: error, from: Self.peer, .beforeHead)) == .noResponse(expected))
+        #expect(kind(TransportFailure.failure(for: error, from: Self.peer, .inBody)) == .noResponse(.truncated))
     }
 
     @Test(
         "An error of the client has a meaning",
         arguments: [
-            (HTTPClientError.connectTimeout, AuthoritySignal.noReply(.timeout)), (.readTimeout, .noReply(.timeout)),
-            (.writeTimeout, .noReply(.timeout)), (.deadlineExceeded, .noReply(.timeout)),
-            (.tlsHandshakeTimeout, .noReply(.timeout)), (.getConnectionFromPoolTimeout, .noReply(.timeout)),
-            (.cancelled, .noReply(.cancelled)), (.remoteConnectionClosed, .noReply(.reset)),
+            (HTTPClientError.connectTimeout, AuthorityError.noResponse(.timeout)), (.readTimeout, .noResponse(.timeout)),
+            (.writeTimeout, .noResponse(.timeout)), (.deadlineExceeded, .noResponse(.timeout)),
+            (.tlsHandshakeTimeout, .noResponse(.timeout)), (.getConnectionFromPoolTimeout, .noResponse(.timeout)),
+            (.cancelled, .noResponse(.cancelled)), (.remoteConnectionClosed, .noResponse(.reset)),
             (.proxyAuthenticationRequired, .proxyAuthenticationRequired),
-            (.invalidProxyResponse, .noReply(.proxy)), (.alreadyShutdown, .unclear("…")),
+            (.invalidProxyResponse, .noResponse(.proxy)), (.alreadyShutdown, .unclear("…")),
             (.invalidHeaderFieldValues([canary]), .unclear("…")), (.unsupportedScheme(canary), .unclear("…")),
         ])
-    func client(_ error: HTTPClientError, _ expected: AuthoritySignal) {
-        let signal = TransportFailure.signal(for: error, from: Self.peer, .beforeHead)
-        #expect(kind(signal) == expected)
-        #expect(!String(reflecting: signal).contains(canary))
+    func client(_ error: HTTPClientError, _ expected: AuthorityError) {
+        let failure = TransportFailure.failure(for: error, from: Self.peer, .beforeHead)
+        #expect(kind(failure) == expected)
+        #expect(!String(reflecting: failure).contains(canary))
     }
 
-    @Test("A connection that ends within the body cut the reply off")
+    @Test("A connection that ends within the body cut the response off")
     func truncated() {
         let errors: [any Error] = [
             HTTPClientError.remoteConnectionClosed, NIOSSLError.uncleanShutdown, ChannelError.eof,
@@ -57,7 +57,7 @@ struct TransportFailureTests {
         ]
         for error in errors {
             #expect(
-                kind(TransportFailure.signal(for: error, from: Self.peer, .inBody)) == .noReply(.truncated), "\(error)")
+                kind(TransportFailure.failure(for: error, from: Self.peer, .inBody)) == .noResponse(.truncated), "\(error)")
         }
     }
 
@@ -67,39 +67,39 @@ struct TransportFailureTests {
             try SocketAddress.makeAddressResolvingHost("nobody.invalid", port: 1)
         }
         #expect(
-            error.map { TransportFailure.signal(for: $0, from: Self.peer, .beforeHead) }
-                == .noReply(.init(.unknownHost, host: "h", port: 443)))
+            error.map { TransportFailure.failure(for: $0, from: Self.peer, .beforeHead) }
+                == .noResponse(.init(.unknownHost, host: "h", port: 443)))
     }
 
     @Test("What is not HTTP is garbled")
     func garbled() {
         for error in [HTTPParserError.invalidVersion, .invalidConstant, .headerOverflow, .unknown] {
-            #expect(kind(TransportFailure.signal(for: error, from: Self.peer, .beforeHead)) == .noReply(.garbled))
+            #expect(kind(TransportFailure.failure(for: error, from: Self.peer, .beforeHead)) == .noResponse(.garbled))
         }
     }
 
-    @Test("TLS that fails is not trusted, TLS that was cut is no reply")
+    @Test("TLS that fails is not trusted, TLS that was cut is no response")
     func tls() {
-        func signal(_ error: any Error) -> AuthoritySignal? {
-            kind(TransportFailure.signal(for: error, from: Self.peer, .beforeHead))
+        func failure(_ error: any Error) -> AuthorityError? {
+            kind(TransportFailure.failure(for: error, from: Self.peer, .beforeHead))
         }
-        #expect(signal(NIOSSLError.handshakeFailed(.sslError([]))) == .untrustedTLS("…"))
-        #expect(signal(NIOSSLError.unableToValidateCertificate) == .untrustedTLS("…"))
-        #expect(signal(NIOSSLError.noCertificateToValidate) == .untrustedTLS("…"))
-        #expect(signal(NIOSSLExtraError.failedToValidateHostname) == .untrustedTLS("…"))
-        #expect(signal(NIOSSLExtraError.invalidSNIHostname) == .untrustedTLS("…"))
-        #expect(signal(NIOSSLError.handshakeFailed(.sslError([.eofDuringHandshake]))) == .noReply(.reset))
-        #expect(signal(NIOSSLError.handshakeFailed(.syscallError)) == .noReply(.reset))
-        #expect(signal(NIOSSLError.uncleanShutdown) == .noReply(.reset))
+        #expect(failure(NIOSSLError.handshakeFailed(.sslError([]))) == .untrustedTLS("…"))
+        #expect(failure(NIOSSLError.unableToValidateCertificate) == .untrustedTLS("…"))
+        #expect(failure(NIOSSLError.noCertificateToValidate) == .untrustedTLS("…"))
+        #expect(failure(NIOSSLExtraError.failedToValidateHostname) == .untrustedTLS("…"))
+        #expect(failure(NIOSSLExtraError.invalidSNIHostname) == .untrustedTLS("…"))
+        #expect(failure(NIOSSLError.handshakeFailed(.sslError([.eofDuringHandshake]))) == .noResponse(.reset))
+        #expect(failure(NIOSSLError.handshakeFailed(.syscallError)) == .noResponse(.reset))
+        #expect(failure(NIOSSLError.uncleanShutdown) == .noResponse(.reset))
     }
 
     @Test("An error that nobody knows is named by its type, and is never definite")
     func unknown() {
         struct Surprise: Error { var token = canary }
         #expect(
-            TransportFailure.signal(for: Surprise(), from: Peer(host: "id.example", port: 443), .beforeHead)
+            TransportFailure.failure(for: Surprise(), from: Peer(host: "id.example", port: 443), .beforeHead)
                 == .unclear("the request to id.example:443 failed: Surprise"))
         #expect(
-            kind(TransportFailure.signal(for: CancellationError(), from: Self.peer, .inBody)) == .noReply(.cancelled))
+            kind(TransportFailure.failure(for: CancellationError(), from: Self.peer, .inBody)) == .noResponse(.cancelled))
     }
 }

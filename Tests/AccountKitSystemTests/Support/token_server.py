@@ -18,7 +18,7 @@ access_token, refresh_token = (sys.stdin.readline().strip() for _ in range(2))
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def reply(self, body):
+    def response(self, body):
         data = json.dumps(body).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -29,14 +29,14 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         base = f"http://127.0.0.1:{self.server.server_port}"
         if self.path.startswith("/.well-known/"):
-            self.reply({"issuer": base, "token_endpoint": base + "/token", "userinfo_endpoint": base + "/me",
+            self.response({"issuer": base, "token_endpoint": base + "/token", "userinfo_endpoint": base + "/me",
                         "revocation_endpoint": base + "/revoke"})
         else:
-            self.reply({"sub": "1", "name": "Alice"})
+            self.response({"sub": "1", "name": "Alice"})
 
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
-        self.reply({"access_token": access_token, "refresh_token": refresh_token, "token_type": "Bearer",
+        self.response({"access_token": access_token, "refresh_token": refresh_token, "token_type": "Bearer",
                     "expires_in": 3600} if self.path == "/token" else {})
 
     def log_message(self, *_):

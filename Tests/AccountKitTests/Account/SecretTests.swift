@@ -80,7 +80,7 @@ struct SecretTests {
             let storage = FaultyArchiveStorage()
             let store = AccountStore(
                 storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
-                lockPatience: .zero, logger: logger)
+                lockTimeout: .zero, logger: logger)
             var shown: [Any] = []
             let authority = ScriptedAuthority(
                 verify: [.refuse(.bearerChallenge(error: "invalid_token")), .accept],

@@ -86,7 +86,7 @@ struct RefreshRecordTests {
         let first = try await AccountStore.testing(
             signedIn: .testing(at: clock.now, expiringIn: 30), clock: clock, storage: storage)
         let second = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
-        let authority = ScriptedAuthority(refresh: [.refuse(.noReply(.timeout)), .accept], clock: clock)
+        let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.timeout)), .accept], clock: clock)
         for store in [first, second, first, second] {
             #expect(try await store.accessToken(minimumValidity: 60, with: authority) == Secret("access-1"))
         }
@@ -138,7 +138,7 @@ struct RefreshRecordTests {
         gate.shut()
         let authority = SteppedAuthority(tokens: {
             await gate.pass()
-            throw AuthoritySignal.noReply(.timeout)
+            throw AuthorityError.noResponse(.timeout)
         })
         let refresh = Task { await store.checkSession(with: authority, timeout: nil) }
         await gate.waitForSomebody()
@@ -152,7 +152,7 @@ struct RefreshRecordTests {
         // It is one from the first token that may have been spent on.
         let first = clock.now
         clock.advance(by: 60)
-        _ = await store.checkSession(with: ScriptedAuthority(refresh: [.refuse(.noReply(.refused))], clock: clock))
+        _ = await store.checkSession(with: ScriptedAuthority(refresh: [.refuse(.noResponse(.refused))], clock: clock))
         #expect(try await other.unfinishedRefresh() == first)
         _ = await store.checkSession(with: ScriptedAuthority(clock: clock))
         #expect(try await other.unfinishedRefresh() == nil)

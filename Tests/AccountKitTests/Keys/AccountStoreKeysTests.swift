@@ -19,7 +19,7 @@ struct AccountStoreKeysTests {
     private func store(_ sources: any KeySource..., on other: (any ArchiveStorage)? = nil) -> AccountStore {
         AccountStore(
             storage: other ?? storage, appIdentifier: "testing", keySources: sources, clock: clock,
-            lockPatience: .seconds(10))
+            lockTimeout: .seconds(10))
     }
 
     /// Whether a process that has only this key gets the account.
@@ -32,7 +32,7 @@ struct AccountStoreKeysTests {
     {
         let store = AccountStore(
             storage: other ?? storage, appIdentifier: "testing", keySources: sources, clock: clock,
-            lockPatience: .seconds(10))
+            lockTimeout: .seconds(10))
         try await store.signIn { .fresh(at: clock.now) }
         return store
     }
@@ -108,7 +108,7 @@ struct AccountStoreKeysTests {
         _ = await store.load()
         try await store.update { $0.profile.nickname = "Al" }
         try await store.signIn { .fresh(at: clock.now) }
-        _ = try await store.signOut(with: ScriptedAuthority(revoke: [.refuse(.noReply(.timeout))], clock: clock))
+        _ = try await store.signOut(with: ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock))
         #expect(try await store.pendingRevocations().count == 1, "nobody is asked to look at a queue")
         #expect(person.questions == [.existing(attempt: 1)])
     }
@@ -137,7 +137,7 @@ struct AccountStoreKeysTests {
             let busy = Mutex(0)
             let person = PassphraseKey(cost: Person.cost) { [storage] _ in
                 do {
-                    await (try storage.beginTransaction(patience: .zero)).end()
+                    await (try storage.beginTransaction(timeout: .zero)).end()
                 } catch {
                     busy.withLock { $0 += 1 }
                 }
@@ -191,8 +191,8 @@ struct AccountStoreKeysTests {
     @Test func `A sign-out that only a passphrase can tell later waits for it`() async throws {
         let store = try await signedIn(Person("one two").key)
         let report = try await store.signOut(
-            with: ScriptedAuthority(revoke: [.refuse(.noReply(.timeout))], clock: clock))
-        #expect(report.revocation == .queued(.noReply(.timeout)))
+            with: ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock))
+        #expect(report.revocation == .queued(.noResponse(.timeout)))
         #expect(storage.entries.keys.map(\.rawValue).sorted() == ["Revocation-1.plist", "SignOut.plist"])
         #expect(try await self.store(Person().key).pendingRevocations().isEmpty, "nobody is asked")
     }
@@ -355,7 +355,7 @@ struct AccountStoreKeysTests {
 
     @Test func `A sign-out that the service is not told of yet survives a change of the keys`() async throws {
         let store = try await signedIn(Self.file, Self.command)
-        _ = try await store.signOut(with: ScriptedAuthority(revoke: [.refuse(.noReply(.timeout))], clock: clock))
+        _ = try await store.signOut(with: ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock))
         try await store.signIn { Account.testing(id: "bob", at: clock.now).with(token: "b", refreshToken: "c") }
         let other = self.store(Self.file, Self.command)
         for slot in try await other.keySlots() where slot.kind == .command { try await other.removeKey(slot.id) }

@@ -63,7 +63,7 @@ struct AccessTokenTests {
     @Test func `Where a refresh fails after the clock was set back, the old token is tried`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
-        let authority = ScriptedAuthority(refresh: [.refuse(.noReply(.unreachable))], clock: clock)
+        let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.unreachable))], clock: clock)
         clock.advance(by: -7200)
         #expect(try await store.accessToken(with: authority) == Secret("access-1"))
         #expect(authority.requests == [.refresh])
@@ -74,13 +74,13 @@ struct AccessTokenTests {
         #expect(authority.requests == [.refresh])
     }
 
-    @Test(arguments: Fixture.signals.filter { $0 != .oauthError(.invalidGrant) && $0 != .rejected("closed") })
+    @Test(arguments: Fixture.authorityErrors.filter { $0 != .oauthError(.invalidGrant) && $0 != .rejected("closed") })
     func `A failed early refresh gives the token that is still good, a late one says so`(
-        signal: AuthoritySignal
+        failure: AuthorityError
     ) async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .testing(at: clock.now, expiringIn: 30), clock: clock)
-        let authority = ScriptedAuthority(refresh: [.refuse(signal)], clock: clock)
+        let authority = ScriptedAuthority(refresh: [.refuse(failure)], clock: clock)
         #expect(try await store.accessToken(minimumValidity: 60, with: authority) == Secret("access-1"))
         clock.advance(by: 30)
         let error = await #expect(throws: AccountError.self) { try await store.accessToken(with: authority) }
@@ -157,7 +157,7 @@ struct AccessTokenTests {
 
     @Test func `A refused token is not given out again because no other could be had`() async throws {
         let store = try await store(issued: 3600)
-        let authority = ScriptedAuthority(refresh: [.refuse(.noReply(.refused))])
+        let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.refused))])
         for _ in 1...2 {
             await expectAccountError(.serviceUnavailable) {
                 try await token(of: store, insteadOf: store.account, authority)

@@ -51,7 +51,7 @@ struct AccountChangeTests {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let before = storage.entries
         let authority = ScriptedAuthority()
-        authority.answer(.updateProfile, with: [.refuse(.noReply(.timeout))])
+        authority.answer(.updateProfile, with: [.refuse(.noResponse(.timeout))])
         await expectAccountError(.serviceUnavailable) {
             try await store.updateProfile(with: authority) { $0.nickname = "Ally" }
         }

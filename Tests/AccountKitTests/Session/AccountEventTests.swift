@@ -198,8 +198,8 @@ private final class SlowStorage: ArchiveStorage {
         return stored
     }
 
-    func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
-        try await base.beginTransaction(patience: patience)
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+        try await base.beginTransaction(timeout: timeout)
     }
 
     func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {

@@ -34,7 +34,7 @@ struct AccountStoreTests {
     @Test func `Offline, an account is kept, and online it is confirmed`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
-        let authority = ScriptedAuthority(verify: [.refuse(.noReply(.unreachable)), .accept], clock: clock)
+        let authority = ScriptedAuthority(verify: [.refuse(.noResponse(.unreachable)), .accept], clock: clock)
         #expect(await store.checkSession(with: authority).text == "unverified access-1: offline")
         #expect(await store.checkSession(with: authority).text == "verified access-1")
         #expect(store.account?.verifiedAt == clock.now)
@@ -68,7 +68,7 @@ struct AccountStoreTests {
         }
         clock.advance(by: -2 * seconds)
         #expect(try await service.verify(#require(store.account)).username == "alice")
-        service.trouble = .noReply(.unreachable)
+        service.trouble = .noResponse(.unreachable)
         #expect(await store.checkSession(with: service).account?.username == "alice")
     }
 

@@ -214,7 +214,7 @@ struct CheckStateMachineTests {
                 try run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
             }
             try run.expect("refresh", then: .refreshEnded(.adopted(Fixture.bob)))
-            try run.expect("verify", then: .refused(.noReply(.unreachable)))
+            try run.expect("verify", then: .refused(.noResponse(.unreachable)))
             #expect(run.outcome?.text == "unverified bob-access: offline")
         }
     }
@@ -247,9 +247,9 @@ struct CheckStateMachineTests {
         #expect(run.outcome == .signedOut(signOut))
     }
 
-    @Test(arguments: [AuthoritySignal.bearerChallenge(error: "invalid_token"), .rejected("closed")])
+    @Test(arguments: [AuthorityError.bearerChallenge(error: "invalid_token"), .rejected("closed")])
     func `A definite answer about a token that was replaced meanwhile asks about the stored one`(
-        signal: AuthoritySignal
+        failure: AuthorityError
     ) throws {
         let other = Fixture.withoutRefreshToken.with(token: "other-access", refreshToken: nil)
         for (content, text) in [
@@ -257,14 +257,14 @@ struct CheckStateMachineTests {
             (.unreadable(AccountError(.noKey, "")), "unreadable: noKey"),
         ] {
             var run = try begin(with: Fixture.withoutRefreshToken)
-            try run.expect("verify", then: .refused(signal))
+            try run.expect("verify", then: .refused(failure))
             try run.expect("begin", then: .done)
             try run.expect("load", then: .content(content))
             #expect(run.outcome?.text == text)
         }
         for stored in [other, Fixture.replaced, Fixture.bob] {
             var run = try begin(with: Fixture.withoutRefreshToken)
-            try run.expect("verify", then: .refused(signal))
+            try run.expect("verify", then: .refused(failure))
             try run.expect("begin", then: .done)
             try run.expect("load", then: .content(.present(stored, Fixture.other)))
             try run.expect("end", then: .done)
@@ -273,7 +273,7 @@ struct CheckStateMachineTests {
                 return
             }
             #expect(asked == stored)
-            run.answer(.refused(.noReply(.timeout)))
+            run.answer(.refused(.noResponse(.timeout)))
             #expect(run.outcome?.text == "unverified \(stored.credentials.accessToken.reveal()): offline")
         }
     }
@@ -313,7 +313,7 @@ struct CheckStateMachineTests {
             switch run.action {
             case .load: contents.map { .content($0) }
             case .verify:
-                [.verified(Self.identity), .verified(Identity(id: "eve"))] + Fixture.signals.map { .refused($0) }
+                [.verified(Self.identity), .verified(Identity(id: "eve"))] + Fixture.authorityErrors.map { .refused($0) }
             case .refresh: refreshes.map { .refreshEnded($0) }
             case .save(let account, _): failures + [.saved(account)]
             case .endTransaction: [.done]

@@ -29,19 +29,19 @@ struct DevicePollingTests {
 
     @Test(
         arguments: [
-            .noReply(.timeout), .noReply(.unknownHost), .unavailable(status: 429, retryAfter: nil),
+            .noResponse(.timeout), .noResponse(.unknownHost), .unavailable(status: 429, retryAfter: nil),
             .unavailable(status: 503, retryAfter: nil), .intercepted("a web page"), .unclear("no JSON"),
-        ] as [AuthoritySignal])
-    func `Trouble on the way makes the polls rarer, and ends nothing before the code does`(signal: AuthoritySignal) {
+        ] as [AuthorityError])
+    func `Trouble on the way makes the polls rarer, and ends nothing before the code does`(failure: AuthorityError) {
         var polling = DevicePolling(Self.authorization)
         var pauses: [Duration] = []
         for _ in 0..<8 {
-            guard case .poll(let pause) = polling.next(after: signal, elapsed: .seconds(60)) else { break }
+            guard case .poll(let pause) = polling.next(after: failure, elapsed: .seconds(60)) else { break }
             pauses.append(pause)
         }
         #expect(pauses == [10, 20, 40, 60, 60, 60, 60, 60].map { .seconds($0) })
-        #expect(polling.next(after: signal, elapsed: .seconds(590)) == .poll(after: .seconds(10)))
-        #expect(polling.next(after: signal, elapsed: .seconds(600)) == .expired)
+        #expect(polling.next(after: failure, elapsed: .seconds(590)) == .poll(after: .seconds(10)))
+        #expect(polling.next(after: failure, elapsed: .seconds(600)) == .expired)
     }
 
     @Test func `A service that says how long to wait is waited for`() {
@@ -52,10 +52,10 @@ struct DevicePollingTests {
 
     @Test(
         arguments: [.oauthError(.accessDenied), .oauthError(.invalidGrant), .misconfigured("no such client")]
-            as [AuthoritySignal])
-    func `A refusal ends it`(signal: AuthoritySignal) {
+            as [AuthorityError])
+    func `A refusal ends it`(failure: AuthorityError) {
         var polling = DevicePolling(Self.authorization)
-        #expect(polling.next(after: signal, elapsed: .seconds(5)) == .fail(signal))
+        #expect(polling.next(after: failure, elapsed: .seconds(5)) == .fail(failure))
     }
 
     @Test func `An expired code ends it`() {

@@ -55,11 +55,11 @@ struct RefreshStateMachineTests {
 
     /// One that was refused, and has looked at what is stored by now.
     private func refused(
-        _ signal: AuthoritySignal, unfinished: Date? = nil,
+        _ failure: AuthorityError, unfinished: Date? = nil,
         stored content: AccountArchive.Content = .present(Fixture.alice, Fixture.old)
     ) throws -> Run {
         var run = try asking(unfinished: unfinished)
-        try run.expect("request tokens", then: .refused(signal))
+        try run.expect("request tokens", then: .refused(failure))
         try run.expect("begin", then: .done)
         try run.expect("load", then: .content(content))
         return run
@@ -77,7 +77,7 @@ struct RefreshStateMachineTests {
         #expect(run.outcome?.text == "renewed access-2")
     }
 
-    @Test func `A reply without a refresh token keeps the old one`() throws {
+    @Test func `A response without a refresh token keeps the old one`() throws {
         var run = try asking()
         run.answer(.renewed(Credentials(accessToken: Secret("access-2"), issuedAt: Fixture.now)))
         try run.expect("begin", then: .done)
@@ -94,7 +94,7 @@ struct RefreshStateMachineTests {
     }
 
     @Test(arguments: Fixture.failures)
-    func `The service is not asked if the reply could not be stored`(error: AccountError) throws {
+    func `The service is not asked if the response could not be stored`(error: AccountError) throws {
         for failing in ["begin", "withdraw revocation", "prepare save", "record intent"] {
             var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
             while run.outcome == nil {
@@ -157,7 +157,7 @@ struct RefreshStateMachineTests {
         #expect(run.outcome?.text == "signed out: sessionEnded")
     }
 
-    @Test func `A session that ends after a refresh whose reply was never stored says so`() throws {
+    @Test func `A session that ends after a refresh whose response was never stored says so`() throws {
         let earlier = Fixture.now.addingTimeInterval(-60)
         let run = try refused(.oauthError(.invalidGrant), unfinished: earlier)
         guard case .clear(let signOut, _) = run.action else {
@@ -169,21 +169,21 @@ struct RefreshStateMachineTests {
 
     @Test(
         arguments: [
-            (AuthoritySignal.noReply(.reset), true), (.noReply(.timeout), true), (.noReply(.truncated), true),
-            (.noReply(.garbled), true), (.noReply(.cancelled), true),
+            (AuthorityError.noResponse(.reset), true), (.noResponse(.timeout), true), (.noResponse(.truncated), true),
+            (.noResponse(.garbled), true), (.noResponse(.cancelled), true),
             (.unavailable(status: 500, retryAfter: nil), true),
             (.unavailable(status: 502, retryAfter: nil), true), (.unavailable(status: 504, retryAfter: nil), true),
             (.unavailable(status: 408, retryAfter: nil), true), (.intercepted("a web page"), true),
-            (.unclear("200 without an access token"), true), (.noReply(.refused), false),
-            (.noReply(.unknownHost), false),
+            (.unclear("200 without an access token"), true), (.noResponse(.refused), false),
+            (.noResponse(.unknownHost), false),
             (.unavailable(status: 503, retryAfter: nil), true), (.unavailable(status: 429, retryAfter: nil), false),
             (.oauthError(.invalidClient), false), (.oauthError(.temporarilyUnavailable), true),
             (.untrustedTLS("certificate"), false), (.proxyAuthenticationRequired, false), (.misconfigured("no"), false),
         ])
     func `The record says as long as it may be so that the token may have been spent`(
-        signal: AuthoritySignal, mayBeSpent: Bool
+        failure: AuthorityError, mayBeSpent: Bool
     ) throws {
-        let run = try refused(signal)
+        let run = try refused(failure)
         guard case .recordFailure(_, mayBeSpent) = run.action else {
             Issue.record("\(run.actions)")
             return
@@ -191,7 +191,7 @@ struct RefreshStateMachineTests {
     }
 
     @Test func `A refusal that spends nothing does not undo the record of a refresh before it`() throws {
-        var run = try refused(.noReply(.refused), unfinished: Fixture.now)
+        var run = try refused(.noResponse(.refused), unfinished: Fixture.now)
         guard case .recordFailure(_, mayBeSpent: true) = run.action else {
             Issue.record("\(run.actions)")
             return
@@ -201,9 +201,9 @@ struct RefreshStateMachineTests {
         #expect(!run.actions.contains("forget refreshes"))
     }
 
-    @Test(arguments: Fixture.signals.filter { $0 != .oauthError(.invalidGrant) && $0 != .rejected("closed") })
-    func `No other answer clears anything`(signal: AuthoritySignal) throws {
-        var run = try refused(signal)
+    @Test(arguments: Fixture.authorityErrors.filter { $0 != .oauthError(.invalidGrant) && $0 != .rejected("closed") })
+    func `No other answer clears anything`(failure: AuthorityError) throws {
+        var run = try refused(failure)
         guard case .recordFailure(let reason, _) = run.action else {
             Issue.record("\(run.actions)")
             return
@@ -214,16 +214,16 @@ struct RefreshStateMachineTests {
     }
 
     @Test(arguments: [
-        (AuthoritySignal.noReply(.timeout), true), (.noReply(.reset), true), (.noReply(.truncated), true),
-        (.noReply(.garbled), true), (.noReply(.cancelled), true), (.noReply(.refused), false),
-        (.noReply(.unknownHost), false), (.noReply(.unreachable), true), (.noReply(.proxy), false),
+        (AuthorityError.noResponse(.timeout), true), (.noResponse(.reset), true), (.noResponse(.truncated), true),
+        (.noResponse(.garbled), true), (.noResponse(.cancelled), true), (.noResponse(.refused), false),
+        (.noResponse(.unknownHost), false), (.noResponse(.unreachable), true), (.noResponse(.proxy), false),
         (.oauthError(.invalidClient), false),
     ])
     func `A failure of each kind leaves the service alone for a while`(
-        signal: AuthoritySignal, mayBeSpent: Bool
+        failure: AuthorityError, mayBeSpent: Bool
     ) throws {
         for event in [SessionEvent.done, .failed(Self.diskFull)] {
-            var run = try refused(signal)
+            var run = try refused(failure)
             guard case .recordFailure(_, mayBeSpent) = run.action else {
                 Issue.record("\(run.actions)")
                 return
@@ -236,7 +236,7 @@ struct RefreshStateMachineTests {
     @Test func `A failure that could not be written down keeps the record of the intent`() throws {
         for failing in Fixture.failures {
             var run = try asking()
-            try run.expect("request tokens", then: .refused(.noReply(.timeout)))
+            try run.expect("request tokens", then: .refused(.noResponse(.timeout)))
             try run.expect("begin", then: .failed(failing))
             #expect(run.outcome?.text == "kept access-1: offline")
         }
@@ -249,13 +249,13 @@ struct RefreshStateMachineTests {
             (.absent(Self.ended), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
         ] {
-            let run = try refused(.noReply(.timeout), stored: content)
+            let run = try refused(.noResponse(.timeout), stored: content)
             #expect(run.outcome?.text == text)
         }
     }
 
     @Test func `A failure is told of what is stored by then`() throws {
-        var run = try refused(.noReply(.timeout), stored: .present(Fixture.renamed, Fixture.other))
+        var run = try refused(.noResponse(.timeout), stored: .present(Fixture.renamed, Fixture.other))
         try run.expect("record failure", then: .done)
         guard case .kept(let account, _)? = run.outcome else {
             Issue.record("\(run.actions)")
@@ -425,14 +425,14 @@ struct RefreshStateMachineTests {
     }
 
     @Test func `A definite answer about tokens that were replaced meanwhile adopts the stored ones`() throws {
-        for signal in [AuthoritySignal.oauthError(.invalidGrant), .rejected("closed")] {
+        for failure in [AuthorityError.oauthError(.invalidGrant), .rejected("closed")] {
             for (content, text) in [
                 (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
                 (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
                 (.absent(Self.ended), "signed out: signedOutByUser"),
                 (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
             ] {
-                let run = try refused(signal, stored: content)
+                let run = try refused(failure, stored: content)
                 #expect(run.outcome?.text == text)
             }
         }
@@ -496,7 +496,7 @@ struct RefreshStateMachineTests {
         let endCount = Run.explore(machine) { run in
             switch run.action {
             case .load: contents.map { .content($0) }
-            case .requestTokens: [.renewed(Fixture.newTokens)] + Fixture.signals.map { .refused($0) }
+            case .requestTokens: [.renewed(Fixture.newTokens)] + Fixture.authorityErrors.map { .refused($0) }
             case .save(let account, _): failures + [.saved(account)]
             case .keepUnsaved, .endTransaction, .revoke: [.done]
             case .queueRevocation: failures + [.queued(Self.pending)]

@@ -23,7 +23,7 @@ struct RefreshUnderWayTests {
         let refresh: Task<Account, any Error>
 
         init(
-            revokesSingleGrants: Bool = false, answering answer: AuthoritySignal? = nil,
+            revokesSingleGrants: Bool = false, answering answer: AuthorityError? = nil,
             revocation: @escaping @Sendable () async throws -> RevocationOutcome = { .done }
         ) async throws {
             faulty = FaultyArchiveStorage(base)
@@ -31,7 +31,7 @@ struct RefreshUnderWayTests {
             // It waits for nothing, so that whatever it does while the service is asked would fail if that was locked.
             other = AccountStore(
                 storage: faulty, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
-                lockPatience: .zero)
+                lockTimeout: .zero)
             _ = await other.load()
             gate.shut()
             authority = SteppedAuthority(
@@ -89,7 +89,7 @@ struct RefreshUnderWayTests {
     }
 
     @Test func `If the service cannot be told then, it is told later`() async throws {
-        let scene = try await Scene(revocation: { throw AuthoritySignal.noReply(.timeout) })
+        let scene = try await Scene(revocation: { throw AuthorityError.noResponse(.timeout) })
         try await scene.other.signOut()
         #expect(try await scene.finish().text == "signed out: signedOutByUser")
         #expect(scene.authority.revoked == ["access-2"])
@@ -124,10 +124,10 @@ struct RefreshUnderWayTests {
         #expect(try await scene.store.pendingRevocations().isEmpty)
     }
 
-    @Test(arguments: [AuthoritySignal.oauthError(.invalidGrant), .rejected("closed"), .noReply(.timeout)])
-    func `A refusal says nothing about who has signed in meanwhile`(signal: AuthoritySignal) async throws {
+    @Test(arguments: [AuthorityError.oauthError(.invalidGrant), .rejected("closed"), .noResponse(.timeout)])
+    func `A refusal says nothing about who has signed in meanwhile`(failure: AuthorityError) async throws {
         for stored in [Fixture.replaced, Fixture.bob] {
-            let scene = try await Scene(answering: signal)
+            let scene = try await Scene(answering: failure)
             try await scene.other.signIn { stored }
             #expect(try await scene.finish().account == stored)
             #expect(try await scene.refresh.value == stored)
@@ -135,9 +135,9 @@ struct RefreshUnderWayTests {
         }
     }
 
-    @Test(arguments: [AuthoritySignal.oauthError(.invalidGrant), .noReply(.timeout)])
-    func `A refusal after a sign-out leaves nobody signed in, and no record`(signal: AuthoritySignal) async throws {
-        let scene = try await Scene(answering: signal)
+    @Test(arguments: [AuthorityError.oauthError(.invalidGrant), .noResponse(.timeout)])
+    func `A refusal after a sign-out leaves nobody signed in, and no record`(failure: AuthorityError) async throws {
+        let scene = try await Scene(answering: failure)
         try await scene.other.signOut()
         #expect(try await scene.finish().text == "signed out: signedOutByUser")
         await expectAccountError(.notSignedIn) { try await scene.refresh.value }
@@ -263,7 +263,7 @@ struct RefreshUnderWayTests {
     // MARK: Who is told
 
     @Test func `Exchanges begin and end in balance, whatever comes of them`() async throws {
-        for answer in [nil] + Fixture.signals.map(Optional.some) {
+        for answer in [nil] + Fixture.authorityErrors.map(Optional.some) {
             for signsOut in [false, true] {
                 let scene = try await Scene(answering: answer)
                 let recorder = ExchangeRecorder()

@@ -30,9 +30,9 @@ struct RevocationTests {
     }
 
     @Test(
-        arguments: [.noReply(.timeout), .unavailable(status: 503, retryAfter: nil), .intercepted("a web page")]
-            as [AuthoritySignal])
-    func `A service that cannot be told is told later, once`(signal: AuthoritySignal) async throws {
+        arguments: [.noResponse(.timeout), .unavailable(status: 503, retryAfter: nil), .intercepted("a web page")]
+            as [AuthorityError])
+    func `A service that cannot be told is told later, once`(signal: AuthorityError) async throws {
         let storage = InMemoryArchiveStorage()
         let (store, report) = try await signedOut(storage, answering: .refuse(signal))
         #expect(report.account?.username == "alice")
@@ -45,7 +45,7 @@ struct RevocationTests {
         let later = ScriptedAuthority(revoke: [.refuse(signal), .accept], clock: clock)
         clock.advance(by: 60)
         let delivery = try #require(await store.deliverRevocations { _ in later }.first)
-        #expect(delivery.outcome == .queued && delivery.signal == signal)
+        #expect(delivery.outcome == .queued && delivery.failure == signal)
         #expect(delivery.issuer == "https://auth.example.com")
         clock.advance(by: 120)
         #expect(await store.deliverRevocations { _ in later }.map(\.outcome) == [.done])
@@ -75,7 +75,7 @@ struct RevocationTests {
 
     @Test func `While an archive cannot be read no service is told anything`() async throws {
         let storage = InMemoryArchiveStorage()
-        let (store, _) = try await signedOut(storage, answering: .refuse(.noReply(.timeout)))
+        let (store, _) = try await signedOut(storage, answering: .refuse(.noResponse(.timeout)))
         storage.overwrite(.account, with: [1, 2, 3])
         clock.advance(by: 60)
         let authority = ScriptedAuthority(clock: clock)
@@ -88,7 +88,7 @@ struct RevocationTests {
 
     @Test func `What waits is sealed, says nothing of the user, and signs nobody in again`() async throws {
         let storage = InMemoryArchiveStorage()
-        let (store, _) = try await signedOut(storage, answering: .refuse(.noReply(.timeout)))
+        let (store, _) = try await signedOut(storage, answering: .refuse(.noResponse(.timeout)))
         let entry = try #require(storage.entries.first { $0.key.rawValue.hasPrefix("Revocation") })
         let text = String(decoding: entry.value.bytes, as: UTF8.self)
         for word in ["refresh-1", "access-1", "alice", "example.com"] { #expect(!text.contains(word)) }
@@ -104,9 +104,9 @@ struct RevocationTests {
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 1, of: .replace)
-        let authority = ScriptedAuthority(revoke: [.refuse(.noReply(.timeout))], clock: clock)
+        let authority = ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock)
         let report = try await store.signOut(with: authority)
-        #expect(report.revocation == .lost(.noReply(.timeout)), "there is nothing to tell the service later")
+        #expect(report.revocation == .lost(.noResponse(.timeout)), "there is nothing to tell the service later")
         #expect(await store.load().account == nil)
         #expect(try await store.pendingRevocations().isEmpty)
     }
@@ -121,7 +121,7 @@ struct RevocationTests {
         // It has queued the tokens, and not cleared the account yet, when another process looks into the queue.
         storage.inject(.stalls, of: .remove)
         let signOut = Task {
-            try await store.signOut(with: ScriptedAuthority(revoke: [.refuse(.noReply(.timeout))], clock: clock))
+            try await store.signOut(with: ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock))
         }
         await storage.waitForStall()
         otherStorage.inject(.stalls, of: .begin)
@@ -130,7 +130,7 @@ struct RevocationTests {
         }
         await otherStorage.waitForStall()
         storage.release()
-        #expect(try await signOut.value.revocation == .queued(.noReply(.timeout)))
+        #expect(try await signOut.value.revocation == .queued(.noResponse(.timeout)))
         otherStorage.release()
         // What was looked at before the lock is not what is there now, so nothing was sent on its account.
         let first = await delivery.value
@@ -158,7 +158,7 @@ struct RevocationTests {
     @Test func `There are at most eight, and none is older than thirty days`() async throws {
         let storage = InMemoryArchiveStorage()
         for _ in 0..<10 {
-            _ = try await signedOut(storage, answering: .refuse(.noReply(.timeout)))
+            _ = try await signedOut(storage, answering: .refuse(.noResponse(.timeout)))
             clock.advance(by: 3600)
         }
         let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
@@ -179,7 +179,7 @@ struct RevocationTests {
         arguments: [
             // What the service does, what the report says, whether it is asked again.
             (.success(.done), .done, false), (.success(.notSupported), .notSupported, false),
-            (.failure(.noReply(.timeout)), .queued(.noReply(.timeout)), true),
+            (.failure(.noResponse(.timeout)), .queued(.noResponse(.timeout)), true),
             (
                 .failure(.unavailable(status: 503, retryAfter: nil)),
                 .queued(.unavailable(status: 503, retryAfter: nil)), true
@@ -189,9 +189,9 @@ struct RevocationTests {
                 .failure(.oauthError("unsupported_token_type")), .refused(.oauthError("unsupported_token_type")), true
             ),
             (.failure(.bearerChallenge(error: nil)), .refused(.bearerChallenge(error: nil)), true),
-        ] as [(Result<RevocationOutcome, AuthoritySignal>, SignOutReport.Revocation, Bool)])
+        ] as [(Result<RevocationOutcome, AuthorityError>, SignOutReport.Revocation, Bool)])
     func `Done, queued, refused and not supported are four things`(
-        answer: Result<RevocationOutcome, AuthoritySignal>, outcome: SignOutReport.Revocation, stays: Bool
+        answer: Result<RevocationOutcome, AuthorityError>, outcome: SignOutReport.Revocation, stays: Bool
     ) async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = SteppedAuthority(revocation: { try answer.get() })
@@ -201,7 +201,7 @@ struct RevocationTests {
     }
 
     @Test func `A service that refuses for good is asked three times, with pauses, and then left alone`() async throws {
-        let refusing = SteppedAuthority(revocation: { throw AuthoritySignal.oauthError("unsupported_token_type") })
+        let refusing = SteppedAuthority(revocation: { throw AuthorityError.oauthError("unsupported_token_type") })
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         #expect(
             try await store.signOut(with: refusing).revocation == .refused(.oauthError("unsupported_token_type")))
@@ -216,7 +216,7 @@ struct RevocationTests {
     }
 
     @Test func `One that cannot be told is asked for as long as it takes, once a day at last`() async throws {
-        let failing = SteppedAuthority(revocation: { throw AuthoritySignal.noReply(.timeout) })
+        let failing = SteppedAuthority(revocation: { throw AuthorityError.noResponse(.timeout) })
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         try await store.signOut(with: failing)
         let second = await store.deliverRevocations { _ in failing }
@@ -232,7 +232,7 @@ struct RevocationTests {
 
     @Test func `Whoever asks for it, and a clock that was set back, end the pause`() async throws {
         for isAskedFor in [true, false] {
-            let failing = SteppedAuthority(revocation: { throw AuthoritySignal.noReply(.timeout) })
+            let failing = SteppedAuthority(revocation: { throw AuthorityError.noResponse(.timeout) })
             let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
             try await store.signOut(with: failing)
             await store.deliverRevocations { _ in failing }
@@ -262,7 +262,7 @@ struct RevocationTests {
     @Test(arguments: [true, false])
     func `What would end the sign-in that is stored is not sent`(revokesSingleGrants: Bool) async throws {
         let storage = InMemoryArchiveStorage()
-        let (store, _) = try await signedOut(storage, answering: .refuse(.noReply(.timeout)))
+        let (store, _) = try await signedOut(storage, answering: .refuse(.noResponse(.timeout)))
         // The same user signs in again while the service cannot be told.
         try await store.signIn { Fixture.replaced }
         let authority = SteppedAuthority(revokesSingleGrants: revokesSingleGrants)
@@ -285,7 +285,7 @@ struct RevocationTests {
         let store = process()
         try await store.signIn { .fresh(at: clock.now) }
         let asked = questions.withLock { $0 }
-        let failing = SteppedAuthority(revocation: { throw AuthoritySignal.noReply(.timeout) })
+        let failing = SteppedAuthority(revocation: { throw AuthorityError.noResponse(.timeout) })
         guard case .queued = try await store.signOut(with: failing).revocation else {
             Issue.record("nothing was queued")
             return
@@ -312,7 +312,7 @@ struct RevocationTests {
         }
         let first = process()
         try await first.signIn { .fresh(at: clock.now) }
-        let refusing = SteppedAuthority(revocation: { throw AuthoritySignal.oauthError("unsupported_token_type") })
+        let refusing = SteppedAuthority(revocation: { throw AuthorityError.oauthError("unsupported_token_type") })
         try await first.signOut(with: refusing)
         for _ in 1...4 {
             await process().deliverRevocations(with: { _ in refusing }, ignoringPauses: true, asksPerson: true)

@@ -15,7 +15,7 @@ struct SharedRefreshesTests {
         // Who asks for the lock while another has it fails: only who joins the refresh does not ask for it.
         let store = AccountStore(
             storage: InMemoryArchiveStorage(), appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
-            lockPatience: .zero)
+            lockTimeout: .zero)
         try await store.signIn { .expired(at: clock.now) }
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
         let tokens = try await withThrowingTaskGroup(of: Secret.self) { group in
@@ -118,15 +118,15 @@ struct SharedRefreshesTests {
         #expect(try await storage.stateForNewProcess().text == "signed out: signedOutByUser")
     }
 
-    @Test(arguments: [AuthoritySignal.bearerChallenge(error: "invalid_token"), .rejected("closed")])
+    @Test(arguments: [AuthorityError.bearerChallenge(error: "invalid_token"), .rejected("closed")])
     func `A sign-in during a check is not undone by the answer about the old token`(
-        signal: AuthoritySignal
+        failure: AuthorityError
     ) async throws {
         let clock = ManualClock()
         let storage = FaultyArchiveStorage()
         let store = try await AccountStore.testing(
             signedIn: .testing(at: clock.now, hasRefreshToken: false), clock: clock, storage: storage)
-        let authority = ScriptedAuthority(verify: [.refuse(signal), .accept], clock: clock)
+        let authority = ScriptedAuthority(verify: [.refuse(failure), .accept], clock: clock)
         // The answer has come, and the check waits for the lock.
         storage.inject(.stalls, of: .begin)
         let check = Task { await store.checkSession(with: authority, timeout: nil) }

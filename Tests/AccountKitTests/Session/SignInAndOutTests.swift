@@ -15,18 +15,18 @@ struct SignInAndOutTests {
             (.signInRefused("wrong password"), .signInRefused), (.oauthError(.invalidGrant), .signInRefused),
             (.oauthError(.accessDenied), .signInRefused), (.oauthError(.expiredToken), .signInRefused),
             (.bearerChallenge(error: "invalid_token"), .signInRefused), (.rejected("closed"), .signInRefused),
-            (.oauthError(.invalidClient), .misconfigured), (.noReply(.timeout), .serviceUnavailable),
+            (.oauthError(.invalidClient), .misconfigured), (.noResponse(.timeout), .serviceUnavailable),
             (.intercepted("a web page"), .serviceUnavailable), (.untrustedTLS("expired"), .serviceUnavailable),
             (.unavailable(status: 503, retryAfter: nil), .serviceUnavailable),
-        ] as [(AuthoritySignal, AccountError.Code)])
+        ] as [(AuthorityError, AccountError.Code)])
     func `A sign-in that fails leaves who was signed in before`(
-        signal: AuthoritySignal, code: AccountError.Code
+        failure: AuthorityError, code: AccountError.Code
     ) async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let before = storage.entries[.account]
-        let authority = ScriptedAuthority(signIn: [.refuse(signal)], clock: clock)
+        let authority = ScriptedAuthority(signIn: [.refuse(failure)], clock: clock)
         await expectAccountError(code) {
             try await store.signIn(username: "bob", password: Secret("password"), with: authority)
         }
@@ -59,7 +59,7 @@ struct SignInAndOutTests {
     @Test func `A sign-in forgets that a refresh of the last session was never finished`() async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
-        let authority = ScriptedAuthority(refresh: [.refuse(.noReply(.timeout))], clock: clock)
+        let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.timeout))], clock: clock)
         _ = await store.checkSession(with: authority)
         #expect(try await store.unfinishedRefresh() == clock.now)
         try await store.signIn { .fresh(at: clock.now) }
@@ -68,7 +68,7 @@ struct SignInAndOutTests {
 
     @Test(
         arguments: [
-            ([.accept], .done), ([.refuse(.noReply(.unreachable))], .queued(.noReply(.unreachable))),
+            ([.accept], .done), ([.refuse(.noResponse(.unreachable))], .queued(.noResponse(.unreachable))),
             ([.refuse(.oauthError(.invalidGrant))], .refused(.oauthError(.invalidGrant))),
             (
                 [.refuse(.unavailable(status: 503, retryAfter: nil))],

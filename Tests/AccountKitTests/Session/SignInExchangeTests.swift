@@ -53,7 +53,7 @@ struct SignInExchangeTests {
     @Test(arguments: Way.allCases.filter(\.identifies))
     func `Once tokens came only whose they are is asked again, less and less often`(way: Way) async throws {
         let users = Answers<String>(
-            .failure(.noReply(.timeout)), .failure(.unavailable(status: 503, retryAfter: nil)),
+            .failure(.noResponse(.timeout)), .failure(.unavailable(status: 503, retryAfter: nil)),
             .failure(.intercepted("a web page")), .success("carol"))
         let authority = SteppedAuthority(user: { try users.next() })
         let clock = InstantClock()
@@ -71,7 +71,7 @@ struct SignInExchangeTests {
     ) async throws {
         let store = try await store(signedIn: Fixture.alice)
         let before = storage.entries
-        let authority = SteppedAuthority(user: { throw AuthoritySignal.noReply(.timeout) })
+        let authority = SteppedAuthority(user: { throw AuthorityError.noResponse(.timeout) })
         let clock = InstantClock()
         let error = await expectAccountError(.serviceUnavailable) {
             try await way.signIn(store, authority, clock: clock)
@@ -91,8 +91,8 @@ struct SignInExchangeTests {
     func `What cannot be revoked then is revoked later`(way: Way) async throws {
         let store = try await store()
         let authority = SteppedAuthority(
-            user: { throw AuthoritySignal.bearerChallenge(error: "invalid_token") },
-            revocation: { throw AuthoritySignal.noReply(.timeout) })
+            user: { throw AuthorityError.bearerChallenge(error: "invalid_token") },
+            revocation: { throw AuthorityError.noResponse(.timeout) })
         let error = await #expect(throws: AccountError.self) { try await way.signIn(store, authority) }
         #expect(error?.message.contains("they will be revoked") == true)
         #expect(authority.requests.count { $0 == "user" } == 1, "the same question would get the same answer")
@@ -104,7 +104,7 @@ struct SignInExchangeTests {
     @Test func `Until tokens come the code is asked about, and nobody is asked whose they are`() async throws {
         let polls = Answers<Credentials>(
             .failure(.oauthError(.authorizationPending)), .failure(.oauthError(.slowDown)),
-            .failure(.noReply(.timeout)), .success(Fixture.newTokens))
+            .failure(.noResponse(.timeout)), .success(Fixture.newTokens))
         let authority = SteppedAuthority(tokens: { try polls.next() })
         let clock = InstantClock()
         let store = try await store()
@@ -167,7 +167,7 @@ struct SignInExchangeTests {
         let authority = SteppedAuthority()
         let signIn = Task { try await way.signIn(store, authority) }
         await faulty.waitForStall()
-        let transaction = try await storage.beginTransaction(patience: .zero)
+        let transaction = try await storage.beginTransaction(timeout: .zero)
         signIn.cancel()
         faulty.release()
         await expectAccountError(.cancelled) { try await signIn.value }
@@ -204,7 +204,7 @@ struct SignInExchangeTests {
         store.observeExchanges(recorder)
         let authority = SteppedAuthority(user: {
             recorder.interrupt()
-            throw AuthoritySignal.noReply(.timeout)
+            throw AuthorityError.noResponse(.timeout)
         })
         await expectAccountError(.cancelled) { try await way.signIn(store, authority) }
         #expect(authority.requests.count { $0 == "user" } == 1)
@@ -252,7 +252,7 @@ struct SignInExchangeTests {
         let before = storage.entries
         let recorder = ExchangeRecorder()
         store.observeExchanges(recorder)
-        let authority = SteppedAuthority(tokens: { throw AuthoritySignal.oauthError(.accessDenied) })
+        let authority = SteppedAuthority(tokens: { throw AuthorityError.oauthError(.accessDenied) })
         await expectAccountError(.signInRefused) { try await way.signIn(store, authority) }
         #expect(storage.entries == before)
         #expect(!authority.requests.contains("revoke") && !authority.requests.contains("user"))
@@ -263,7 +263,7 @@ struct SignInExchangeTests {
         let authority = SteppedAuthority()
         _ = try await Way.browser.signIn(try await store(), authority)
         #expect(authority.requests == ["response", "tokens", "user", "page: done"])
-        let refusing = SteppedAuthority(tokens: { throw AuthoritySignal.oauthError(.invalidGrant) })
+        let refusing = SteppedAuthority(tokens: { throw AuthorityError.oauthError(.invalidGrant) })
         await expectAccountError(.signInRefused) {
             try await Way.browser.signIn(try await self.store(), refusing)
         }

@@ -63,13 +63,13 @@ struct SignInTests {
         await expectAccountError(error.code) {
             try await store.signIn {
                 storage.inject(.fails(error), of: .replace)
-                if failsTwice { storage.inject(.fails(error), of: .putBack) }
+                if failsTwice { storage.inject(.fails(error), of: .restore) }
                 return Fixture.alice
             }
         }
         #expect(base.entries.values.map(\.bytes) == [[1, 2, 3]], "what could not be read has become nothing at all")
         if !failsTwice { #expect(base.entries[.account] != nil) }
-        #expect(store.movedArchive == nil)
+        #expect(store.quarantinedArchive == nil)
     }
 
     @Test(arguments: ["nobody", "bob", "damaged"])

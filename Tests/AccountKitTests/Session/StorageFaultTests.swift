@@ -153,7 +153,7 @@ struct StorageFaultTests {
     {
         let scene = try await Scene(.checkExpired)
         for number in 2...3 {
-            // The first write is the intent; both tries to save the reply fail.
+            // The first write is the intent; both tries to save the response fail.
             scene.storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace)
         }
         let state = await scene.store.checkSession(with: scene.service)
@@ -179,7 +179,7 @@ struct StorageFaultTests {
             scene.storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace)
         }
         #expect(await scene.store.checkSession(with: scene.service).text == "unverified access-2: notSaved")
-        let lost = ScriptedAuthority(refresh: [.refuse(.noReply(.truncated))], clock: scene.clock)
+        let lost = ScriptedAuthority(refresh: [.refuse(.noResponse(.truncated))], clock: scene.clock)
         await expectAccountError(.serviceUnavailable) { try await scene.store.refresh(with: lost) }
         try await scene.store.update { $0.profile.points = 7 }
         #expect(try await scene.base.stateForNewProcess().account?.credentials.accessToken == Secret("access-2"))

@@ -40,7 +40,7 @@ struct UnreadableArchiveTests {
             #expect(await store.load().text == "unverified access-1: notChecked")
             let aside = storage.entries.filter { $0.key.rawValue.hasPrefix("Account.plist.unreadable-") }
             #expect(aside.values.map(\.bytes) == [bytes])
-            #expect(store.movedArchive == aside.keys.first?.rawValue)
+            #expect(store.quarantinedArchive == aside.keys.first?.rawValue)
             for entry in aside.keys { storage.overwrite(entry, with: nil) }
 
             // The user's word counts, and nothing is lost.

@@ -27,7 +27,7 @@ struct UnsavedTokensTests {
             _ = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: base)
             store = Self.process(faulty, clock)
             other = Self.process(otherFaulty, clock)
-            // The first write is the intent; both tries to save the reply fail.
+            // The first write is the intent; both tries to save the response fail.
             for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
             try await store.refresh(with: authority)
             try #require(store.account?.credentials.accessToken == Secret("access-2"))
@@ -38,7 +38,7 @@ struct UnsavedTokensTests {
         private static func process(_ storage: any ArchiveStorage, _ clock: ManualClock) -> AccountStore {
             AccountStore(
                 storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
-                lockPatience: .zero)
+                lockTimeout: .zero)
         }
     }
 
@@ -144,7 +144,7 @@ struct UnsavedTokensTests {
             #expect(await scene.store.load().account == nil)
             #expect(try await scene.store.pendingRevocations().isEmpty)
         }
-        let transaction = try await scene.base.beginTransaction(patience: .zero)
+        let transaction = try await scene.base.beginTransaction(timeout: .zero)
         #expect(await scene.store.load().account == nil, "nobody waits for whoever has the lock")
         await transaction.end()
         #expect(try await scene.store.pendingRevocations().isEmpty)
@@ -155,10 +155,10 @@ struct UnsavedTokensTests {
     @Test func `An archive that is missing or cannot be read for a moment does not cost them`() async throws {
         let scene = try await Scene()
         let bytes = try #require(scene.base.entries[.account]?.bytes)
-        let transaction = try await scene.base.beginTransaction(patience: .zero)
-        let place = try await transaction.setAside(.account, label: "test")
+        let transaction = try await scene.base.beginTransaction(timeout: .zero)
+        let place = try await transaction.quarantine(.account, label: "test")
         #expect(await scene.store.load().account == nil)
-        try await transaction.putBack(.account, from: place)
+        try await transaction.restore(.account, from: place)
         await transaction.end()
         #expect(await scene.store.load().text == "unverified access-2: notChecked")
 

@@ -16,7 +16,7 @@ final class ModelService: PasswordAuthority, ProfileAuthority {
         var count = 0
         var accessTokens: Set<String> = []
         var refreshTokens: Set<String> = []
-        var trouble: AuthoritySignal?
+        var trouble: AuthorityError?
     }
 
     private let state = Mutex(State())
@@ -29,7 +29,7 @@ final class ModelService: PasswordAuthority, ProfileAuthority {
     }
 
     /// What it answers to everything instead, if anything.
-    var trouble: AuthoritySignal? {
+    var trouble: AuthorityError? {
         get { state.withLock { $0.trouble } }
         set { state.withLock { $0.trouble = newValue } }
     }
@@ -57,7 +57,7 @@ final class ModelService: PasswordAuthority, ProfileAuthority {
     func verify(_ account: Account) async throws -> Identity {
         try check()
         guard state.withLock({ $0.accessTokens.contains(account.credentials.accessToken.reveal()) }) else {
-            throw AuthoritySignal.bearerChallenge(error: "invalid_token")
+            throw AuthorityError.bearerChallenge(error: "invalid_token")
         }
         return Identity(id: account.id, username: account.username)
     }
@@ -65,7 +65,7 @@ final class ModelService: PasswordAuthority, ProfileAuthority {
     func refresh(_ account: Account) async throws -> Credentials {
         try check()
         guard let token = account.credentials.refreshToken?.reveal() else {
-            throw AuthoritySignal.misconfigured("none")
+            throw AuthorityError.misconfigured("none")
         }
         let isGood = state.withLock { state in
             let isGood = isStrict ? state.refreshTokens.remove(token) != nil : state.refreshTokens.contains(token)
@@ -75,7 +75,7 @@ final class ModelService: PasswordAuthority, ProfileAuthority {
             }
             return isGood
         }
-        guard isGood else { throw AuthoritySignal.oauthError(.invalidGrant) }
+        guard isGood else { throw AuthorityError.oauthError(.invalidGrant) }
         return newTokens()
     }
 

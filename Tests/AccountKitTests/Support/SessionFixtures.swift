@@ -57,8 +57,8 @@ enum Fixture {
     ]
 
     /// Answers that are not granted, with each definite one.
-    static let signals: [AuthoritySignal] = [
-        .noReply(.timeout), .noReply(.cancelled), .untrustedTLS("expired"), .oauthError(.invalidGrant),
+    static let authorityErrors: [AuthorityError] = [
+        .noResponse(.timeout), .noResponse(.cancelled), .untrustedTLS("expired"), .oauthError(.invalidGrant),
         .oauthError(.invalidClient), .bearerChallenge(error: "invalid_token"), .unauthorized, .forbidden(error: nil),
         .unavailable(status: 503, retryAfter: .seconds(5)), .intercepted("a web page"), .unclear("no JSON"),
         .otherUser(id: "2"), .rejected("closed"),

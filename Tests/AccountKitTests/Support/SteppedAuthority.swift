@@ -117,9 +117,9 @@ private struct SteppedBrowserSignIn: BrowserSignIn {
 
 /// What a service answers, one after the other; the last answer again and again.
 final class Answers<Value: Sendable>: Sendable {
-    private let answers: Mutex<[Result<Value, AuthoritySignal>]>
+    private let answers: Mutex<[Result<Value, AuthorityError>]>
 
-    init(_ answers: Result<Value, AuthoritySignal>...) { self.answers = Mutex(answers) }
+    init(_ answers: Result<Value, AuthorityError>...) { self.answers = Mutex(answers) }
 
     func next() throws -> Value {
         try answers.withLock { answers in answers.count > 1 ? answers.removeFirst() : answers[0] }.get()

@@ -26,8 +26,8 @@ struct HookedStorage: ArchiveStorage {
         return try await base.read(entry)
     }
 
-    func beginTransaction(patience: Duration) async throws -> any ArchiveTransaction {
-        Transaction(hooks: self, base: try await base.beginTransaction(patience: patience))
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+        Transaction(hooks: self, base: try await base.beginTransaction(timeout: timeout))
     }
 
     func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
@@ -80,12 +80,12 @@ struct HookedStorage: ArchiveStorage {
             return hooks.durability
         }
 
-        func setAside(_ entry: ArchiveEntry, label: String) async throws -> String {
-            try await base.setAside(entry, label: label)
+        func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {
+            try await base.quarantine(entry, label: label)
         }
 
-        func putBack(_ entry: ArchiveEntry, from place: String) async throws {
-            try await base.putBack(entry, from: place)
+        func restore(_ entry: ArchiveEntry, from place: String) async throws {
+            try await base.restore(entry, from: place)
         }
 
         func end() async {

@@ -97,7 +97,7 @@ extension Container {
     }
 
     /// The archives that were moved out of the way.
-    func setAside() throws -> [String] {
+    func quarantine() throws -> [String] {
         let folder = home + "/Documents"
         let names = try FileManager.default.contentsOfDirectory(atPath: folder)
         return names.filter { $0.hasPrefix("Account.plist.unreadable-") }.map { folder + "/" + $0 }

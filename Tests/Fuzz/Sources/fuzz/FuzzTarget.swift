@@ -22,24 +22,30 @@ let now = Date(timeIntervalSince1970: 1_800_000_000)
 /// What was sent, and no answer may make visible.
 let sentToken = Secret("sent-token-4f1c9a7e02d8")
 
-/// Everything that may be known when an answer comes.
-let allCircumstances: [Ruling.Circumstances] = [true, false].flatMap { holds in
+/// Everything that may be known when a response comes.
+let allContexts: [SessionDecision.Context] = [true, false].flatMap { holds in
     [true, false].flatMap { isStored in
         [true, false].map { .init(holdsRefreshToken: holds, sentTokenIsStored: isStored, justRefreshed: $0) }
     }
 }
 
-/// The requests and circumstances in which a signal would end the session.
-func clearings(on signal: AuthoritySignal) -> [(request: Ruling.Request, circumstances: Ruling.Circumstances)] {
-    Ruling.Request.allCases.flatMap { request in
-        allCircumstances.compactMap { circumstances in
-            if case .clear = Ruling(on: signal, to: request, circumstances) { (request, circumstances) } else { nil }
-        }
-    }
+/// A request at which a failure would end the session, and what is known then.
+enum Clearing {
+    case verification(SessionDecision.Context)
+    case refresh
 }
 
-extension HTTPReply {
-    /// A reply in the form of the corpus: three digits of status, lines of header fields, an empty line, the body.
+/// Where a failure would end the session.
+func clearings(on failure: AuthorityError) -> [Clearing] {
+    var clearings = allContexts.compactMap { context -> Clearing? in
+        if case .clear = SessionDecision.afterVerification(failure, context) { .verification(context) } else { nil }
+    }
+    if case .clear = SessionDecision.afterRefresh(failure) { clearings.append(.refresh) }
+    return clearings
+}
+
+extension HTTPResponse {
+    /// A response in the form of the corpus: three digits of status, lines of header fields, an empty line, the body.
     init(corpus bytes: [UInt8]) {
         var rest = bytes[...]
         func line() -> String? {

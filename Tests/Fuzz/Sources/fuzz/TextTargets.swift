@@ -12,9 +12,9 @@ private func readIDToken(_ bytes: [UInt8]) {
     // As it is, and as the payload of a token, so that the search need not find out base64.
     let payload = Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
         .replacing("=", with: "")
-    let reply = HTTPReply(status: 200, headers: [], body: [], receivedAt: now)
+    let response = HTTPResponse(status: 200, headers: [], body: [], receivedAt: now)
     for token in [Secret(bytes: bytes), Secret("e30.\(payload).c2ln")] {
-        if let expiry = TokenExpiry.date(expiresIn: nil, accessToken: token, reply: reply) {
+        if let expiry = TokenExpiry.date(expiresIn: nil, accessToken: token, response: response) {
             promise(expiry > now && expiry <= now.addingTimeInterval(10 * 365 * 86_400), "an expiry is believable")
         }
         if let identity = Identity(idToken: token, issuer: issuer, clientID: "fuzz") {
@@ -25,7 +25,7 @@ private func readIDToken(_ bytes: [UInt8]) {
                     credentials: Credentials(accessToken: token, issuedAt: now), profile: identity.profile))
         }
         guard let idToken = IDToken(token) else { continue }
-        do throws(AuthoritySignal) {
+        do throws(AuthorityError) {
             try idToken.check(issuer: issuer, clientID: "fuzz", nonce: "n", at: now)
             promise(idToken.claims["nonce"] == .string("n"), "a token of another sign-in is refused")
         } catch {
@@ -36,8 +36,8 @@ private func readIDToken(_ bytes: [UInt8]) {
 
 private func readDate(_ bytes: [UInt8]) {
     let text = String(decoding: bytes, as: UTF8.self)
-    let reply = HTTPReply(status: 503, headers: [.init(name: "Retry-After", value: text)], body: [], receivedAt: now)
-    if let wait = RetryAfter.duration(in: reply) {
+    let response = HTTPResponse(status: 503, headers: [.init(name: "Retry-After", value: text)], body: [], receivedAt: now)
+    if let wait = RetryAfter.duration(in: response) {
         promise(wait >= .zero && wait <= RetryAfter.limit, "between nothing and a day")
     }
     guard let date = HTTPDate.date(from: text) else { return }

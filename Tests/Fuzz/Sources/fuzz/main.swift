@@ -5,7 +5,7 @@ import Foundation
 // fuzz seeds FOLDER                               writes what can be no text file to begin with: one folder a target
 // fuzz list                                       prints the names of the targets
 
-let targets = sealingTargets + replyTargets + textTargets + importTargets
+let targets = sealingTargets + responseTargets + textTargets + importTargets
 let name = CommandLine.arguments.dropFirst().first ?? "list"
 
 if name == "list" {

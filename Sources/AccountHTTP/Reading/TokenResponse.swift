@@ -6,17 +6,17 @@ import FoundationEssentials
 import Foundation
 #endif
 
-extension ReplyReading {
-    /// The tokens of a reply of the token endpoint (RFC 6749, section 5.1).
+extension ResponseParser {
+    /// The tokens of a response of the token endpoint (RFC 6749, section 5.1).
     ///
     /// An optional field of a wrong type counts as missing: the access token is good without it, and a refresh token
     /// that was spent for it cannot be spent again.
     ///
     /// - Parameters:
-    ///   - reply: The reply.
+    ///   - response: The response.
     ///   - clientID: The client that asked.
-    func credentials(in reply: HTTPReply, for clientID: String?) throws(AuthoritySignal) -> Credentials {
-        let object = try replyObject(in: reply)
+    func credentials(in response: HTTPResponse, for clientID: String?) throws(AuthorityError) -> Credentials {
+        let object = try responseObject(in: response)
         guard let token = object.secrets["access_token"] else {
             throw .unclear("\(endpoint.name) sent no access_token")
         }
@@ -30,8 +30,8 @@ extension ReplyReading {
             tokenType: try tokenType(object.members["token_type"], of: token),
             scopes: scopes(object.members["scope"]),
             clientID: clientID,
-            issuedAt: reply.receivedAt,
-            expiresAt: TokenExpiry.date(expiresIn: object.members["expires_in"], accessToken: token, reply: reply))
+            issuedAt: response.receivedAt,
+            expiresAt: TokenExpiry.date(expiresIn: object.members["expires_in"], accessToken: token, response: response))
     }
 
     /// Whether a token can be sent in an `Authorization` header field: visible ASCII only.
@@ -40,7 +40,7 @@ extension ReplyReading {
     }
 
     /// Only Bearer is spoken here; a service that leaves the type out means it. Other types want a proof with each request.
-    private func tokenType(_ value: JSONValue?, of token: Secret) throws(AuthoritySignal) -> String {
+    private func tokenType(_ value: JSONValue?, of token: Secret) throws(AuthorityError) -> String {
         switch value {
         case nil, .null?: return "Bearer"
         case .string(let type)? where type.lowercased() == "bearer": return "Bearer"
@@ -62,7 +62,7 @@ extension ReplyReading {
 
     /// What is shown to people, so it repeats no token either.
     private func scopes(in text: String) -> [String] {
-        Scope.scopes(in: text, separator: dialect.scopeSeparator)
+        Scope.scopes(in: text, separator: quirks.scopeSeparator)
             .filter { !self.text.repeatsSecret($0, notShorterThan: 8) }
     }
 }

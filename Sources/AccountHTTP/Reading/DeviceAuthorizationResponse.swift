@@ -1,14 +1,14 @@
 import AccountKit
 
-extension ReplyReading {
+extension ResponseParser {
     /// What a device authorization endpoint gave out (RFC 8628, section 3.2).
     ///
     /// Code and address are shown to the user, so they must be short and printable: a hostile service must not be able to
     /// draw on the terminal. Absurd times are brought into bounds.
-    func deviceAuthorization(in reply: HTTPReply) throws(AuthoritySignal) -> DeviceAuthorization {
-        let reply = try replyObject(in: reply)
-        let object = reply.members
-        guard let deviceCode = reply.secrets["device_code"],
+    func deviceAuthorization(in response: HTTPResponse) throws(AuthorityError) -> DeviceAuthorization {
+        let response = try responseObject(in: response)
+        let object = response.members
+        guard let deviceCode = response.secrets["device_code"],
             let userCode = object["user_code"]?.string, Self.isShowable(userCode, limit: 64),
             // Google's older name for it.
             let address = object["verification_uri"]?.string ?? object["verification_url"]?.string,

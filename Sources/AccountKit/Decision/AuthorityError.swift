@@ -1,12 +1,12 @@
 /// What an answer of a service looked like, or why there was none. It says what was seen, not what it means.
 ///
-/// What it means is decided in one place, ``Ruling``.
-public enum AuthoritySignal: Error, Hashable, Sendable {
-    /// No whole reply came. Whether the request may have been carried out, the ``Failure`` says.
-    case noReply(Failure)
+/// What it means for the session is decided in one place, `SessionDecision`.
+public enum AuthorityError: Error, Hashable, Sendable {
+    /// No whole response came. Whether the request may have been carried out, the ``Failure`` says.
+    case noResponse(Failure)
 
     /// The request was not sent, since something that it needs failed before, such as the discovery document.
-    indirect case notSent(AuthoritySignal)
+    indirect case notSent(AuthorityError)
 
     /// No trusted connection could be made: TLS or the certificate failed.
     case untrustedTLS(String)
@@ -29,7 +29,7 @@ public enum AuthoritySignal: Error, Hashable, Sendable {
     /// 407: a proxy on the way wants credentials of its own.
     case proxyAuthenticationRequired
 
-    /// 408, 425, 429 or 5xx but 511, and how long to wait if the reply said so.
+    /// 408, 425, 429 or 5xx but 511, and how long to wait if the response said so.
     case unavailable(status: Int, retryAfter: Duration?)
 
     /// Someone else answered: 511, a redirect from an API endpoint, or a web page where data should be.
@@ -52,17 +52,17 @@ public enum AuthoritySignal: Error, Hashable, Sendable {
 
     /// What stands for any error that an authority threw.
     ///
-    /// An error that is no signal is no clear answer, and a cancellation is a request without a reply.
+    /// An error that is no failure is no clear answer, and a cancellation is a request without a response.
     package init(_ error: any Error) {
         switch error {
-        case let signal as AuthoritySignal: self = signal
-        case is CancellationError: self = .noReply(.cancelled)
+        case let failure as AuthorityError: self = failure
+        case is CancellationError: self = .noResponse(.cancelled)
         default: self = .unclear("the authority failed: \(type(of: error))")
         }
     }
 }
 
-/// The `error` of an OAuth reply. Any string may come; the ones below have a meaning.
+/// The `error` of an OAuth response. Any string may come; the ones below have a meaning.
 public struct OAuthErrorCode: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral {
     /// The code as it came.
     public let rawValue: String

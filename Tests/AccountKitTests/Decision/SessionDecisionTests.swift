@@ -1,26 +1,61 @@
 import AccountKit
 import Testing
 
-/// The table of what an answer means, row by row, as in the documentation of the ruling.
-struct RulingTests {
-    /// A ruling without its words.
+/// The table of what a response means, row by row, as in the documentation of the decision.
+struct SessionDecisionTests {
+    /// What was asked of the service.
+    enum Request: CaseIterable { case verify, refresh, signIn, revoke }
+
+    /// A decision without its words.
     enum Verdict: Hashable {
         case keep(UnverifiedReason.Code, retryAfter: Duration? = nil)
-        case refreshOnce, adoptStored, attemptFailed, startOver, revokeLater
+        case refreshOnce, adoptStored, refused, startOver, tryLater
         case clear(String)
         case pollAgain(slowDown: Bool)
 
-        init(_ ruling: Ruling) {
+        init(on failure: AuthorityError, to request: Request, _ context: SessionDecision.Context) {
             self =
-                switch ruling {
+                switch request {
+                case .verify: Self(SessionDecision.afterVerification(failure, context))
+                case .refresh: Self(SessionDecision.afterRefresh(failure))
+                case .signIn: Self(SessionDecision.afterSignIn(failure))
+                case .revoke: Self(SessionDecision.afterRevocation(failure))
+                }
+        }
+
+        private init(_ decision: SessionDecision.Verification) {
+            self =
+                switch decision {
                 case .keep(let reason): .keep(reason.code, retryAfter: reason.retryAfter)
                 case .refreshOnce: .refreshOnce
                 case .adoptStored: .adoptStored
                 case .clear(let code): .clear(code)
-                case .attemptFailed: .attemptFailed
+                }
+        }
+
+        private init(_ decision: SessionDecision.Refresh) {
+            self =
+                switch decision {
+                case .keep(let reason): .keep(reason.code, retryAfter: reason.retryAfter)
+                case .clear(let code): .clear(code)
+                }
+        }
+
+        private init(_ decision: SessionDecision.SignIn) {
+            self =
+                switch decision {
+                case .refused: .refused
+                case .unclear(let reason): .keep(reason.code, retryAfter: reason.retryAfter)
                 case .pollAgain(let slowDown): .pollAgain(slowDown: slowDown)
                 case .startOver: .startOver
-                case .revokeLater: .revokeLater
+                }
+        }
+
+        private init(_ decision: SessionDecision.Revocation) {
+            self =
+                switch decision {
+                case .refused: .refused
+                case .tryLater: .tryLater
                 }
         }
     }
@@ -29,7 +64,7 @@ struct RulingTests {
     enum Known: CaseIterable {
         case holdsRefreshToken, noRefreshToken, tokenReplaced, tokenReplacedNoRefreshToken, justRefreshed
 
-        var circumstances: Ruling.Circumstances {
+        var context: SessionDecision.Context {
             switch self {
             case .holdsRefreshToken: .init(holdsRefreshToken: true)
             case .noRefreshToken: .init(holdsRefreshToken: false)
@@ -42,56 +77,50 @@ struct RulingTests {
 
     struct Row: CustomTestStringConvertible {
         let text: String
-        let signal: AuthoritySignal
-        let requests: [Ruling.Request]
+        let failure: AuthorityError
+        let requests: [Request]
         let known: [Known]
         let verdict: Verdict
 
         init(
-            _ text: String, _ signal: AuthoritySignal, to requests: [Ruling.Request],
+            _ text: String, _ failure: AuthorityError, to requests: [Request],
             when known: [Known] = Known.allCases, _ verdict: Verdict
         ) {
             self.text = text
-            self.signal = signal
+            self.failure = failure
             self.requests = requests
             self.known = known
             self.verdict = verdict
         }
 
-        var testDescription: String { "\(text): \(signal)" }
+        var testDescription: String { "\(text): \(failure)" }
     }
 
-    static let asking: [Ruling.Request] = [.verify, .refresh, .signIn]
+    static let asking: [Request] = [.verify, .refresh, .signIn]
 
     static let table: [Row] = [
-        // DNS, refused, unreachable, reset, timeout, cancelled, truncated or garbled reply: transient, keep
-        Row("no reply", .noReply(.unknownHost), to: asking, .keep(.offline)),
-        Row("no reply", .noReply(.refused), to: asking, .keep(.offline)),
-        Row("no reply", .noReply(.unreachable), to: asking, .keep(.offline)),
-        Row("no reply", .noReply(.reset), to: asking, .keep(.offline)),
-        Row("no reply", .noReply(.timeout), to: asking, .keep(.offline)),
-        Row("no reply", .noReply(.cancelled), to: asking, .keep(.cancelled)),
-        Row("no reply", .noReply(.truncated), to: asking, .keep(.offline)),
-        Row("no reply", .noReply(.garbled), to: asking, .keep(.offline)),
-        Row("no reply", .noReply(.nameServer), to: asking, .keep(.offline)),
-        Row("no reply", .noReply(.proxy), to: asking, .keep(.offline)),
+        // DNS, refused, unreachable, reset, timeout, cancelled, truncated or garbled response: transient, keep
+        Row("no response", .noResponse(.unknownHost), to: asking, .keep(.offline)),
+        Row("no response", .noResponse(.refused), to: asking, .keep(.offline)),
+        Row("no response", .noResponse(.unreachable), to: asking, .keep(.offline)),
+        Row("no response", .noResponse(.reset), to: asking, .keep(.offline)),
+        Row("no response", .noResponse(.timeout), to: asking, .keep(.offline)),
+        Row("no response", .noResponse(.cancelled), to: asking, .keep(.cancelled)),
+        Row("no response", .noResponse(.truncated), to: asking, .keep(.offline)),
+        Row("no response", .noResponse(.garbled), to: asking, .keep(.offline)),
+        Row("no response", .noResponse(.nameServer), to: asking, .keep(.offline)),
+        Row("no response", .noResponse(.proxy), to: asking, .keep(.offline)),
 
         // TLS or certificate failure: unclear, keep and say so
         Row("TLS failure", .untrustedTLS("expired certificate"), to: asking, .keep(.untrustedTLS)),
 
         // Token endpoint `invalid_grant` on refresh, stored token unchanged: definite, clear
         Row(
-            "invalid_grant on refresh", .oauthError(.invalidGrant), to: [.refresh],
-            when: [.holdsRefreshToken, .noRefreshToken, .justRefreshed], .clear("invalid_grant")),
-
-        // The same, stored token has changed: transient, adopt the stored one
-        Row(
-            "invalid_grant on refresh, token replaced", .oauthError(.invalidGrant), to: [.refresh],
-            when: [.tokenReplaced, .tokenReplacedNoRefreshToken], .adoptStored),
+            "invalid_grant on refresh", .oauthError(.invalidGrant), to: [.refresh], .clear("invalid_grant")),
 
         // `invalid_grant` on a sign-in's code or password; `access_denied`: that attempt failed, keep what is stored
-        Row("invalid_grant on sign-in", .oauthError(.invalidGrant), to: [.signIn], .attemptFailed),
-        Row("access_denied", .oauthError(.accessDenied), to: [.signIn], .attemptFailed),
+        Row("invalid_grant on sign-in", .oauthError(.invalidGrant), to: [.signIn], .refused),
+        Row("access_denied", .oauthError(.accessDenied), to: [.signIn], .refused),
         Row(
             "access_denied without a sign-in", .oauthError(.accessDenied), to: [.verify, .refresh], .keep(.unclearReply)
         ),
@@ -127,7 +156,7 @@ struct RulingTests {
         Row(
             "401 invalid_token, token replaced", .bearerChallenge(error: "invalid_token"), to: [.verify],
             when: [.tokenReplacedNoRefreshToken], .adoptStored),
-        Row("401 for a given token", .bearerChallenge(error: "invalid_token"), to: [.signIn], .attemptFailed),
+        Row("401 for a given token", .bearerChallenge(error: "invalid_token"), to: [.signIn], .refused),
         Row(
             "401 from the token endpoint", .bearerChallenge(error: "invalid_token"), to: [.refresh],
             .keep(.unclearReply)),
@@ -196,50 +225,51 @@ struct RulingTests {
         Row("200 with HTML", .intercepted("a web page"), to: asking, .keep(.captivePortal)),
         Row("200 without JSON", .unclear("no JSON"), to: asking, .keep(.unclearReply)),
 
-        // 200 token reply without `access_token`: unclear, keep
+        // 200 token response without `access_token`: unclear, keep
         Row("200 without access_token", .unclear("no access_token"), to: [.refresh, .signIn], .keep(.unclearReply)),
 
         // User info whose `sub` is another's: wrong account, keep, do not adopt, report
         Row("other user", .otherUser(id: "2"), to: asking, .keep(.wrongAccount)),
 
         // Revocation unreachable or 503: signed out locally at once; retried
-        Row("revocation unreachable", .noReply(.unreachable), to: [.revoke], .revokeLater),
-        Row("revocation timed out", .noReply(.timeout), to: [.revoke], .revokeLater),
-        Row("revocation 503", .unavailable(status: 503, retryAfter: nil), to: [.revoke], .revokeLater),
-        Row("revocation intercepted", .intercepted("511"), to: [.revoke], .revokeLater),
-        Row("revocation temporarily unavailable", .oauthError(.temporarilyUnavailable), to: [.revoke], .revokeLater),
-        Row("revocation refused", .oauthError("unsupported_token_type"), to: [.revoke], .attemptFailed),
-        Row("revocation refused", .oauthError(.invalidClient), to: [.revoke], .attemptFailed),
-        Row("revocation refused", .unauthorized, to: [.revoke], .attemptFailed),
-        Row("revocation refused", .badRequest, to: [.revoke], .attemptFailed),
-        Row("no revocation here", .unclear("404"), to: [.revoke], .revokeLater),
-        Row("revocation of a dead token", .oauthError(.invalidGrant), to: [.revoke], .attemptFailed),
+        Row("revocation unreachable", .noResponse(.unreachable), to: [.revoke], .tryLater),
+        Row("revocation timed out", .noResponse(.timeout), to: [.revoke], .tryLater),
+        Row("revocation 503", .unavailable(status: 503, retryAfter: nil), to: [.revoke], .tryLater),
+        Row("revocation intercepted", .intercepted("511"), to: [.revoke], .tryLater),
+        Row("revocation temporarily unavailable", .oauthError(.temporarilyUnavailable), to: [.revoke], .tryLater),
+        Row("revocation refused", .oauthError("unsupported_token_type"), to: [.revoke], .refused),
+        Row("revocation refused", .oauthError(.invalidClient), to: [.revoke], .refused),
+        Row("revocation refused", .unauthorized, to: [.revoke], .refused),
+        Row("revocation refused", .badRequest, to: [.revoke], .refused),
+        Row("no revocation here", .unclear("404"), to: [.revoke], .tryLater),
+        Row("revocation of a dead token", .oauthError(.invalidGrant), to: [.revoke], .refused),
 
         // An app's own authority says "rejected": definite, clear
         Row(
-            "rejected", .rejected("account closed"), to: [.verify, .refresh],
+            "rejected", .rejected("account closed"), to: [.verify],
             when: [.holdsRefreshToken, .noRefreshToken, .justRefreshed], .clear("account closed")),
+        Row("rejected", .rejected("account closed"), to: [.refresh], .clear("account closed")),
         Row(
-            "rejected, token replaced", .rejected("account closed"), to: [.verify, .refresh],
+            "rejected, token replaced", .rejected("account closed"), to: [.verify],
             when: [.tokenReplaced, .tokenReplacedNoRefreshToken], .adoptStored),
-        Row("rejected on sign-in", .rejected("account closed"), to: [.signIn], .attemptFailed),
-        Row("wrong password", .signInRefused("wrong password"), to: [.signIn], .attemptFailed),
+        Row("rejected on sign-in", .rejected("account closed"), to: [.signIn], .refused),
+        Row("wrong password", .signInRefused("wrong password"), to: [.signIn], .refused),
         Row("wrong password without a sign-in", .signInRefused("?"), to: [.verify, .refresh], .keep(.unclearReply)),
     ]
 
     @Test(arguments: table) func `An answer means what the table says`(row: Row) {
         for request in row.requests {
             for known in row.known {
-                let ruling = Ruling(on: row.signal, to: request, known.circumstances)
-                #expect(Verdict(ruling) == row.verdict, "to \(request), \(known)")
+                let verdict = Verdict(on: row.failure, to: request, known.context)
+                #expect(verdict == row.verdict, "to \(request), \(known)")
             }
         }
     }
 
     // MARK: The rule that everything serves
 
-    /// Each kind of signal, with each text that could be taken for a definite one.
-    static let signals: [AuthoritySignal] = {
+    /// Each kind of failure, with each text that could be taken for a definite one.
+    static let failures: [AuthorityError] = {
         let codes: [OAuthErrorCode] = [
             .invalidGrant, .invalidClient, .invalidRequest, .unauthorizedClient, .unsupportedGrantType, .invalidScope,
             .accessDenied, .serverError, .temporarilyUnavailable, .authorizationPending, .slowDown, .expiredToken,
@@ -249,19 +279,19 @@ struct RulingTests {
             nil, "invalid_token", "INVALID_TOKEN", "invalid_request", "insufficient_scope", "invalid_grant", "",
         ]
         let statuses = [408, 425, 429, 500, 502, 503, 504, 599]
-        var signals = AuthoritySignal.Failure.Kind.allCases.map { AuthoritySignal.noReply(.init($0)) }
-        signals += codes.flatMap { [.oauthError($0), .oauthError($0, description: "invalid_grant")] }
-        signals += errors.flatMap { [.bearerChallenge(error: $0), .forbidden(error: $0)] }
-        signals += statuses.flatMap {
+        var failures = AuthorityError.Failure.Kind.allCases.map { AuthorityError.noResponse(.init($0)) }
+        failures += codes.flatMap { [.oauthError($0), .oauthError($0, description: "invalid_grant")] }
+        failures += errors.flatMap { [.bearerChallenge(error: $0), .forbidden(error: $0)] }
+        failures += statuses.flatMap {
             [.unavailable(status: $0, retryAfter: nil), .unavailable(status: $0, retryAfter: .seconds(1))]
         }
-        signals += [.untrustedTLS("invalid_token"), .unauthorized, .badRequest, .proxyAuthenticationRequired]
-        signals += [.intercepted("invalid_grant"), .unclear("invalid_token"), .otherUser(id: "2")]
-        signals += [.misconfigured("invalid_grant"), .rejected("closed"), .signInRefused("invalid_grant")]
-        return signals
+        failures += [.untrustedTLS("invalid_token"), .unauthorized, .badRequest, .proxyAuthenticationRequired]
+        failures += [.intercepted("invalid_grant"), .unclear("invalid_token"), .otherUser(id: "2")]
+        failures += [.misconfigured("invalid_grant"), .rejected("closed"), .signInRefused("invalid_grant")]
+        return failures
     }()
 
-    static let circumstances: [Ruling.Circumstances] = [true, false].flatMap { holds in
+    static let contexts: [SessionDecision.Context] = [true, false].flatMap { holds in
         [true, false].flatMap { isStored in
             [true, false].map {
                 .init(holdsRefreshToken: holds, sentTokenIsStored: isStored, justRefreshed: $0)
@@ -269,44 +299,46 @@ struct RulingTests {
         }
     }
 
-    @Test(arguments: Ruling.Request.allCases)
-    func `Nothing but the definite answers about the stored token clears an account`(request: Ruling.Request) {
+    @Test(arguments: Request.allCases)
+    func `Nothing but the definite answers about the stored token clears an account`(request: Request) {
         var clearCount = 0
-        for signal in Self.signals {
-            for known in Self.circumstances {
+        for failure in Self.failures {
+            for known in Self.contexts {
                 let isNamed =
-                    switch (signal, request) {
+                    switch (failure, request) {
                     case (.oauthError(.invalidGrant, _), .refresh): true
                     case (.bearerChallenge(error: "invalid_token"), .verify):
                         !known.holdsRefreshToken && !known.justRefreshed
                     case (.rejected, .verify), (.rejected, .refresh): true
                     default: false
                     }
-                let verdict = Verdict(Ruling(on: signal, to: request, known))
+                let verdict = Verdict(on: failure, to: request, known)
                 if case .clear = verdict { clearCount += 1 }
                 let isClear = if case .clear = verdict { true } else { false }
-                #expect(isClear == (isNamed && known.sentTokenIsStored), "\(signal), \(known)")
-                #expect((verdict == .adoptStored) == (isNamed && !known.sentTokenIsStored), "\(signal), \(known)")
+                // Of a refresh the state machine compares the tokens.
+                let isStored = request == .refresh || known.sentTokenIsStored
+                #expect(isClear == (isNamed && isStored), "\(failure), \(known)")
+                #expect((verdict == .adoptStored) == (isNamed && !isStored), "\(failure), \(known)")
             }
         }
         #expect((clearCount > 0) == (request == .verify || request == .refresh))
     }
 
     @Test func `A token that was refreshed for this check is not refreshed again`() {
-        for signal in Self.signals {
-            for known in Self.circumstances where known.justRefreshed || !known.holdsRefreshToken {
-                for request in Ruling.Request.allCases {
-                    #expect(Ruling(on: signal, to: request, known) != .refreshOnce, "\(signal), \(request), \(known)")
+        for failure in Self.failures {
+            for known in Self.contexts where known.justRefreshed || !known.holdsRefreshToken {
+                for request in Request.allCases {
+                    #expect(Verdict(on: failure, to: request, known) != .refreshOnce, "\(failure), \(request), \(known)")
                 }
             }
         }
     }
 
-    @Test func `An error that is no signal is no clear answer, and a cancellation is no reply`() {
+    @Test func `An error that is no failure is no clear answer, and a cancellation is no response`() {
         struct Mistake: Error {}
-        let mistake = AuthoritySignal(Mistake())
-        #expect(Verdict(Ruling(on: mistake, to: .refresh, .init(holdsRefreshToken: true))) == .keep(.unclearReply))
-        #expect(AuthoritySignal(CancellationError()) == .noReply(.cancelled))
-        #expect(AuthoritySignal(AuthoritySignal.unauthorized) == .unauthorized)
+        let mistake = AuthorityError(Mistake())
+        #expect(Verdict(on: mistake, to: .refresh, .init(holdsRefreshToken: true)) == .keep(.unclearReply))
+        #expect(AuthorityError(CancellationError()) == .noResponse(.cancelled))
+        #expect(AuthorityError(AuthorityError.unauthorized) == .unauthorized)
     }
 }

@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 /// Proves to the token endpoint that whoever brings the code is who asked for it (RFC 7636).
-struct ProofKey: Sendable {
+struct PKCE: Sendable {
     /// What only the token endpoint is told.
     let verifier: Secret
 
@@ -22,8 +22,8 @@ struct ProofKey: Sendable {
     }
 
     /// A new key of 256 random bits (RFC 7636, section 4.1).
-    static func random() -> ProofKey {
-        ProofKey(verifier: Secret(Base64URL.random()))
+    static func random() -> PKCE {
+        PKCE(verifier: Secret(Base64URL.random()))
     }
 }
 

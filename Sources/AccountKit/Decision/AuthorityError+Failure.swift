@@ -1,13 +1,13 @@
-extension AuthoritySignal {
-    /// Why no whole reply came: what happened, with whom, and how far the request had come.
+extension AuthorityError {
+    /// Why no whole response came: what happened, with whom, and how far the request had come.
     ///
-    /// As a pattern, a failure stands for its kind alone: `case .noReply(.timeout)` matches a timeout of any host at any
+    /// As a pattern, a failure stands for its kind alone: `case .noResponse(.timeout)` matches a timeout of any host at any
     /// stage. Two failures are equal only if all of it is.
     public struct Failure: Hashable, Sendable {
         /// What happened.
         public var kind: Kind
 
-        /// The host that did not reply, or the proxy on the way to it; an IPv6 address in brackets. `nil` if it is not known.
+        /// The host that did not response, or the proxy on the way to it; an IPv6 address in brackets. `nil` if it is not known.
         public var host: String?
 
         /// The host's port.
@@ -20,7 +20,7 @@ extension AuthoritySignal {
         ///
         /// - Parameters:
         ///   - kind: What happened.
-        ///   - host: The host that did not reply.
+        ///   - host: The host that did not response.
         ///   - port: The host's port.
         ///   - stage: How far the request had come; with `nil` what goes without saying for its kind, and otherwise ``Stage/sent``.
         public init(_ kind: Kind, host: String? = nil, port: Int? = nil, stage: Stage? = nil) {
@@ -75,15 +75,15 @@ extension AuthoritySignal {
         public static let refused = Failure(.refused)
         /// There is no way to the host.
         public static let unreachable = Failure(.unreachable)
-        /// The connection was cut before a reply.
+        /// The connection was cut before a response.
         public static let reset = Failure(.reset)
         /// It took too long.
         public static let timeout = Failure(.timeout)
         /// The task was cancelled.
         public static let cancelled = Failure(.cancelled)
-        /// The connection was cut within the reply.
+        /// The connection was cut within the response.
         public static let truncated = Failure(.truncated)
-        /// The reply is not HTTP.
+        /// The response is not HTTP.
         public static let garbled = Failure(.garbled)
         /// The proxy on the way could not be reached, or did not open the way.
         public static let proxy = Failure(.proxy)
@@ -93,7 +93,7 @@ extension AuthoritySignal {
     }
 }
 
-extension AuthoritySignal.Failure: CustomStringConvertible {
+extension AuthorityError.Failure: CustomStringConvertible {
     /// What happened, in words that name host and port once.
     public var description: String {
         let name = host ?? "the service"
@@ -115,13 +115,13 @@ extension AuthoritySignal.Failure: CustomStringConvertible {
     }
 }
 
-extension AuthoritySignal {
+extension AuthorityError {
     /// Whether the service has surely not carried out what it was asked, such as spending a refresh token.
     ///
-    /// Of all else nobody knows: a gateway may have lost the reply, and a reply without tokens may have cost one.
+    /// Of all else nobody knows: a gateway may have lost the response, and a response without tokens may have cost one.
     package var wasCertainlyNotCarriedOut: Bool {
         switch self {
-        case .noReply(let failure):
+        case .noResponse(let failure):
             failure.stage != .sent || [.unknownHost, .nameServer, .refused, .proxy].contains(failure.kind)
         case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): false
         case .notSent, .untrustedTLS, .proxyAuthenticationRequired, .unavailable(429, _), .oauthError, .badRequest,

@@ -1,9 +1,9 @@
 import AccountKit
 
 /// How the messages of a service differ from those of OAuth 2.0 and OpenID Connect.
-struct ServiceDialect: Sendable, Hashable {
+struct ServiceQuirks: Sendable, Hashable {
     /// No difference.
-    static let standard = ServiceDialect()
+    static let standard = ServiceQuirks()
 
     /// Which other texts name the issuer, in documents and ID tokens.
     var issuerForm = Issuer.Form.exact
@@ -35,11 +35,11 @@ struct ServiceDialect: Sendable, Hashable {
     /// How the service wants the client secret, where its documents do not decide it.
     var clientAuthentication: ClientAuthentication?
 
-    /// What user info replies to a token that is not valid any more, where that is documented and no Bearer challenge.
-    var deadTokenReply: DeadTokenReply?
+    /// What user info responds to a token that is not valid any more, where that is documented and no Bearer challenge.
+    var deadTokenResponse: DeadTokenResponse?
 
-    /// A reply by its status and one member of its JSON object.
-    struct DeadTokenReply: Sendable, Hashable {
+    /// A response by its status and one member of its JSON object.
+    struct DeadTokenResponse: Sendable, Hashable {
         var status: Int
         var member: String
         var value: String

@@ -2,20 +2,20 @@
 import AccountKit
 import Foundation
 
-let replyTargets = [
-    FuzzTarget(name: "token-reply", body: { readTokenReply($0) }),
+let responseTargets = [
+    FuzzTarget(name: "token-response", body: { readTokenResponse($0) }),
     FuzzTarget(name: "discovery", body: { readDiscovery($0) }),
     FuzzTarget(name: "user-info", body: { readUserInfo($0) }),
     FuzzTarget(name: "challenge", body: { readChallenges($0) }),
 ]
 
-/// The signal that reading ended with, which shows nothing of what was sent.
-private func signal<Result>(_ body: () throws(AuthoritySignal) -> Result) -> (Result?, AuthoritySignal?) {
-    do throws(AuthoritySignal) {
+/// The failure that reading ended with, which shows nothing of what was sent.
+private func failure<Result>(_ body: () throws(AuthorityError) -> Result) -> (Result?, AuthorityError?) {
+    do throws(AuthorityError) {
         return (try body(), nil)
     } catch {
         sentToken.withUnsafeBytes { token in
-            promise(!"\(error)".utf8.contains(token), "a signal does not repeat what was sent")
+            promise(!"\(error)".utf8.contains(token), "a failure does not repeat what was sent")
         }
         return (nil, error)
     }
@@ -25,25 +25,23 @@ extension Collection<UInt8> {
     fileprivate func contains(_ part: UnsafeRawBufferPointer) -> Bool { firstRange(of: part) != nil }
 }
 
-private func readTokenReply(_ bytes: [UInt8]) {
-    let reply = HTTPReply(corpus: bytes)
-    promiseSameObject(reply)
-    for dialect in [ServiceDialect.standard] + KnownService.all.map(\.dialect) {
-        let reading = ReplyReading(.token, sent: [sentToken], dialect: dialect, isRefresh: true)
-        let (credentials, refusal) = signal { () throws(AuthoritySignal) in
-            try reading.credentials(in: reply, for: "fuzz")
+private func readTokenResponse(_ bytes: [UInt8]) {
+    let response = HTTPResponse(corpus: bytes)
+    promiseSameObject(response)
+    for quirks in [ServiceQuirks.standard] + KnownService.all.map(\.quirks) {
+        let reading = ResponseParser(.token, sent: [sentToken], quirks: quirks, isRefresh: true)
+        let (credentials, refusal) = failure { () throws(AuthorityError) in
+            try reading.credentials(in: response, for: "fuzz")
         }
         // Nobody asks the token endpoint whose a token is.
-        if let refusal, let clearing = clearings(on: refusal).first(where: { $0.request != .verify }) {
-            promise(clearing.request == .refresh, "the token endpoint ends sessions when a refresh is refused, only")
-            promise(clearing.circumstances.sentTokenIsStored, "only the stored token's refusal counts")
+        if let refusal, case .clear = SessionDecision.afterRefresh(refusal) {
             promise(
-                isOAuthError(reply, dialect),
+                isOAuthError(response, quirks),
                 "only a well-formed error of OAuth ends a session, and this is none: \(refusal)")
         }
         if let credentials {
-            promise((200..<300).contains(reply.status), "tokens come with success")
-            credentials.accessToken.withUnsafeBytes { promise(ReplyReading.isToken($0), "the token can be sent") }
+            promise((200..<300).contains(response.status), "tokens come with success")
+            credentials.accessToken.withUnsafeBytes { promise(ResponseParser.isToken($0), "the token can be sent") }
             promise(credentials.tokenType == "Bearer", "the token is a Bearer token")
             promise(credentials.issuedAt == now, "it came when it came")
             if let expiry = credentials.expiresAt {
@@ -51,24 +49,24 @@ private func readTokenReply(_ bytes: [UInt8]) {
             }
             promiseRoundTrip(of: Account(id: "1", credentials: credentials))
         }
-        let (_, refused) = signal { () throws(AuthoritySignal) in
-            try ReplyReading(.deviceAuthorization, sent: [sentToken], dialect: dialect).deviceAuthorization(in: reply)
+        let (_, refused) = failure { () throws(AuthorityError) in
+            try ResponseParser(.deviceAuthorization, sent: [sentToken], quirks: quirks).deviceAuthorization(in: response)
         }
-        if let refused, clearings(on: refused).contains(where: { $0.request != .verify }) {
-            promise(isOAuthError(reply, dialect), "as for tokens")
+        if let refused, case .clear = SessionDecision.afterRefresh(refused) {
+            promise(isOAuthError(response, quirks), "as for tokens")
         }
     }
 }
 
 /// Reading the secrets beside the decoder gives what the decoder would have made of them.
-private func promiseSameObject(_ reply: HTTPReply) {
+private func promiseSameObject(_ response: HTTPResponse) {
     let names: Set<String> = ["access_token", "refresh_token", "id_token"]
-    let decoded = JSONValue.object(from: reply.body)
-    guard let object = ReplyObject(reply.body, secrets: names) else {
+    let decoded = JSONValue.object(from: response.body)
+    guard let object = ResponseObject(response.body, secrets: names) else {
         // The decoder also takes a comma after the last member, which is not JSON.
-        let end = reply.body.reversed().filter { !" \t\r\n\0".utf8.contains($0) }.prefix(2)
+        let end = response.body.reversed().filter { !" \t\r\n\0".utf8.contains($0) }.prefix(2)
         // And it does not look at the second of two members, where another parser does.
-        let isJSON = (try? JSONSerialization.jsonObject(with: Data(reply.body))) != nil
+        let isJSON = (try? JSONSerialization.jsonObject(with: Data(response.body))) != nil
         promise(decoded == nil || !isJSON || end.elementsEqual("},".utf8), "what the decoder takes is taken")
         return
     }
@@ -85,22 +83,22 @@ private func promiseSameObject(_ reply: HTTPReply) {
 }
 
 /// What RFC 6749, section 5.2, calls an error, found out in another way: by another parser of JSON, and by status.
-private func isOAuthError(_ reply: HTTPReply, _ dialect: ServiceDialect) -> Bool {
-    guard dialect.errorStatuses.union([200, 201, 204]).contains(reply.status),
-        let object = try? JSONSerialization.jsonObject(with: Data(reply.body)) as? [String: Any],
+private func isOAuthError(_ response: HTTPResponse, _ quirks: ServiceQuirks) -> Bool {
+    guard quirks.errorStatuses.union([200, 201, 204]).contains(response.status),
+        let object = try? JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any],
         let code = object["error"] as? String
     else { return false }
     // Another parser may take the last of two members, or UTF-16; an error is said once, in UTF-8.
-    guard !reply.body.contains(0) else { return false }
-    return code == "invalid_grant" || dialect.refreshErrorCodes[code] == .invalidGrant
+    guard !response.body.contains(0) else { return false }
+    return code == "invalid_grant" || quirks.refreshErrorCodes[code] == .invalidGrant
 }
 
 private func readDiscovery(_ bytes: [UInt8]) {
-    let reply = HTTPReply(corpus: bytes)
+    let response = HTTPResponse(corpus: bytes)
     for issuer in ["https://login.example.com", "http://127.0.0.1:8080/tenant"] {
         guard let issuer = try? Issuer(issuer) else { fatalError("the issuer is well-formed") }
-        let (metadata, refusal) = signal { () throws(AuthoritySignal) in
-            try Discovery(issuer: issuer).document(in: reply)
+        let (metadata, refusal) = failure { () throws(AuthorityError) in
+            try Discovery(issuer: issuer).document(in: response)
         }
         if let refusal { promise(clearings(on: refusal).isEmpty, "a discovery document ends no session: \(refusal)") }
         for url in (metadata?.urls ?? [:]).values {
@@ -112,16 +110,22 @@ private func readDiscovery(_ bytes: [UInt8]) {
 }
 
 private func readUserInfo(_ bytes: [UInt8]) {
-    let reply = HTTPReply(corpus: bytes)
-    for dialect in [ServiceDialect.standard] + KnownService.all.map(\.dialect) {
-        let (identity, refusal) = signal { () throws(AuthoritySignal) in
-            try ReplyReading(.userInfo, sent: [sentToken], dialect: dialect).identity(in: reply)
+    let response = HTTPResponse(corpus: bytes)
+    for quirks in [ServiceQuirks.standard] + KnownService.all.map(\.quirks) {
+        let (identity, refusal) = failure { () throws(AuthorityError) in
+            try ResponseParser(.userInfo, sent: [sentToken], quirks: quirks).identity(in: response)
         }
         if let refusal, !clearings(on: refusal).isEmpty {
-            let isSaid = reply.values(of: "WWW-Authenticate").contains { isRefusal($0) }
-            promise(reply.status == 401 && isSaid, "only 401 with a Bearer challenge ends a session")
+            let isSaid = response.values(of: "WWW-Authenticate").contains { isRefusal($0) }
+            promise(response.status == 401 && isSaid, "only 401 with a Bearer challenge ends a session")
             promise(
-                clearings(on: refusal).allSatisfy { $0.request == .verify && !$0.circumstances.holdsRefreshToken },
+                clearings(on: refusal).allSatisfy {
+                    if case .verification(let context) = $0 {
+                        context.sentTokenIsStored && !context.holdsRefreshToken
+                    } else {
+                        false
+                    }
+                },
                 "only where no new token is to be had")
         }
         guard let identity else { continue }
@@ -155,10 +159,10 @@ private func readChallenges(_ bytes: [UInt8]) {
     if challenges.contains(where: { $0.scheme == "bearer" && $0.parameters["error"] == "invalid_token" }) {
         promise(fields.contains { isRefusal($0) }, "a refusal is not made out of nothing")
     }
-    let reply = HTTPReply(
+    let response = HTTPResponse(
         status: 401, headers: fields.map { .init(name: "WWW-Authenticate", value: $0) }, body: [], receivedAt: now)
-    let (_, refusal) = signal { () throws(AuthoritySignal) in
-        try ReplyReading(.userInfo, sent: [sentToken]).object(in: reply)
+    let (_, refusal) = failure { () throws(AuthorityError) in
+        try ResponseParser(.userInfo, sent: [sentToken]).object(in: response)
     }
     if let refusal, !clearings(on: refusal).isEmpty {
         promise(

@@ -4,10 +4,10 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("A reply with tokens")
-struct TokenReplyTests {
-    private func credentials(_ body: String) throws(AuthoritySignal) -> Credentials {
-        try ReplyReading(.token).credentials(in: .json(200, body), for: "tool")
+@Suite("A response with tokens")
+struct TokenResponseTests {
+    private func credentials(_ body: String) throws(AuthorityError) -> Credentials {
+        try ResponseParser(.token).credentials(in: .json(200, body), for: "tool")
     }
 
     @Test("All of RFC 6749, section 5.1")
@@ -41,7 +41,7 @@ struct TokenReplyTests {
             #"{"access_token":"ü"}"#, #"{"AccessToken":"a"}"#,
         ])
     func noToken(_ body: String) {
-        #expect(kind(signal { try credentials(body) }) == .unclear("…"))
+        #expect(kind(failure { try credentials(body) }) == .unclear("…"))
     }
 
     @Test(
@@ -64,17 +64,17 @@ struct TokenReplyTests {
         "Only Bearer tokens are taken",
         arguments: [
             (#""Bearer""#, nil), (#""bEARER""#, nil), ("null", nil),
-            (#""mac""#, AuthoritySignal.unclear("…")), (#""DPoP""#, .unclear("…")),
+            (#""mac""#, AuthorityError.unclear("…")), (#""DPoP""#, .unclear("…")),
             (#""""#, .unclear("…")), ("1", .unclear("…")),
         ])
-    func tokenType(_ value: String, _ expected: AuthoritySignal?) {
+    func tokenType(_ value: String, _ expected: AuthorityError?) {
         let body = #"{"access_token":"a","token_type":\#(value)}"#
-        #expect(kind(signal { try credentials(body) }) == expected)
+        #expect(kind(failure { try credentials(body) }) == expected)
     }
 
     @Test("A token that was issued just now is not told either")
     func issuedToken() {
-        let thrown = signal { try credentials(#"{"access_token":"\#(canary)","token_type":"\#(canary)"}"#) }
+        let thrown = failure { try credentials(#"{"access_token":"\#(canary)","token_type":"\#(canary)"}"#) }
         #expect(kind(thrown) == .unclear("…"))
         #expect(!String(reflecting: thrown).contains(canary))
     }

@@ -4,10 +4,10 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("The object of a reply, and the secrets in it")
-struct ReplyObjectTests {
-    private func read(_ text: String) -> ReplyObject? {
-        ReplyObject(WipedBytes(text.utf8), secrets: ["access_token", "refresh_token"])
+@Suite("The object of a response, and the secrets in it")
+struct ResponseObjectTests {
+    private func read(_ text: String) -> ResponseObject? {
+        ResponseObject(WipedBytes(text.utf8), secrets: ["access_token", "refresh_token"])
     }
 
     @Test("A secret is read beside the decoder, and a mark stands in its place")
@@ -52,10 +52,10 @@ struct ReplyObjectTests {
         #expect(read(#"{"error":"invalid_grant","error":"server_error"}"#)?.members == [:])
         #expect(read(#"{"error":"invalid_grant","\u0065rror":"invalid_grant"}"#)?.members == [:])
         #expect(read(#"{"error":"invalid_grant","a":1,"a":"\x"}"#)?.members["error"] == nil)
-        let signal = signal {
-            try ReplyReading(.token).object(in: .json(400, #"{"error":"invalid_grant","error":"invalid_request"}"#))
+        let failure = failure {
+            try ResponseParser(.token).object(in: .json(400, #"{"error":"invalid_grant","error":"invalid_request"}"#))
         }
-        #expect(signal == .badRequest)
+        #expect(failure == .badRequest)
     }
 
     @Test("An error in a text that is not UTF-8 is none, and tokens in one still count")
@@ -64,7 +64,7 @@ struct ReplyObjectTests {
             [UInt8]("{\"error\":\"invalid_grant\",\"access_token\":\"a\",\"refresh_token\":\"".utf8) + [
                 0xFE, 0x22, 0x7D,
             ]
-        let object = try #require(ReplyObject(WipedBytes(garbled), secrets: ["access_token", "refresh_token"]))
+        let object = try #require(ResponseObject(WipedBytes(garbled), secrets: ["access_token", "refresh_token"]))
         #expect(object.members["error"] == nil)
         #expect(object.secrets["access_token"] == Secret("a"))
     }
@@ -87,6 +87,6 @@ struct ReplyObjectTests {
         let text = Array(#"{"error":"invalid_grant"}"#.utf16)
         #expect(JSONValue.object(from: text.flatMap { [UInt8($0), 0] }) == nil)
         #expect(JSONValue.object(from: text.flatMap { [0, UInt8($0)] }) == nil)
-        #expect(ReplyObject(WipedBytes(text.flatMap { [UInt8($0), 0] }), secrets: []) == nil)
+        #expect(ResponseObject(WipedBytes(text.flatMap { [UInt8($0), 0] }), secrets: []) == nil)
     }
 }

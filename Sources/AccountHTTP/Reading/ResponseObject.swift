@@ -1,11 +1,11 @@
 import AccountKit
 import Sealing
 
-/// The JSON object of a reply, with its secrets read byte by byte into guarded memory.
+/// The JSON object of a response, with its secrets read byte by byte into guarded memory.
 ///
 /// A decoder would make strings of them, which stay in memory after they were dropped. So the decoder is given the text
 /// with a mark in place of each secret.
-struct ReplyObject: Sendable {
+struct ResponseObject: Sendable {
     /// All members. In place of a secret stands another text, which is empty if the secret is.
     private(set) var members: JSONObject
 
@@ -15,7 +15,7 @@ struct ReplyObject: Sendable {
     /// The secrets, without empty ones. Of two with one name, the first, as the decoder has it.
     private(set) var secrets: [String: Secret] = [:]
 
-    /// Reads the body of a reply; `nil` if it holds no object, or one beyond all measure.
+    /// Reads the body of a response; `nil` if it holds no object, or one beyond all measure.
     ///
     /// The member `error` is left out if the text has a member twice, since nobody knows which one counts (RFC 6749, section
     /// 3.2; a decoder does not even look at the second), and if the text is not UTF-8: it was garbled on the way.

@@ -4,16 +4,16 @@ import Testing
 @testable import AccountHTTP
 
 @Suite("Proof keys")
-struct ProofKeyTests {
+struct PKCETests {
     @Test("The challenge of RFC 7636, appendix B")
     func vector() {
-        let key = ProofKey(verifier: Secret("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"))
+        let key = PKCE(verifier: Secret("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"))
         #expect(key.challenge == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
     }
 
     @Test("A verifier has 32 random bytes: 43 characters that need no encoding, never the same")
     func random() {
-        let verifiers = (0..<100).map { _ in ProofKey.random().verifier.reveal() }
+        let verifiers = (0..<100).map { _ in PKCE.random().verifier.reveal() }
         #expect(Set(verifiers).count == 100)
         #expect(
             verifiers.allSatisfy { verifier in

@@ -4,19 +4,19 @@ import Testing
 
 @testable import AccountHTTP
 
-@Suite("The desk of a sign-in")
-struct CallbackDeskTests {
+@Suite("The receiver of a sign-in")
+struct RedirectReceiverTests {
     private final class Answers: Sendable {
-        private let state = Mutex<[CallbackDesk.Answer]>([])
-        var all: [CallbackDesk.Answer] { state.withLock(\.self) }
-        func add(_ answer: CallbackDesk.Answer) { state.withLock { $0.append(answer) } }
+        private let state = Mutex<[RedirectReceiver.Answer]>([])
+        var all: [RedirectReceiver.Answer] { state.withLock(\.self) }
+        func add(_ answer: RedirectReceiver.Answer) { state.withLock { $0.append(answer) } }
     }
 
-    private let desk = CallbackDesk(expecting: "right")
+    private let receiver = RedirectReceiver(expecting: "right")
     private let answers = Answers()
 
     private func get(_ target: String) {
-        desk.receive(LoopbackRequest(method: "GET", target: target, hosts: ["localhost:1"], port: 1)) {
+        receiver.receive(LoopbackRequest(method: "GET", target: target, hosts: ["localhost:1"], port: 1)) {
             [answers] in answers.add($0)
         }
     }
@@ -33,9 +33,9 @@ struct CallbackDeskTests {
                 .page(.wrongState), .page(.wrongState), .page(.badRequest), .page(.notFound), .page(.notFound),
                 .redirect(to: "/done"), .page(.usedBefore), .page(.usedBefore),
             ])
-        desk.finish(with: .failed("x"))
+        receiver.finish(with: .failed("x"))
         var taken: [AuthorizationResponse] = []
-        for await response in desk.responses { taken.append(response) }
+        for await response in receiver.responses { taken.append(response) }
         #expect(taken.map(\.code) == [Secret("c")])
     }
 
@@ -45,16 +45,16 @@ struct CallbackDeskTests {
         get("/done")
         get("/done")
         #expect(answers.all == [.redirect(to: "/done")])
-        desk.finish(with: .refused(nil))
+        receiver.finish(with: .refused(nil))
         get("/done")
         #expect(answers.all == [.redirect(to: "/done")] + Array(repeating: .page(.refused(nil)), count: 3))
     }
 
     @Test("Nothing is taken after the end")
     func ended() async {
-        desk.finish(with: .failed("x"))
+        receiver.finish(with: .failed("x"))
         get("/callback?code=c&state=right")
         #expect(answers.all == [.page(.usedBefore)])
-        #expect(await desk.responses.first { _ in true } == nil)
+        #expect(await receiver.responses.first { _ in true } == nil)
     }
 }

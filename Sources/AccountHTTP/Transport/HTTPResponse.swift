@@ -6,8 +6,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A reply as plain values, so that what it means can be decided, and tested, without a network.
-struct HTTPReply: Sendable {
+/// A response as plain values, so that what it means can be decided, and tested, without a network.
+struct HTTPResponse: Sendable {
     /// Longer bodies of an authority are not read to their end. The longest honest ones are user infos of some kilobytes.
     static let bodyLimit = 1 << 20
 
@@ -24,7 +24,7 @@ struct HTTPReply: Sendable {
     /// `false` if the body is longer than the request allows; `body` is empty then.
     var isBodyWhole = true
 
-    /// When the reply began to come, by the local clock.
+    /// When the response began to come, by the local clock.
     var receivedAt: Date
 
     init(
@@ -43,7 +43,7 @@ struct HTTPReply: Sendable {
         return headers.compactMap { $0.name.lowercased() == name ? $0.value : nil }
     }
 
-    /// When the service says that it replied (RFC 9110, section 6.6.1).
+    /// When the service says that it responded (RFC 9110, section 6.6.1).
     var date: Date? {
         values(of: "Date").first.flatMap { HTTPDate.date(from: $0) }
     }

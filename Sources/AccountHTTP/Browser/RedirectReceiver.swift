@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// It takes one answer of the service, the first with the right `state`. From then on the result page is due: whoever asks
 /// for it waits until the result is known.
-final class CallbackDesk: Sendable {
+final class RedirectReceiver: Sendable {
     /// What a request is answered with.
     enum Answer: Sendable, Equatable {
         case page(ResultPage)
@@ -35,7 +35,7 @@ final class CallbackDesk: Sendable {
     /// Where the browser goes from there.
     let resultPath: String
 
-    /// A desk that takes the answer with this `state`, at this path.
+    /// A receiver of the response with this `state`, at this path.
     init(expecting state: String, at callbackPath: String = LoopbackRequest.callbackPath) {
         self.callbackPath = callbackPath
         resultPath = callbackPath == LoopbackRequest.resultPath ? "/signed-in" : LoopbackRequest.resultPath
@@ -48,16 +48,16 @@ final class CallbackDesk: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - reply: Gets the answer, at once or, if it is not known yet, later on another thread.
-    func receive(_ request: LoopbackRequest, reply: @escaping @Sendable (Answer) -> Void) {
+    ///   - respond: Gets the answer, at once or, if it is not known yet, later on another thread.
+    func receive(_ request: LoopbackRequest, respond: @escaping @Sendable (Answer) -> Void) {
         switch request.route(callback: callbackPath, result: resultPath) {
-        case .malformed: reply(.page(.badRequest))
-        case .unknown: reply(.page(.notFound))
+        case .malformed: respond(.page(.badRequest))
+        case .unknown: respond(.page(.notFound))
         case .callback(let query):
-            guard let response = AuthorizationResponse(query: query) else { return reply(.page(.badRequest)) }
-            reply(accept(response))
+            guard let response = AuthorizationResponse(query: query) else { return respond(.page(.badRequest)) }
+            respond(accept(response))
         case .result:
-            if let answer = result(orLater: reply) { reply(answer) }
+            if let answer = result(orLater: respond) { respond(answer) }
         }
     }
 
@@ -86,12 +86,12 @@ final class CallbackDesk: Sendable {
         return acceptance
     }
 
-    private func result(orLater reply: @escaping @Sendable (Answer) -> Void) -> Answer? {
+    private func result(orLater response: @escaping @Sendable (Answer) -> Void) -> Answer? {
         state.withLock { state in
             switch state {
             case .waiting, .pasted: return .page(.notFound)
             case .accepted(let waiting):
-                state = .accepted(waiting: waiting + [reply])
+                state = .accepted(waiting: waiting + [response])
                 return nil
             case .finished(let page): return .page(page)
             }
@@ -108,7 +108,7 @@ final class CallbackDesk: Sendable {
             return if case .accepted(let waiting) = state { waiting } else { nil }
         }
         response.finish()
-        for reply in waiting ?? [] { reply(.page(page)) }
+        for response in waiting ?? [] { response(.page(page)) }
         return waiting != nil
     }
 

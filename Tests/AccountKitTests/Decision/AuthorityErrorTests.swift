@@ -2,20 +2,20 @@ import AccountKit
 import Testing
 
 /// What a signal says besides its kind: how far the request had come, and with whom.
-struct AuthoritySignalTests {
-    typealias Failure = AuthoritySignal.Failure
+struct AuthorityErrorTests {
+    typealias Failure = AuthorityError.Failure
 
     @Test(arguments: Failure.Kind.allCases)
     func `What was not sent was certainly not carried out, whatever stopped it`(kind: Failure.Kind) {
         for stage in [Failure.Stage.nameLookUp, .connection] {
-            #expect(AuthoritySignal.noReply(.init(kind, stage: stage)).wasCertainlyNotCarriedOut)
+            #expect(AuthorityError.noResponse(.init(kind, stage: stage)).wasCertainlyNotCarriedOut)
         }
         let isNeverSent = [.unknownHost, .nameServer, .refused, .proxy].contains(kind)
-        #expect(AuthoritySignal.noReply(.init(kind)).wasCertainlyNotCarriedOut == isNeverSent)
+        #expect(AuthorityError.noResponse(.init(kind)).wasCertainlyNotCarriedOut == isNeverSent)
     }
 
     @Test(arguments: [
-        (AuthoritySignal.oauthError(.invalidRequest), true), (.oauthError(.invalidScope), true),
+        (AuthorityError.oauthError(.invalidRequest), true), (.oauthError(.invalidScope), true),
         (.oauthError("made_up"), true), (.badRequest, true), (.unavailable(status: 429, retryAfter: nil), true),
         (.oauthError(.serverError), false), (.oauthError(.temporarilyUnavailable), false),
         (.unavailable(status: 500, retryAfter: nil), false), (.unavailable(status: 503, retryAfter: nil), false),
@@ -23,19 +23,19 @@ struct AuthoritySignalTests {
         (.forbidden(error: nil), false), (.bearerChallenge(error: nil), false),
     ])
     func `A definite error of the token endpoint says that nothing was spent, and trouble does not`(
-        signal: AuthoritySignal, isCertain: Bool
+        signal: AuthorityError, isCertain: Bool
     ) {
         #expect(signal.wasCertainlyNotCarriedOut == isCertain)
     }
 
     @Test func `As a pattern a failure stands for its kind, and two are equal if all of it is`() {
         let failure = Failure(.timeout, host: "id.example", port: 443, stage: .connection)
-        switch AuthoritySignal.noReply(failure) {
-        case .noReply(.cancelled): Issue.record("a timeout is no cancellation")
-        case .noReply(.timeout): break
+        switch AuthorityError.noResponse(failure) {
+        case .noResponse(.cancelled): Issue.record("a timeout is no cancellation")
+        case .noResponse(.timeout): break
         default: Issue.record("a timeout is a timeout")
         }
-        #expect(AuthoritySignal.noReply(failure) != .noReply(.timeout))
+        #expect(AuthorityError.noResponse(failure) != .noResponse(.timeout))
     }
 
     @Test(arguments: [
@@ -65,10 +65,8 @@ struct AuthoritySignalTests {
         failure: Failure, text: String
     ) {
         #expect(failure.description == text)
-        guard case .keep(let reason) = Ruling(on: .noReply(failure), to: .verify, .init(holdsRefreshToken: true)) else {
-            Issue.record("kept")
-            return
-        }
-        #expect(reason.detail == (failure.kind == .cancelled ? nil : text))
+        #expect(
+            SessionDecision.reason(for: .noResponse(failure)).detail
+                == (failure.kind == .cancelled ? nil : text))
     }
 }

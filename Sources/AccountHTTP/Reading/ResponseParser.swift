@@ -1,0 +1,186 @@
+import AccountKit
+
+/// What a response says: the JSON object that was asked for, or the failure that it amounts to.
+///
+/// A pure function of the response, in the order of the rows below. The definite failures are named: everything that is not
+/// a well-formed answer of the endpoint itself ends in a failure that keeps the account.
+struct ResponseParser: Sendable {
+    /// Who responded. The same response of another endpoint may mean something else.
+    enum Endpoint: Sendable {
+        case discovery
+        /// It responds by way of the browser.
+        case authorization
+        case token
+        case userInfo
+        case revocation
+        case deviceAuthorization
+
+        /// Whether an OAuth error in its body is about what was sent (RFC 6749, section 5.2; RFC 7009, section 2.2.1;
+        /// RFC 8628, section 3.2).
+        var respondsOAuthErrors: Bool { self == .token || self == .revocation || self == .deviceAuthorization }
+
+        /// Whether a challenge of its is about a token. The first two are asked without one.
+        var isSentToken: Bool { self != .discovery && self != .authorization }
+
+        /// The members of its responses that never become strings.
+        var secrets: Set<String> {
+            respondsOAuthErrors ? ["access_token", "refresh_token", "id_token", "device_code"] : []
+        }
+
+        /// The endpoint, for a sentence.
+        var name: String {
+            switch self {
+            case .discovery: "the discovery document"
+            case .authorization: "the authorization endpoint"
+            case .token: "the token endpoint"
+            case .userInfo: "the user info endpoint"
+            case .revocation: "the revocation endpoint"
+            case .deviceAuthorization: "the device authorization endpoint"
+            }
+        }
+    }
+
+    let endpoint: Endpoint
+
+    /// How the service's messages differ from the standards'.
+    let quirks: ServiceQuirks
+
+    private let isRefresh: Bool
+
+    /// How text of the response is shown.
+    let text: ServerText
+
+    /// Reads responses of an endpoint.
+    ///
+    /// - Parameters:
+    ///   - endpoint: Who responded.
+    ///   - secrets: What was sent. No failure repeats it, whatever the response says.
+    ///   - quirks: How the service's messages differ from the standards'.
+    ///   - isRefresh: Whether a refresh token was sent to the token endpoint.
+    init(
+        _ endpoint: Endpoint, sent secrets: [Secret] = [], quirks: ServiceQuirks = .standard, isRefresh: Bool = false
+    ) {
+        self.endpoint = endpoint
+        self.isRefresh = isRefresh
+        self.quirks = quirks
+        text = ServerText(secrets: secrets)
+    }
+
+    /// The object that a successful response holds.
+    func object(in response: HTTPResponse) throws(AuthorityError) -> JSONObject {
+        try responseObject(in: response).members
+    }
+
+    /// The same, with the secrets that came.
+    func responseObject(in response: HTTPResponse) throws(AuthorityError) -> ResponseObject {
+        try checkStatus(of: response)
+        try checkForWebPage(in: response)
+        guard response.mediaType != "application/jwt" else {
+            throw .unclear("\(endpoint.name) sent a signed response (application/jwt), which is not supported")
+        }
+        guard !response.isCompressed else {
+            throw .unclear("\(endpoint.name) sent a compressed response, which was not asked for")
+        }
+        guard let object = ResponseObject(response.body, secrets: endpoint.secrets) else {
+            throw .unclear("the response of \(endpoint.name) is not a JSON object")
+        }
+        // GitHub, for one, sends its errors with status 200.
+        if endpoint.respondsOAuthErrors, object.members["access_token"]?.string == nil,
+            object.members["device_code"]?.string == nil, let error = oauthError(in: object.members)
+        {
+            throw error
+        }
+        return object
+    }
+
+    /// Makes sure that the endpoint did what it was asked; whatever it says beside that does not matter.
+    func acknowledgement(in response: HTTPResponse) throws(AuthorityError) {
+        try checkStatus(of: response)
+        // An empty body of type text/html is what Django sends where nothing is to be said.
+        if !response.body.isEmpty { try checkForWebPage(in: response) }
+    }
+
+    private func checkStatus(of response: HTTPResponse) throws(AuthorityError) {
+        switch response.status {
+        case 511: throw .intercepted("the network wants a sign-in of its own (511)")
+        case 300..<400:
+            throw .intercepted("\(endpoint.name) redirects (\(response.status)), and redirects are not followed")
+        case 407: throw .proxyAuthenticationRequired
+        case 408, 425, 429, 500..<600:
+            throw .unavailable(status: response.status, retryAfter: RetryAfter.duration(in: response))
+        case _ where !response.isBodyWhole:
+            throw .unclear("the response of \(endpoint.name) is longer than \(HTTPResponse.bodyLimit >> 20) MiB")
+        case 200, 201, 204: return
+        // RFC 6749 has 400 and 401; some large services send the same JSON with others.
+        case _ where endpoint.respondsOAuthErrors && quirks.errorStatuses.contains(response.status):
+            if !response.isMarkup, !response.isCompressed,
+                let object = ResponseObject(response.body, secrets: endpoint.secrets),
+                let error = oauthError(in: object.members)
+            {
+                throw error
+            }
+        default: break
+        }
+        switch response.status {
+        case _ where isDeadTokenResponse(response): throw .bearerChallenge(error: "invalid_token")
+        case 400 where endpoint.respondsOAuthErrors && !response.isMarkup && !response.isCompressed: throw .badRequest
+        case 401 where endpoint.isSentToken: throw challenge(in: response)
+        case 403 where endpoint.isSentToken: throw .forbidden(error: challengeError(in: bearerChallenges(in: response)))
+        default: throw .unclear("\(response.status) from \(endpoint.name)")
+        }
+    }
+
+    /// Whether it is what the service's entry says that it responds to a token that is not valid any more.
+    ///
+    /// It came from the service's own user info, over TLS or from this machine: nobody else is sent the token, and no
+    /// redirect is followed.
+    private func isDeadTokenResponse(_ response: HTTPResponse) -> Bool {
+        endpoint == .userInfo && quirks.deadTokenResponse?.matches(response) == true
+    }
+
+    private func checkForWebPage(in response: HTTPResponse) throws(AuthorityError) {
+        guard !response.isMarkup else { throw .intercepted("a web page in place of \(endpoint.name)") }
+    }
+
+    // MARK: Errors in bodies and in challenges
+
+    /// The error that an object holds, if it has the form of RFC 6749, section 5.2.
+    func oauthError(in object: JSONObject) -> AuthorityError? {
+        guard let code = object["error"]?.string, isErrorCode(code) else { return nil }
+        return .oauthError(
+            (isRefresh ? quirks.refreshErrorCodes : quirks.signInErrorCodes)[code] ?? OAuthErrorCode(rawValue: code),
+            description: text.shown(object["error_description"]?.string))
+    }
+
+    private func challenge(in response: HTTPResponse) -> AuthorityError {
+        let challenges = bearerChallenges(in: response)
+        return challenges.isEmpty ? .unauthorized : .bearerChallenge(error: challengeError(in: challenges))
+    }
+
+    private func bearerChallenges(in response: HTTPResponse) -> [AuthenticationChallenge] {
+        AuthenticationChallenge.challenges(in: response.values(of: "WWW-Authenticate")).filter { $0.scheme == "bearer" }
+    }
+
+    /// The one error that the challenges name; `nil` if they name none, or contradict each other.
+    private func challengeError(in challenges: [AuthenticationChallenge]) -> String? {
+        let errors = Set(challenges.compactMap { $0.parameters["error"] })
+        guard errors.count == 1, let error = errors.first, isErrorCode(error) else { return nil }
+        return error
+    }
+
+    /// Whether the text has only the characters that an error code may have, is not overlong, and repeats no secret.
+    private func isErrorCode(_ text: String) -> Bool {
+        // Before the search for secrets: a user's password may well be "grant".
+        if Self.registeredErrors.contains(text) { return true }
+        return !text.isEmpty && text.utf8.count <= 128 && !self.text.repeatsSecret(text)
+            && text.utf8.allSatisfy { 0x20...0x7E ~= $0 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
+    }
+
+    /// RFC 6749, sections 4.1.2.1 and 5.2; RFC 6750, section 3.1; RFC 7009, section 2.2.1; RFC 8628, section 3.5.
+    private static let registeredErrors: Set<String> = [
+        "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
+        "invalid_scope", "access_denied", "unsupported_response_type", "server_error", "temporarily_unavailable",
+        "invalid_token", "insufficient_scope", "unsupported_token_type", "authorization_pending", "slow_down",
+        "expired_token",
+    ]
+}

@@ -1,0 +1,174 @@
+/// Decides what a request that failed means for the session. Nothing else decides it.
+///
+/// *Only an explicit rejection by the service, or the user, clears an account.* So the rejections are named here, and
+/// everything else keeps the account. Each kind of request has a function with results of its own.
+package enum SessionDecision {
+    /// What is known when the response comes.
+    package struct Context: Hashable, Sendable {
+        /// Whether the account holds a refresh token.
+        package var holdsRefreshToken: Bool
+
+        /// Whether the token that was sent is still the stored one. Only the holder of the archive's lock knows.
+        package var sentTokenIsStored: Bool
+
+        /// Whether the token that was sent had been refreshed for this very check.
+        package var justRefreshed: Bool
+
+        package init(holdsRefreshToken: Bool, sentTokenIsStored: Bool = true, justRefreshed: Bool = false) {
+            self.holdsRefreshToken = holdsRefreshToken
+            self.sentTokenIsStored = sentTokenIsStored
+            self.justRefreshed = justRefreshed
+        }
+    }
+
+    /// What to do after the service was asked whose a token is.
+    package enum Verification: Hashable, Sendable {
+        /// Keep the account, and say why it is not verified.
+        case keep(UnverifiedReason)
+
+        /// Not decided yet: refresh once, and ask again with the new token.
+        case refreshOnce
+
+        /// The response was about a token that has meanwhile been replaced: keep and adopt the stored one.
+        case adoptStored
+
+        /// The service ended the session: clear the account. The text is the service's own code for it.
+        case clear(String)
+    }
+
+    /// What to do after a refresh.
+    package enum Refresh: Hashable, Sendable {
+        /// Keep the account, and say why its tokens are not renewed.
+        case keep(UnverifiedReason)
+
+        /// The service ended the session: clear the account, if the token that was sent is still the stored one. The text is
+        /// the service's own code for it.
+        case clear(String)
+    }
+
+    /// What to do after an attempt to sign in. Whatever was stored before stays.
+    package enum SignIn: Hashable, Sendable {
+        /// The service refused this attempt. The text says why.
+        case refused(String)
+
+        /// There is no verdict, and why.
+        case unclear(UnverifiedReason)
+
+        /// The user has not decided yet: ask again; from now on 5 s less often if `slowDown`.
+        case pollAgain(slowDown: Bool)
+
+        /// The code that the user was shown has expired: show a new one.
+        case startOver
+    }
+
+    /// What to do after the service was told to revoke tokens. The user is signed out here already.
+    package enum Revocation: Hashable, Sendable {
+        /// The service does not do it. The text says why.
+        case refused(String)
+
+        /// The service could not be told: tell it later.
+        case tryLater
+    }
+
+    // MARK: The decisions
+
+    package static func afterVerification(_ failure: AuthorityError, _ context: Context) -> Verification {
+        switch failure {
+        case .bearerChallenge(error: "invalid_token"):
+            if context.justRefreshed {
+                return .keep(.init(.unclearReply, detail: "401 for a token that was issued a moment ago"))
+            }
+            if context.holdsRefreshToken { return .refreshOnce }
+            return context.sentTokenIsStored ? .clear("invalid_token") : .adoptStored
+        // A 401 that does not say that the token is not valid. Many services mean it all the same, and the token endpoint
+        // knows.
+        case .bearerChallenge(error: let code) where code != "insufficient_scope" && context.mayRefresh: return .refreshOnce
+        case .unauthorized where context.mayRefresh: return .refreshOnce
+        case .rejected(let detail): return context.sentTokenIsStored ? .clear(detail) : .adoptStored
+        default: return .keep(reason(for: failure))
+        }
+    }
+
+    package static func afterRefresh(_ failure: AuthorityError) -> Refresh {
+        switch failure {
+        case .oauthError(.invalidGrant, _): .clear(OAuthErrorCode.invalidGrant.rawValue)
+        case .rejected(let detail): .clear(detail)
+        // A token endpoint has no business with Bearer challenges.
+        case .bearerChallenge(error: "invalid_token"):
+            .keep(.init(.unclearReply, detail: "401 from the token endpoint"))
+        default: .keep(reason(for: failure))
+        }
+    }
+
+    package static func afterSignIn(_ failure: AuthorityError) -> SignIn {
+        switch failure {
+        case .oauthError(.authorizationPending, _): .pollAgain(slowDown: false)
+        case .oauthError(.slowDown, _): .pollAgain(slowDown: true)
+        case .oauthError(.expiredToken, _): .startOver
+        case .oauthError(.invalidGrant, let description):
+            .refused(text(.invalidGrant, description))
+        case .oauthError(.accessDenied, let description):
+            .refused(text(.accessDenied, description))
+        case .bearerChallenge(error: "invalid_token"): .refused("invalid_token")
+        case .rejected(let detail), .signInRefused(let detail): .refused(detail)
+        default: .unclear(reason(for: failure))
+        }
+    }
+
+    package static func afterRevocation(_ failure: AuthorityError) -> Revocation {
+        switch failure {
+        case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): .tryLater
+        case .oauthError(let code, let description): .refused(text(code, description))
+        case .badRequest: .refused("400")
+        case .bearerChallenge, .unauthorized: .refused("401")
+        case .rejected(let detail): .refused(detail)
+        default: .tryLater
+        }
+    }
+
+    // MARK: What is no verdict
+
+    /// Why a failure says nothing about whether the session goes on.
+    package static func reason(for failure: AuthorityError) -> UnverifiedReason {
+        switch failure {
+        case .noResponse(.cancelled): .init(.cancelled)
+        case .noResponse(let failure): .init(.offline, detail: "\(failure)")
+        // Of what was not sent, no response is a rejection.
+        case .notSent(let failure): reason(for: failure)
+        case .untrustedTLS(let detail): .init(.untrustedTLS, detail: detail)
+        case .oauthError(let code, let description):
+            switch code {
+            case .invalidClient, .unauthorizedClient, .unsupportedGrantType, .invalidScope, .invalidRequest:
+                .init(.misconfigured, detail: text(code, description))
+            case .temporarilyUnavailable, .serverError: .init(.serverError, detail: text(code, description))
+            default: .init(.unclearReply, detail: text(code, description))
+            }
+        case .bearerChallenge(error: "insufficient_scope"), .forbidden(error: "insufficient_scope"):
+            .init(.insufficientScope, detail: "the token's scopes do not allow it")
+        case .bearerChallenge(let code):
+            .init(.unclearReply, detail: "401 with \(code.map { "error \"\($0)\"" } ?? "no error code")")
+        case .unauthorized: .init(.unclearReply, detail: "401 without a Bearer challenge")
+        case .badRequest: .init(.unclearReply, detail: "400 without an OAuth error")
+        case .forbidden: .init(.unclearReply, detail: "403")
+        case .proxyAuthenticationRequired:
+            .init(.proxyAuthenticationRequired, detail: "a proxy asks for credentials (407)")
+        case .unavailable(429, let retryAfter): .init(.rateLimited, detail: "429", retryAfter: retryAfter)
+        case .unavailable(let status, let retryAfter):
+            .init(.serverError, detail: "\(status)", retryAfter: retryAfter)
+        case .intercepted(let detail): .init(.captivePortal, detail: detail)
+        case .unclear(let detail), .rejected(let detail), .signInRefused(let detail):
+            .init(.unclearReply, detail: detail)
+        case .otherUser: .init(.wrongAccount, detail: "the service says that the token is another user's")
+        case .misconfigured(let detail): .init(.misconfigured, detail: detail)
+        }
+    }
+
+    private static func text(_ code: OAuthErrorCode, _ description: String?) -> String {
+        description.map { "\(code.rawValue): \($0)" } ?? code.rawValue
+    }
+}
+
+extension SessionDecision.Context {
+    /// Whether a refresh may still tell.
+    fileprivate var mayRefresh: Bool { holdsRefreshToken && !justRefreshed }
+}
