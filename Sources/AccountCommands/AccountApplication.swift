@@ -168,7 +168,7 @@ public struct ImportedLogin: Sendable {
     /// What could not be taken over, in words.
     public var warnings: [String]
 
-    /// Puts an imported login together.
+    /// Creates an imported login.
     public init(account: Account, warnings: [String] = []) {
         self.account = account
         self.warnings = warnings

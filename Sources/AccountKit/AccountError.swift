@@ -13,7 +13,7 @@ public struct AccountError: Error, Sendable {
     /// What it came from, such as a system call and its errno.
     public var cause: (any Error)?
 
-    /// Puts an error together.
+    /// Creates an error.
     ///
     /// - Parameters:
     ///   - code: What kind of error it is.
@@ -74,7 +74,7 @@ extension AccountError {
         /// The service refused this sign-in; what was stored before is still there.
         public static let signInRefused = Code(rawValue: "signInRefused")
 
-        /// The service was needed and could not be reached, or gave no clear answer.
+        /// The service was needed and could not be reached, or gave an unexpected response.
         public static let serviceUnavailable = Code(rawValue: "serviceUnavailable")
 
         /// The service, or this app's registration with it, is not set up for what was asked.

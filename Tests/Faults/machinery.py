@@ -230,10 +230,10 @@ def operations():
     tokens = "EXERCISER ROOT sign-in"
     update = "EXERCISER ROOT update 1"
     return [
-        Operation("create", alice, [], "out", "in alice points=0 token=other", update, "Took over"),
+        Operation("create", alice, [], "out", "in alice points=0 token=other", update, "Imported"),
         Operation(
             "replace", "ACCOUNT import --replace BOB", [alice], "in alice points=0 token=other",
-            "in bob points=0 token=other", update, "Took over"),
+            "in bob points=0 token=other", update, "Imported"),
         Operation("update", update, [tokens], "in alice points=0 token=first", "in alice points=1 token=first", update),
         Operation(
             "refresh", "EXERCISER ROOT refresh ASKED", [tokens], "in alice points=0 token=first",
@@ -262,7 +262,7 @@ def operations():
             "in alice points=0 token=first", "in alice points=0 token=first", update, "opens now"),
         Operation(
             "unreadable", "ACCOUNT import BOB", [alice], "unreadable", "in bob points=0 token=other", update,
-            "Took over", adapt=spoil),
+            "Imported", adapt=spoil),
         Operation(
             "leave-unreadable", "ACCOUNT logout --local", [alice], "unreadable", "out", alice, "Signed out",
             sign_out=True, adapt=spoil),

@@ -20,7 +20,7 @@ struct DeviceTests {
 
     @Test func `Someone who enters the code elsewhere is signed in here`() async throws {
         try await run { server, code in
-            // Meanwhile the service has trouble of its own, which is no reason to give up a code that is good.
+            // Meanwhile the service returned a server error, which is no reason to give up a code that is good.
             try await server.setFaults(Fault(path: "/oauth/token", status: 503, times: 1))
             try await server.decide("approve", code, username: "bob", password: ExampleServer.bobPassword)
         } _: { user, outcome in

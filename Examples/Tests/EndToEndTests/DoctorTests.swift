@@ -22,7 +22,7 @@ struct DoctorTests {
         return (try JSONDecoder().decode(Report.self, from: Data(outcome.output.utf8)), outcome)
     }
 
-    @Test func `All is well after a sign-in, and then only`() async throws {
+    @Test func `No problems are found after a sign-in, and then only`() async throws {
         try await SignedInUser.run { user in
             let (report, outcome) = try await report(user.account)
             #expect(outcome.exitCode == 0)

@@ -28,7 +28,7 @@ struct ImportTests {
             let outcome = try await account("import", file, "--issuer", "https://nobody.invalid")
             #expect(outcome.exitCode == 0, "\(outcome)")
             #expect(outcome.output == "")
-            #expect(outcome.errors.contains("Took over wang from \(file)."))
+            #expect(outcome.errors.contains("Imported wang from \(file)."))
             #expect(!outcome.errors.contains(Self.token))
             #expect(try container.entry(file) == before)
 

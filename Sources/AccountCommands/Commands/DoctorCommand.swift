@@ -15,7 +15,7 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
             discussion: "Exits with 0 only if all is well.")
     }
 
-    @Flag(help: "Mend what can be mended without losing anything.")
+    @Flag(help: "Repair what can be repaired without losing data.")
     var fix = false
 
     @OptionGroup var options: CommonOptions
@@ -84,7 +84,7 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
             }
             if findings.isEmpty {
                 try Terminal.printLine(
-                    "All is well in \(context.container.documents.path(percentEncoded: false)).")
+                    "No problems found in \(context.container.documents.path(percentEncoded: false)).")
             }
         }
         if !isWell { throw ExitStatus.misconfigured }

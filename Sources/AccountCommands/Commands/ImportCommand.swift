@@ -52,7 +52,7 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         if options.json {
             try JSONDocument.print(StateDocument(state, session: context.session))
         } else {
-            context.say("Took over \(account.shownName) from \(file).")
+            context.say("Imported \(account.shownName) from \(file).")
         }
         // The sign-in that this one has replaced.
         await context.deliverRevocations()

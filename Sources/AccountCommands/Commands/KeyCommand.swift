@@ -113,7 +113,7 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
 struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "remove", abstract: "Take a key's way into the archive away.",
+            commandName: "remove", abstract: "Remove a key.",
             discussion: """
                 What is written from now on, the key does not open; copies of the archive from before it still does. The keys \
                 that stay must be at hand.

@@ -66,7 +66,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         let source = CommandContext<App>.tokenVariable
         guard !offline else {
             throw AccountError(
-                .serviceUnavailable, "only the service knows whose the token in \(source) is: leave --offline away")
+                .serviceUnavailable, "only the service knows whose the token in \(source) is: omit --offline")
         }
         let service = try await context.rememberedService()
         guard let authority = try context.authority(for: service, timeout: .seconds(5)) as? any TokenAuthority else {

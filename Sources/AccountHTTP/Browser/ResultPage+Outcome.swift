@@ -24,7 +24,7 @@ extension ResultPage {
         let failure = error is AccountError ? .noResponse(.cancelled) : AuthorityError(error)
         switch failure {
         case .oauthError(.accessDenied, let description): self = .refused(text.shown(description))
-        default: self = .failed(text.shown(Self.reason(failure)) ?? "the service gave no clear answer")
+        default: self = .failed(text.shown(Self.reason(failure)) ?? "the service gave an unexpected response")
         }
     }
 
@@ -37,10 +37,10 @@ extension ResultPage {
         case .oauthError(.invalidGrant, let description):
             "the service says that the sign-in has expired or was used before" + bracketed(description)
         case .oauthError(.serverError, let description), .oauthError(.temporarilyUnavailable, let description):
-            "the service has trouble of its own" + bracketed(description)
+            "the service returned a server error" + bracketed(description)
         case .oauthError(let code, let description):
             "the service answered with \(code.rawValue)" + bracketed(description)
-        case .unavailable(let status, _): "the service has trouble of its own (\(status))"
+        case .unavailable(let status, _): "the service returned a server error (\(status))"
         case .badRequest: "the service does not take the request (400)"
         case .bearerChallenge, .unauthorized, .forbidden: "the service does not take the token that it has just issued"
         case .proxyAuthenticationRequired: "a proxy asks for credentials"

@@ -41,7 +41,7 @@ public struct APIRequest: Sendable, Hashable {
     /// The body.
     public var body: Data?
 
-    /// Puts a request together.
+    /// Creates a request.
     public init(_ method: Method, _ address: String, headers: [String: String] = [:], body: Data? = nil) {
         self.method = method
         self.address = address

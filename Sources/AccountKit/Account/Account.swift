@@ -70,7 +70,7 @@ public struct Account: Sendable, Equatable, Identifiable {
         _modify { yield &fields.verifiedAt }
     }
 
-    /// Puts an account together.
+    /// Creates an account.
     ///
     /// - Parameters:
     ///   - id: The user at the service.
@@ -89,7 +89,7 @@ public struct Account: Sendable, Equatable, Identifiable {
                 credentials: credentials))
     }
 
-    /// Puts an account together for a service that numbers its users.
+    /// Creates an account for a service that numbers its users.
     public init(
         id: some BinaryInteger, issuer: String? = nil, username: String? = nil, credentials: Credentials,
         profile: UserProfile = UserProfile(), verifiedAt: Date? = nil

@@ -442,7 +442,7 @@ extension AccountError {
         case .damaged(let what):
             self.init(
                 .damaged,
-                "Account.plist is not a whole account archive: \(what). Nobody was signed out; put a backup back, or sign in again"
+                "Account.plist is truncated or not an account archive: \(what). Nobody was signed out; put a backup back, or sign in again"
             )
         case .unsupported(let what):
             self.init(

@@ -138,7 +138,7 @@ public struct StoredEntry: Sendable, Hashable {
     /// The revision that these bytes are.
     public var revision: ArchiveRevision
 
-    /// Puts an entry together.
+    /// Creates an entry.
     public init(bytes: [UInt8], revision: ArchiveRevision) {
         self.bytes = bytes
         self.revision = revision
@@ -171,7 +171,7 @@ public struct ArchiveReceipt: Sendable, Hashable {
     /// Whether they are known to survive a power cut.
     public var durability: Durability
 
-    /// Puts a receipt together.
+    /// Creates a receipt.
     public init(revision: ArchiveRevision, durability: Durability) {
         self.revision = revision
         self.durability = durability

@@ -78,14 +78,14 @@ public struct Identity: Sendable, Hashable {
     /// What the service says of the user; fields that it does not mention keep their values.
     public var profile: UserProfile
 
-    /// Puts an identity together.
+    /// Creates an identity.
     public init(id: String, username: String? = nil, profile: UserProfile = UserProfile()) {
         self.id = id
         self.username = username
         self.profile = profile
     }
 
-    /// Puts an identity together for a service that numbers its users.
+    /// Creates an identity for a service that numbers its users.
     public init(id: some BinaryInteger, username: String? = nil, profile: UserProfile = UserProfile()) {
         self.init(id: String(id), username: username, profile: profile)
     }

@@ -40,7 +40,7 @@ public struct DeviceAuthorization: Sendable, Equatable {
     /// How long to wait between two polls.
     public var interval: Duration
 
-    /// Puts an authorization together.
+    /// Creates an authorization.
     ///
     /// - Parameters:
     ///   - deviceCode: What the service knows this sign-in by.

@@ -12,7 +12,7 @@ public struct NetworkSetting: Sendable, Hashable {
     /// What is wrong with it; `nil` if nothing is.
     public var problem: String?
 
-    /// Puts a setting together.
+    /// Creates a setting.
     public init(variable: String, value: String, effect: String, problem: String? = nil) {
         self.variable = variable
         self.value = value

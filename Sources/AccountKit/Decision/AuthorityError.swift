@@ -52,7 +52,7 @@ public enum AuthorityError: Error, Hashable, Sendable {
 
     /// What stands for any error that an authority threw.
     ///
-    /// An error that is no failure is no clear answer, and a cancellation is a request without a response.
+    /// An error of another type is an unexpected response, and a cancellation is a request without a response.
     package init(_ error: any Error) {
         switch error {
         case let failure as AuthorityError: self = failure

@@ -9,7 +9,7 @@ public struct UnverifiedReason: Hashable, Sendable {
     /// How long the service asked to be left alone.
     public var retryAfter: Duration?
 
-    /// Puts a reason together.
+    /// Creates a reason.
     public init(_ code: Code, detail: String? = nil, retryAfter: Duration? = nil) {
         self.code = code
         self.detail = detail
@@ -39,13 +39,13 @@ public struct UnverifiedReason: Hashable, Sendable {
         /// The check was cancelled.
         public static let cancelled = Code(rawValue: "cancelled")
 
-        /// The service has trouble of its own (408, 425, 5xx).
+        /// The service returned a server error (408, 425, 5xx).
         public static let serverError = Code(rawValue: "serverError")
 
-        /// The service asked for fewer requests (429).
+        /// The rate limit of the service is reached (429).
         public static let rateLimited = Code(rawValue: "rateLimited")
 
-        /// The answer is not clear.
+        /// The response was unexpected.
         public static let unclearReply = Code(rawValue: "unclearReply")
 
         /// Something between here and the service answered in its place.

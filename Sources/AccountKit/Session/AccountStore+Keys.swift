@@ -53,7 +53,7 @@ extension AccountStore {
         }
     }
 
-    /// Takes a key's way into the archive away. What is written from now on it cannot open: the archive has a new data key.
+    /// Removes a key. What is written from now on it cannot open: the archive has a new data key.
     ///
     /// The keys that stay must be at hand, since the new data key is sealed for each of them; passphrases are asked for. A
     /// key that a source of this store stores itself, such as a key file, is removed with its slot.

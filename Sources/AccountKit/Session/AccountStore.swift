@@ -15,8 +15,8 @@ public import Foundation
 /// switch await store.checkSession(with: authority) { … }
 /// ```
 ///
-/// Any number of tasks may use a store, and any number of processes a container. Only the user, or a definite word of the
-/// service, signs anyone out: not a network that is down, not a disk that is full, not a file that cannot be read.
+/// Any number of tasks may use a store, and any number of processes a container. Only the user, or an explicit rejection by
+/// the service, signs anyone out: not a network that is down, not a disk that is full, not a file that cannot be read.
 public final class AccountStore: Sendable {
     /// Which session it is.
     public let session: SessionName

@@ -9,7 +9,7 @@ public struct CheckPolicy: Sendable, Hashable {
     /// For how many seconds an earlier confirmation holds, in which the service is not asked; 0 always asks.
     public var maximumAge: TimeInterval
 
-    /// Puts a policy together.
+    /// Creates a policy.
     ///
     /// - Parameter maximumAge: For how many seconds an earlier confirmation holds.
     public init(maximumAge: TimeInterval = 0) {

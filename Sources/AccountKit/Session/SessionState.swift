@@ -70,7 +70,7 @@ public struct SignOut: Sendable, Hashable {
     /// lost; `nil` if there was none. A service that accepts each refresh token once only may have ended the session for it.
     public var unfinishedRefresh: Date?
 
-    /// Puts a sign-out together.
+    /// Creates a sign-out.
     public init(
         _ reason: Reason, date: Date? = nil, issuer: String? = nil, detail: String? = nil,
         unfinishedRefresh: Date? = nil

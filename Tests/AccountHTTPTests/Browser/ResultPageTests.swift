@@ -70,11 +70,11 @@ struct ResultPageTests {
                 .failed("the service says that the sign-in has expired or was used before (Old)")
             ),
             (.oauthError("odd"), .failed("the service answered with odd")),
-            (.oauthError("odd", description: canary), .failed("the service gave no clear answer")),
+            (.oauthError("odd", description: canary), .failed("the service gave an unexpected response")),
             (.noResponse(.timeout), .failed("the service did not respond in time")),
             (.noResponse(.init(.refused, host: "h", port: 1)), .failed("connection to h:1 was refused")),
             (.unclear("a\u{1B}[2Jb"), .failed("a[2Jb")),
-            (.unclear("x \(canary)"), .failed("the service gave no clear answer")),
+            (.unclear("x \(canary)"), .failed("the service gave an unexpected response")),
             (.otherUser(id: canary), .failed("the service contradicts itself about who signed in")),
         ] as [(AuthorityError, ResultPage)])
     func outcome(_ failure: AuthorityError, _ page: ResultPage) {

@@ -90,7 +90,7 @@ struct DeviceSignInTests {
     }
 
     @Test(
-        "A code that cannot be shown, or no address, is no clear answer",
+        "A code that cannot be shown, or no address, is an unexpected response",
         arguments: [
             "{}",
             #"{"device_code":"d","user_code":"A\u001b[2J","verification_uri":"https://example.com"}"#,

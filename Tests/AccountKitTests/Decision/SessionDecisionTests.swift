@@ -334,7 +334,7 @@ struct SessionDecisionTests {
         }
     }
 
-    @Test func `An error that is no failure is no clear answer, and a cancellation is no response`() {
+    @Test func `An error of another type is an unexpected response, and a cancellation is no response`() {
         struct Mistake: Error {}
         let mistake = AuthorityError(Mistake())
         #expect(Verdict(on: mistake, to: .refresh, .init(holdsRefreshToken: true)) == .keep(.unclearReply))
