@@ -2,13 +2,15 @@ import AccountKit
 import Synchronization
 
 /// An archive in memory, for one task at a time.
-final class MemoryStorage: ArchiveStorage, ArchiveTransaction {
+final class MemoryStorage: ArchiveStorage, ArchiveLease, ArchiveTransaction {
     private let entries = Mutex<[ArchiveEntry: StoredEntry]>([:])
     private let writes = Mutex<UInt64>(0)
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? { entries.withLock { $0[entry] } }
 
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction { self }
+
+    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease { self }
 
     func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         AsyncThrowingStream { $0.finish() }
