@@ -11,7 +11,7 @@ public struct OAuthEndpoints: Sendable, Hashable {
     let deviceAuthorizationURL: ServiceURL?
     let authorizationURL: ServiceURL?
 
-    /// Puts endpoints together.
+    /// Creates endpoints.
     ///
     /// - Parameters:
     ///   - token: Issues tokens (RFC 6749, section 3.2).

@@ -32,7 +32,7 @@ public struct Credentials: Sendable, Equatable {
     /// A hint: it makes the next use refresh, and is never a reason to sign anyone out, since the clock may be wrong.
     public var expiresAt: Date?
 
-    /// Puts credentials together.
+    /// Creates credentials.
     ///
     /// - Parameters:
     ///   - accessToken: Sent with each request.
