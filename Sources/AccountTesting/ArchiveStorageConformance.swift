@@ -170,7 +170,8 @@ public struct ArchiveStorageConformance: Sendable {
     private func whatIsSetAsideIsGoneFromItsPlace() async throws {
         try await change { transaction, _ in
             _ = try await transaction.replace(entry, with: [5], ifRevision: nil)
-            #expect(!(try await transaction.quarantine(entry, label: "aside").isEmpty), "it says where the entry is now")
+            #expect(
+                !(try await transaction.quarantine(entry, label: "aside").isEmpty), "it says where the entry is now")
         }
         expect(try await open().read(entry) == nil, "an entry that was set aside is not there any more")
         try await change { transaction, _ in

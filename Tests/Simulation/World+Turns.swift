@@ -282,7 +282,8 @@ extension World {
 
     /// What says nothing about whether it was.
     private static let unclear: [AuthorityError] = [
-        .noResponse(.timeout), .noResponse(.reset), .noResponse(.truncated), .noResponse(.garbled), .noResponse(.unreachable),
+        .noResponse(.timeout), .noResponse(.reset), .noResponse(.truncated), .noResponse(.garbled),
+        .noResponse(.unreachable),
         .unavailable(status: 502, retryAfter: nil), .unavailable(status: 503, retryAfter: .seconds(5)),
         .oauthError(.serverError), .oauthError(.temporarilyUnavailable), .intercepted("a web page"),
         .unclear("no JSON"), .unauthorized, .forbidden(error: nil), .bearerChallenge(error: nil),

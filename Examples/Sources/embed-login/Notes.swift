@@ -50,7 +50,9 @@ struct JSONAPI: PasswordAuthority {
         request.headers = token.map { ["Authorization": "Bearer \($0.reveal())"] } ?? [:]
         request.body = .bytes(try JSONEncoder().encode(body))
         let response = try? await HTTPClient.shared.execute(request, timeout: .seconds(5))
-        guard let body = try? await response?.body.collect(upTo: 1 << 20) else { throw AuthorityError.noResponse(.reset) }
+        guard let body = try? await response?.body.collect(upTo: 1 << 20) else {
+            throw AuthorityError.noResponse(.reset)
+        }
         let reply = try? JSONDecoder().decode([String: ProfileValue].self, from: Data(body.readableBytesView))
         switch (reply?["code"], reply?["data"]) {
         case (nil, .dictionary(let user)?): return UserProfile(user)

@@ -31,6 +31,7 @@ extension OAuthAuthority: BrowserAuthority {
             clientID: clientID, scopes: scopes, port: listener.port, state: state, options: options, quirks: quirks)
         return OAuthBrowserSignIn(
             self, request, url: request.address(at: endpoint.url), lifetime: lifetime,
-            namesIssuer: endpoint.document.namesIssuer, receiver: receiver, listener: listener, deliveryTime: deliveryTime)
+            namesIssuer: endpoint.document.namesIssuer, receiver: receiver, listener: listener,
+            deliveryTime: deliveryTime)
     }
 }

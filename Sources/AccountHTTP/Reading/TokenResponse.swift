@@ -31,7 +31,8 @@ extension ResponseParser {
             scopes: scopes(object.members["scope"]),
             clientID: clientID,
             issuedAt: response.receivedAt,
-            expiresAt: TokenExpiry.date(expiresIn: object.members["expires_in"], accessToken: token, response: response))
+            expiresAt: TokenExpiry.date(expiresIn: object.members["expires_in"], accessToken: token, response: response)
+        )
     }
 
     /// Whether a token can be sent in an `Authorization` header field: visible ASCII only.

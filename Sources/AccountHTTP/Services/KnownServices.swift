@@ -37,7 +37,8 @@ extension KnownService {
                 "bad_refresh_token": .invalidGrant, "incorrect_client_credentials": .invalidClient,
             ],
             clientAuthentication: .post,
-            deadTokenResponse: ServiceQuirks.DeadTokenResponse(status: 401, member: "message", value: "Bad credentials")))
+            deadTokenResponse: ServiceQuirks.DeadTokenResponse(status: 401, member: "message", value: "Bad credentials")
+        ))
 
     /// GitLab, and GitLab on a host of one's own.
     ///

@@ -82,7 +82,8 @@ package enum SessionDecision {
             return context.sentTokenIsStored ? .clear("invalid_token") : .adoptStored
         // A 401 that does not say that the token is not valid. Many services mean it all the same, and the token endpoint
         // knows.
-        case .bearerChallenge(error: let code) where code != "insufficient_scope" && context.mayRefresh: return .refreshOnce
+        case .bearerChallenge(error: let code) where code != "insufficient_scope" && context.mayRefresh:
+            return .refreshOnce
         case .unauthorized where context.mayRefresh: return .refreshOnce
         case .rejected(let detail): return context.sentTokenIsStored ? .clear(detail) : .adoptStored
         default: return .keep(reason(for: failure))

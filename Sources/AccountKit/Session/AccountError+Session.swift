@@ -49,9 +49,12 @@ extension AccountError {
                 "the service could not be reached (\(reason.detail ?? "offline")): nothing was changed, try again")
         case .unclear(let reason):
             self.init(
-                .serviceUnavailable, "the service gave an unexpected response to the sign-in (\(reason)): nothing was changed, try again")
+                .serviceUnavailable,
+                "the service gave an unexpected response to the sign-in (\(reason)): nothing was changed, try again")
         case .pollAgain:
-            self.init(.serviceUnavailable, "the service gave an unexpected response to the sign-in: nothing was changed, try again")
+            self.init(
+                .serviceUnavailable,
+                "the service gave an unexpected response to the sign-in: nothing was changed, try again")
         }
     }
 }

@@ -219,7 +219,8 @@ public final class AccountStore: Sendable {
             identity = try await authority.updateProfile(of: account)
         } catch {
             let failure = AuthorityError(error)
-            throw AccountError(.serviceUnavailable, "the service did not take the change of the profile", cause: failure)
+            throw AccountError(
+                .serviceUnavailable, "the service did not take the change of the profile", cause: failure)
         }
         let changed = account
         return try await update { stored throws(AccountError) in

@@ -85,7 +85,8 @@ struct DiscoveryTests {
     @Test("An issuer on the loopback interface may have its endpoints there, and nowhere else unencrypted")
     func loopback() throws {
         let discovery = try Discovery(issuer: Issuer("http://localhost:8080"))
-        let near = HTTPResponse.json(200, #"{"issuer":"http://localhost:8080","token_endpoint":"http://127.0.0.1:81/t"}"#)
+        let near = HTTPResponse.json(
+            200, #"{"issuer":"http://localhost:8080","token_endpoint":"http://127.0.0.1:81/t"}"#)
         #expect(try discovery.endpoints(in: near).token == "http://127.0.0.1:81/t")
         let far = HTTPResponse.json(200, #"{"issuer":"http://localhost:8080","token_endpoint":"http://id.example/t"}"#)
         #expect(kind(failure { try discovery.endpoints(in: far) }) == .misconfigured("…"))

@@ -244,7 +244,8 @@ struct OAuthAuthorityTests {
             Refusal(
                 responses: [error("unsupported_token_type"), error("unsupported_token_type")],
                 signal: .oauthError("unsupported_token_type")),
-            Refusal(responses: [error("invalid_client"), error("invalid_client")], signal: .oauthError(.invalidClient)),
+            Refusal(
+                responses: [error("invalid_client"), error("invalid_client")], signal: .oauthError(.invalidClient)),
             Refusal(responses: [.json("{}", status: 400), .response(200)], signal: .badRequest),
             Refusal(responses: [.response(503)], signal: .unavailable(status: 503, retryAfter: nil), requests: 1),
             Refusal(responses: [.response(200), .response(503)], signal: .unavailable(status: 503, retryAfter: nil)),

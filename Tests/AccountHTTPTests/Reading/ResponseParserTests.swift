@@ -79,7 +79,9 @@ struct ResponseParserTests {
         // Trouble of the service, whatever the body says.
         Row(.token, .json(503, invalidGrant), .unavailable(status: 503, retryAfter: nil)),
         Row(.token, .json(500, invalidGrant), .unavailable(status: 500, retryAfter: nil)),
-        Row(.userInfo, HTTPResponse(502, ["Content-Type": "text/html"], html), .unavailable(status: 502, retryAfter: nil)),
+        Row(
+            .userInfo, HTTPResponse(502, ["Content-Type": "text/html"], html),
+            .unavailable(status: 502, retryAfter: nil)),
         Row(.userInfo, HTTPResponse(599), .unavailable(status: 599, retryAfter: nil)),
         Row(.token, .json(408, invalidGrant), .unavailable(status: 408, retryAfter: nil)),
         Row(.token, .json(425, invalidGrant), .unavailable(status: 425, retryAfter: nil)),
@@ -87,7 +89,8 @@ struct ResponseParserTests {
             .token, HTTPResponse(429, ["Retry-After": "7"], invalidGrant),
             .unavailable(status: 429, retryAfter: .seconds(7))),
         Row(
-            .revocation, HTTPResponse(503, ["retry-after": "120"]), .unavailable(status: 503, retryAfter: .seconds(120))),
+            .revocation, HTTPResponse(503, ["retry-after": "120"]), .unavailable(status: 503, retryAfter: .seconds(120))
+        ),
 
         // A proxy.
         Row(.token, .json(407, invalidGrant), .proxyAuthenticationRequired),
@@ -110,7 +113,8 @@ struct ResponseParserTests {
             .userInfo, HTTPResponse(401, [bearer: #"Bearer realm="x", error="invalid_token""#]),
             .bearerChallenge(error: "invalid_token")),
         Row(
-            .userInfo, HTTPResponse(401, [bearer: "bearer ERROR=invalid_token"]), .bearerChallenge(error: "invalid_token")),
+            .userInfo, HTTPResponse(401, [bearer: "bearer ERROR=invalid_token"]),
+            .bearerChallenge(error: "invalid_token")),
         Row(.userInfo, HTTPResponse(401, [bearer: #"Bearer realm="x""#]), .bearerChallenge(error: nil)),
         Row(.userInfo, HTTPResponse(401, [bearer: "Bearer"]), .bearerChallenge(error: nil)),
         Row(
@@ -123,7 +127,8 @@ struct ResponseParserTests {
             .bearerChallenge(error: "invalid_token")),
         Row(
             .userInfo,
-            HTTPResponse(401, [bearer: "Bearer error=invalid_token", "WWW-AUTHENTICATE": "Bearer error=invalid_request"]),
+            HTTPResponse(
+                401, [bearer: "Bearer error=invalid_token", "WWW-AUTHENTICATE": "Bearer error=invalid_request"]),
             .bearerChallenge(error: nil)),
         Row(
             .userInfo, HTTPResponse(401, [bearer: "Bearer error=invalid_token, error=invalid_token"]),

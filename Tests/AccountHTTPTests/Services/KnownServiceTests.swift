@@ -194,7 +194,8 @@ struct KnownServiceTests {
                     == .clear("invalid_token"))
             // Of anyone else it is no word about the token.
             let other = try OAuthAuthority.direct(server)
-            #expect(await asyncFailure { try await other.verify(account(at: server.address, id: "1")) } == .unauthorized)
+            #expect(
+                await asyncFailure { try await other.verify(account(at: server.address, id: "1")) } == .unauthorized)
         }
     }
 

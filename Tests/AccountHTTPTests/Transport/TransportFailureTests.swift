@@ -35,7 +35,8 @@ struct TransportFailureTests {
     @Test(
         "An error of the client has a meaning",
         arguments: [
-            (HTTPClientError.connectTimeout, AuthorityError.noResponse(.timeout)), (.readTimeout, .noResponse(.timeout)),
+            (HTTPClientError.connectTimeout, AuthorityError.noResponse(.timeout)),
+            (.readTimeout, .noResponse(.timeout)),
             (.writeTimeout, .noResponse(.timeout)), (.deadlineExceeded, .noResponse(.timeout)),
             (.tlsHandshakeTimeout, .noResponse(.timeout)), (.getConnectionFromPoolTimeout, .noResponse(.timeout)),
             (.cancelled, .noResponse(.cancelled)), (.remoteConnectionClosed, .noResponse(.reset)),
@@ -57,7 +58,8 @@ struct TransportFailureTests {
         ]
         for error in errors {
             #expect(
-                kind(TransportFailure.failure(for: error, from: Self.peer, .inBody)) == .noResponse(.truncated), "\(error)")
+                kind(TransportFailure.failure(for: error, from: Self.peer, .inBody)) == .noResponse(.truncated),
+                "\(error)")
         }
     }
 
@@ -100,6 +102,7 @@ struct TransportFailureTests {
             TransportFailure.failure(for: Surprise(), from: Peer(host: "id.example", port: 443), .beforeHead)
                 == .unclear("the request to id.example:443 failed: Surprise"))
         #expect(
-            kind(TransportFailure.failure(for: CancellationError(), from: Self.peer, .inBody)) == .noResponse(.cancelled))
+            kind(TransportFailure.failure(for: CancellationError(), from: Self.peer, .inBody))
+                == .noResponse(.cancelled))
     }
 }

@@ -328,7 +328,8 @@ struct SessionDecisionTests {
         for failure in Self.failures {
             for known in Self.contexts where known.justRefreshed || !known.holdsRefreshToken {
                 for request in Request.allCases {
-                    #expect(Verdict(on: failure, to: request, known) != .refreshOnce, "\(failure), \(request), \(known)")
+                    #expect(
+                        Verdict(on: failure, to: request, known) != .refreshOnce, "\(failure), \(request), \(known)")
                 }
             }
         }

@@ -313,7 +313,8 @@ struct CheckStateMachineTests {
             switch run.action {
             case .load: contents.map { .content($0) }
             case .verify:
-                [.verified(Self.identity), .verified(Identity(id: "eve"))] + Fixture.authorityErrors.map { .refused($0) }
+                [.verified(Self.identity), .verified(Identity(id: "eve"))]
+                    + Fixture.authorityErrors.map { .refused($0) }
             case .refresh: refreshes.map { .refreshEnded($0) }
             case .save(let account, _): failures + [.saved(account)]
             case .endTransaction: [.done]

@@ -19,7 +19,8 @@ struct GlewlwydServer: Sendable {
         port: Int? = nil, redirectURIs: [String] = [], _ test: (String) async throws -> Result
     ) async throws -> Result {
         let words = ["python3", "-B", BuiltProducts.fixture("glewlwyd/server.py"), "--folder", folder]
-        let options = ["--port", String(try port ?? FreePort.find())] + redirectURIs.flatMap { ["--redirect-uri", $0] }
+        let options =
+            ["--port", String(try port ?? FreePort.find())] + redirectURIs.flatMap { ["--redirect-uri", $0] }
         return try await ServerProcess.run(Command(words: words + options), test)
     }
 }

@@ -20,7 +20,8 @@ struct NanoIDPServer: Sendable {
     ///   - test: Gets the issuer.
     func run<Result: Sendable>(port: Int? = nil, _ test: (String) async throws -> Result) async throws -> Result {
         let words = [python, "-B", BuiltProducts.fixture("nanoidp/server.py"), "--folder", folder]
-        return try await ServerProcess.run(Command(words: words + ["--port", String(try port ?? FreePort.find())]), test)
+        return try await ServerProcess.run(
+            Command(words: words + ["--port", String(try port ?? FreePort.find())]), test)
     }
 }
 

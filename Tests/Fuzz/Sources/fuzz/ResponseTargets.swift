@@ -50,7 +50,8 @@ private func readTokenResponse(_ bytes: [UInt8]) {
             promiseRoundTrip(of: Account(id: "1", credentials: credentials))
         }
         let (_, refused) = failure { () throws(AuthorityError) in
-            try ResponseParser(.deviceAuthorization, sent: [sentToken], quirks: quirks).deviceAuthorization(in: response)
+            try ResponseParser(.deviceAuthorization, sent: [sentToken], quirks: quirks).deviceAuthorization(
+                in: response)
         }
         if let refused, case .clear = SessionDecision.afterRefresh(refused) {
             promise(isOAuthError(response, quirks), "as for tokens")

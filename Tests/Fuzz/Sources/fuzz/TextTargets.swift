@@ -36,7 +36,8 @@ private func readIDToken(_ bytes: [UInt8]) {
 
 private func readDate(_ bytes: [UInt8]) {
     let text = String(decoding: bytes, as: UTF8.self)
-    let response = HTTPResponse(status: 503, headers: [.init(name: "Retry-After", value: text)], body: [], receivedAt: now)
+    let response = HTTPResponse(
+        status: 503, headers: [.init(name: "Retry-After", value: text)], body: [], receivedAt: now)
     if let wait = RetryAfter.duration(in: response) {
         promise(wait >= .zero && wait <= RetryAfter.limit, "between nothing and a day")
     }
