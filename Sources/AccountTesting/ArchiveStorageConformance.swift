@@ -29,7 +29,7 @@ public struct ArchiveStorageConformance: Sendable {
         try await thereIsOneLeaseAtATime()
         try await whatIsReservedUnderALeaseStays()
         try await noUpdateIsLost()
-        try await whatIsSetAsideIsGoneFromItsPlace()
+        try await whatIsQuarantinedIsGoneFromItsPlace()
     }
 
     private func absenceIsNoError() async throws {
@@ -167,18 +167,18 @@ public struct ArchiveStorageConformance: Sendable {
         try await removeEntry()
     }
 
-    private func whatIsSetAsideIsGoneFromItsPlace() async throws {
+    private func whatIsQuarantinedIsGoneFromItsPlace() async throws {
         try await change { transaction, _ in
             _ = try await transaction.replace(entry, with: [5], ifRevision: nil)
             #expect(
-                !(try await transaction.quarantine(entry, label: "aside").isEmpty), "it says where the entry is now")
+                !(try await transaction.quarantine(entry, label: "unreadable").isEmpty), "it says where the entry is now")
         }
-        expect(try await open().read(entry) == nil, "an entry that was set aside is not there any more")
+        expect(try await open().read(entry) == nil, "an entry that was quarantined is not there any more")
         try await change { transaction, _ in
             _ = try await transaction.replace(entry, with: [6], ifRevision: nil)
-            try await transaction.restore(entry, from: try await transaction.quarantine(entry, label: "aside"))
+            try await transaction.restore(entry, from: try await transaction.quarantine(entry, label: "unreadable"))
         }
-        expect(try await open().read(entry)?.bytes == [6], "an entry that was put back is what it was")
+        expect(try await open().read(entry)?.bytes == [6], "an entry that was restored is what it was")
         try await removeEntry()
     }
 

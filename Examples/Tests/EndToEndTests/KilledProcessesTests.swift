@@ -25,7 +25,7 @@ struct KilledProcessesTests {
             let status = try await user.account("status", "--json").document()
             #expect(status.state == "unverified")
             let began = try #require(status.unfinishedRefreshAt)
-            #expect(try await user.account("status").output.contains("its reply was never stored"))
+            #expect(try await user.account("status").output.contains("its response was never stored"))
 
             // The spent token is all there is. That it ends the session is the service's doing, and it is said why.
             let next = try await user.account("whoami", "--max-age", "0")

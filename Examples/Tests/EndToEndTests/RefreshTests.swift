@@ -233,7 +233,7 @@ struct FailedRefreshTests {
 
             let status = try await user.account("status", "--json")
             #expect(try status.document().unfinishedRefreshAt != nil)
-            #expect(try await user.account("status").output.contains("its reply was never stored"))
+            #expect(try await user.account("status").output.contains("its response was never stored"))
 
             // The service has spent the token; that it is used again ends the session, and by the service's word only.
             let next = try await user.account("whoami", "--max-age", "0", "--json")

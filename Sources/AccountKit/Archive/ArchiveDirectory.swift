@@ -152,7 +152,7 @@ struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Gives an entry that was set aside its name again, unless there is a new one.
+    /// Gives an entry that was quarantined its name again, unless there is a new one.
     func restore(_ entry: ArchiveEntry, from place: String) throws(AccountError) {
         let destination = path(entry.rawValue)
         try mapping(destination) { () throws(SystemCallError) in

@@ -86,7 +86,7 @@ public protocol ArchiveTransaction: Sendable {
     /// - Returns: Where it is now, for a person.
     func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String
 
-    /// Makes sure that an entry that was set aside is not in its place any more, because nothing is to come there.
+    /// Makes sure that an entry that was quarantined is not in its place any more, because nothing is to come there.
     ///
     /// A storage that
     /// leaves it there till something does, so that a death in between does not look like a sign-out, removes it now; for
@@ -96,7 +96,7 @@ public protocol ArchiveTransaction: Sendable {
     /// - Throws: If it is still there.
     func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability
 
-    /// Puts an entry back that this transaction has set aside, because nothing came to take its place.
+    /// Restores an entry that this transaction has quarantined, because nothing came to take its place.
     ///
     /// - Parameters:
     ///   - entry: The entry.

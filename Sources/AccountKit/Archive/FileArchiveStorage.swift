@@ -140,9 +140,9 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     private struct State: ~Copyable {
         var lock: FileLock?
 
-        /// What was set aside and is still in its place, so that a death here does not look like a sign-out: as good as
+        /// What was quarantined and is still in its place, so that a death here does not look like a sign-out: as good as
         /// gone for whoever has this transaction.
-        var aside: [ArchiveEntry: FileIdentity] = [:]
+        var quarantined: [ArchiveEntry: FileIdentity] = [:]
 
         /// What was read under the lock: who compares a revision with what is there now need not hash that.
         var seen: [ArchiveEntry: StoredEntry] = [:]
@@ -163,14 +163,14 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     }
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
-        guard try !isAside(entry), let stored = try directory.read(entry) else { return nil }
+        guard try !isQuarantined(entry), let stored = try directory.read(entry) else { return nil }
         state.withLock { $0.seen[entry] = stored }
         return stored
     }
 
     /// Makes sure that the entry still is the one of this revision, or still is not there.
     private func check(_ entry: ArchiveEntry, is revision: ArchiveRevision?) async throws {
-        if let seen = state.withLock({ $0.seen[entry] }), seen.revision == revision, try !isAside(entry),
+        if let seen = state.withLock({ $0.seen[entry] }), seen.revision == revision, try !isQuarantined(entry),
             let bytes = try directory.bytes(of: entry), bytes.isSame(as: seen.bytes)
         {
             return
@@ -178,9 +178,9 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         guard try await read(entry)?.revision == revision else { throw directory.conflict(entry) }
     }
 
-    /// Whether what is in the place of an entry is what was set aside.
-    private func isAside(_ entry: ArchiveEntry) throws -> Bool {
-        guard let identity = state.withLock({ $0.aside[entry] }) else { return false }
+    /// Whether what is in the place of an entry is what was quarantined.
+    private func isQuarantined(_ entry: ArchiveEntry) throws -> Bool {
+        guard let identity = state.withLock({ $0.quarantined[entry] }) else { return false }
         return try self.identity(of: entry) == identity
     }
 
@@ -225,24 +225,24 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {
         let place = try await BlockingWork.run { [directory] in try directory.quarantine(entry, label: label) }
         let identity = try identity(of: entry)
-        state.withLock { $0.aside[entry] = identity }
+        state.withLock { $0.quarantined[entry] = identity }
         return place
     }
 
     func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability {
-        guard try isAside(entry) else { return .durable }
+        guard try isQuarantined(entry) else { return .durable }
         let durability = try await BlockingWork.run { [directory] in
             let path = directory.path(entry.rawValue)
             try mapping(path) { () throws(SystemCallError) in _ = try SystemCall.remove(path) }
             return directory.synchronize()
         }
-        state.withLock { $0.aside[entry] = nil }
+        state.withLock { $0.quarantined[entry] = nil }
         return durability
     }
 
     func restore(_ entry: ArchiveEntry, from place: String) async throws {
-        let isInPlace = try isAside(entry)
-        state.withLock { $0.aside[entry] = nil }
+        let isInPlace = try isQuarantined(entry)
+        state.withLock { $0.quarantined[entry] = nil }
         if isInPlace {
             try mapping(place) { () throws(SystemCallError) in _ = try SystemCall.remove(place) }
         } else {
@@ -251,7 +251,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     }
 
     func end() async {
-        for entry in state.withLock({ $0.aside.keys }) where (try? isAside(entry)) == true {
+        for entry in state.withLock({ $0.quarantined.keys }) where (try? isQuarantined(entry)) == true {
             // Nothing took its place. What stays there is no worse than before.
             await BlockingWork.run { [directory] in
                 _ = try? SystemCall.remove(directory.path(entry.rawValue))
