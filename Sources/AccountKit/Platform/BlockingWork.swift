@@ -31,10 +31,22 @@ package enum BlockingWork {
         _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         if isOnOwnExecutor { return try body() }
-        let result: Result<Value, Failure> = await withUnsafeContinuation { continuation in
-            threads.add { continuation.resume(returning: Result { () throws(Failure) in try body() }) }
+        let outcome = Outcome<Value, Failure>()
+        await withUnsafeContinuation { continuation in
+            threads.add {
+                let result = Result { () throws(Failure) in try body() }
+                outcome.result.withLock { $0 = result }
+                continuation.resume()
+            }
         }
+        guard let result = outcome.result.withLock({ $0 }) else { preconditionFailure("it was resumed with a result") }
         return try result.get()
+    }
+
+    /// What came of a job. It is handed over under a lock: how a continuation hands over that is resumed before its task waits
+    /// is the runtime's own affair, and no sanitizer sees that it is safe.
+    private final class Outcome<Value: Sendable, Failure: Error>: Sendable {
+        let result = Mutex<Result<Value, Failure>?>(nil)
     }
 
     private static var isOnOwnExecutor: Bool {
