@@ -171,7 +171,8 @@ public struct ArchiveStorageConformance: Sendable {
         try await change { transaction, _ in
             _ = try await transaction.replace(entry, with: [5], ifRevision: nil)
             #expect(
-                !(try await transaction.quarantine(entry, label: "unreadable").isEmpty), "it says where the entry is now")
+                !(try await transaction.quarantine(entry, label: "unreadable").isEmpty),
+                "it says where the entry is now")
         }
         expect(try await open().read(entry) == nil, "an entry that was quarantined is not there any more")
         try await change { transaction, _ in
