@@ -22,8 +22,12 @@ final class Counter: Sendable {
         await withTaskGroup { group in
             for _ in 0..<8 {
                 group.addTask {
-                    for _ in 0..<20_000 {
-                        if isRacing { counter.racing += 1 } else { counter.locked.withLock { $0 += 1 } }
+                    // In turns, so that one thread does not do it all before there is a second one.
+                    for _ in 0..<100 {
+                        for _ in 0..<200 {
+                            if isRacing { counter.racing += 1 } else { counter.locked.withLock { $0 += 1 } }
+                        }
+                        await Task.yield()
                     }
                 }
             }

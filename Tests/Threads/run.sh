@@ -18,10 +18,18 @@ sanitized() {
 
 "${swift}c" -swift-version 6 -O -parse-as-library -sanitize=thread Tests/Threads/control.swift -o "$scratch/control"
 sanitized "$scratch/control" locked
-if sanitized "$scratch/control" racing 2>"$scratch/racing.txt" || ! grep -q 'data race' "$scratch/racing.txt"; then
+# On a machine that is busy all may happen on one thread, where nothing races.
+is_seen=
+for _ in 1 2 3 4 5; do
+    if ! sanitized "$scratch/control" racing 2>"$scratch/racing.txt" && grep -q 'data race' "$scratch/racing.txt"; then
+        is_seen=yes
+        break
+    fi
+done
+[[ $is_seen ]] || {
     echo "Thread Sanitizer does not see a race that is there." >&2
     exit 1
-fi
+}
 
 options=(--sanitize=thread --scratch-path "$scratch")
 "$swift" build --build-tests "${options[@]}" --explicit-target-dependency-import-check error
