@@ -251,6 +251,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     }
 
     func end() async {
+        // What cannot be looked at stays too.
         for entry in state.withLock({ $0.quarantined.keys }) where (try? isQuarantined(entry)) == true {
             // Nothing took its place. What stays there is no worse than before.
             await BlockingWork.run { [directory] in

@@ -232,7 +232,7 @@ struct SessionDriver: Sendable {
         do {
             report(try await transaction.finishQuarantine(.account))
         } catch {
-            // It is still there, so nobody was signed out.
+            // It is still there, so nobody was signed out. A second name that cannot be removed is in nobody's way.
             try? await archive.restore(from: place, in: transaction)
             throw error
         }

@@ -36,6 +36,7 @@ struct RunningCommand: Sendable {
 /// Whether a signal that was sent to a process has not reached it yet (proc(5), `ShdPnd`). One that has ended, and that
 /// nobody has asked about yet, keeps what came too late for it.
 private func hasPendingSignal(_ process: Int32) -> Bool {
+    // Without one there is no such process any more.
     guard let status = try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8) else { return false }
     let lines = status.split(separator: "\n")
     func value(_ name: String) -> Substring? {
