@@ -2,8 +2,7 @@
 # For those who source it: release-flags.sh static|portable sets `scratch`, the folder of a release build, and its `flags`.
 # shellcheck disable=SC2034
 
-# Each function in a section of its own, so that the linker can put those beside each other that a start runs, and keeps
-# one of those that are the same. And types are made from what the compiler knows of them: by their names, the runtime would
+# Each function in a section of its own, so that the linker keeps one of those that are the same. And types are made from what the compiler knows of them: by their names, the runtime would
 # look through all conformances of the program for each.
 flags=(
     -c release --explicit-target-dependency-import-check error
@@ -11,7 +10,6 @@ flags=(
     -Xswiftc -Xfrontend -Xswiftc -function-sections
     -Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors
     -Xlinker --icf=all
-    -Xlinker "--symbol-ordering-file=$PWD/Tests/Speed/start-order.txt" -Xlinker --no-warn-symbol-ordering
 )
 case $1 in
 static)

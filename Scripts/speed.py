@@ -3,10 +3,9 @@
 
     speed.py check ACCOUNT EXERCISER      compares with Tests/Speed/baseline.json
     speed.py update ACCOUNT EXERCISER     writes it
-    speed.py order ACCOUNT EXERCISER      writes Tests/Speed/start-order.txt: the functions that a start runs, for the linker
 
-ACCOUNT and EXERCISER are release builds: stripped, but for the ACCOUNT of `order`, which must have its names. Instructions are those that Valgrind counts, from the first one of
-the process on: they are the same on a busy machine, which times are not. Valgrind shows programs one processor of its own
+ACCOUNT and EXERCISER are stripped release builds. Instructions are those that Valgrind counts, from the first one of the
+process on: they are the same on a busy machine, which times are not. Valgrind shows programs one processor of its own
 wherever the real one has AVX2, so libsodium and the C library choose the same code everywhere.
 """
 
@@ -20,7 +19,6 @@ import tempfile
 
 FOLDER = pathlib.Path(__file__).parent.parent / "Tests/Speed"
 BASELINE = FOLDER / "baseline.json"
-START_ORDER = FOLDER / "start-order.txt"
 TOLERANCE = 0.05
 MAXIMUM_PEAK_KIB = 12 * 1024
 # 25 MiB until the command finished its exchanges: signals, deadlines and the options of a sign-in took a quarter of one.
@@ -46,18 +44,10 @@ class Machine:
             command, env=self.environment, check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=300)
 
-    def profile(self, *command):
-        profile = f"{self.folder}/profile"
-        self.run(["/usr/bin/valgrind", "--tool=callgrind", "--demangle=no", f"--callgrind-out-file={profile}", *command])
-        return pathlib.Path(profile).read_text()
-
     def instructions(self, *command):
-        return int(re.search(r"^(?:summary|totals): (\d+)$", self.profile(*command), re.M).group(1))
-
-    def functions_of_a_start(self):
-        # "fn=(12) name" at the first mention, "fn=(12)" from then on; 'N marks the N-th level of a recursion.
-        names = re.findall(r"^c?fn=\(\d+\) (.+)$", self.profile(self.account, "whoami", "--offline"), re.M)
-        return sorted({re.sub(r"'\d+$", "", name) for name in names})
+        profile = f"{self.folder}/profile"
+        self.run(["/usr/bin/valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}", *command])
+        return int(re.search(r"^(?:summary|totals): (\d+)$", pathlib.Path(profile).read_text(), re.M).group(1))
 
     def counted(self):
         result = {
@@ -99,15 +89,12 @@ def limited(what, value, maximum, unit):
 
 
 def main():
-    if len(sys.argv) != 4 or sys.argv[1] not in ("check", "update", "order"):
+    if len(sys.argv) != 4 or sys.argv[1] not in ("check", "update"):
         sys.exit(__doc__)
     if "avx2" not in pathlib.Path("/proc/cpuinfo").read_text().split():
         sys.exit("speed.py: the processor has no AVX2, so the counts would be others than those of the baseline")
     with tempfile.TemporaryDirectory(dir="/tmp", prefix="account-speed-") as folder:
         machine = Machine(folder, sys.argv[2], sys.argv[3])
-        if sys.argv[1] == "order":
-            START_ORDER.write_text("\n".join(machine.functions_of_a_start()) + "\n")
-            return
         counts = machine.counted()
         peak = machine.peak_kib()
     failed = limited("size", pathlib.Path(sys.argv[2]).stat().st_size, MAXIMUM_SIZE, "bytes")

@@ -131,33 +131,6 @@ int accountkit_pipe(int ends[2]) {
     return fcntl(ends[0], F_SETFL, O_NONBLOCK);
 }
 
-unsigned int accountkit_current_processor(void) {
-#ifdef __linux__
-    int processor = sched_getcpu();
-    return processor < 0 ? 0 : (unsigned int)processor;
-#elif defined(__APPLE__)
-    size_t processor = 0;
-    return pthread_cpu_number_np(&processor) == 0 ? (unsigned int)processor : 0;
-#else
-    return 0;
-#endif
-}
-
-unsigned int accountkit_processor_number_limit(void) {
-#ifdef __linux__
-    // Not sysconf(3), for which the C library may open a file. Of the first thread: others may be bound to one processor. A
-    // machine of more than 1024 processors refuses a set of this size.
-    cpu_set_t processors;
-    if (sched_getaffinity(getpid(), sizeof processors, &processors) != 0) return CPU_SETSIZE;
-    unsigned int limit = CPU_SETSIZE;
-    while (limit > 1 && !CPU_ISSET(limit - 1, &processors)) limit--;
-    return limit;
-#else
-    long count = sysconf(_SC_NPROCESSORS_CONF);
-    return count < 1 ? 1 : (unsigned int)count;
-#endif
-}
-
 int accountkit_keyring_put(const char *name, const void *bytes, size_t count, unsigned int seconds) {
 #ifdef __linux__
     // A login without a keyring of its own shares that of the user's other logins (user-session-keyring(7)). It is named by

@@ -26,7 +26,7 @@ let package = Package(
                 "OAuth/OAuthAuthority+Clock.swift", "OAuth/OAuthAuthority+Device.swift",
                 "OAuth/OAuthAuthority+Requests.swift", "OAuth/OAuthAuthority+SignIn.swift",
                 "OAuth/OAuthRequestOptions.swift", "OAuth/ServiceDocuments.swift", "Transport/ExchangeBody.swift",
-                "Transport/FetchedOnce.swift", "Transport/FormBody.swift", "Transport/HTTPTransport.swift",
+                "Transport/FormBody.swift", "Transport/HTTPTransport.swift",
                 "Transport/IPAddress.swift", "Transport/NameLookUp.swift", "Transport/NetworkEnvironment.swift",
                 "Transport/TransportFailure.swift", "Transport/WipingHandler.swift",
             ]),

@@ -119,12 +119,10 @@ public struct OAuthAuthority: Sendable {
         self.transport = transport
         let discovery = Discovery(issuer: issuer, service: service)
         self.discovery = discovery
-        if let endpoints = endpoints ?? (service?.hasDiscovery == false ? service?.endpoints(at: issuer) : nil) {
-            documents = ServiceDocuments(endpoints, of: discovery)
-        } else {
-            documents = ServiceDocuments(discovery) { request async throws(AuthorityError) in
-                try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
-            }
+        documents = ServiceDocuments(
+            discovery, endpoints: endpoints ?? (service?.hasDiscovery == false ? service?.endpoints(at: issuer) : nil)
+        ) { request async throws(AuthorityError) in
+            try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
         }
     }
 }

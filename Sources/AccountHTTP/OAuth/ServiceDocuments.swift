@@ -1,4 +1,5 @@
 import AccountKit
+import Synchronization
 
 /// An endpoint, and the document that names it.
 struct Endpoint: Sendable {
@@ -10,57 +11,84 @@ struct Endpoint: Sendable {
 ///
 /// Nearly every service says all in the first, so the second is read only when something is missing. Each is read once, and
 /// one that cannot be read for the moment is an error for who needs it, and no word about what there is.
-struct ServiceDocuments: Sendable {
-    private let discovery: Discovery
-    private let first: FetchedOnce<(document: ServiceDocument, unread: [ServiceURL])>
-    private let second: FetchedOnce<ServiceDocument>
+final class ServiceDocuments: Sendable {
+    private enum Position { case first, further }
 
-    /// A service whose endpoints are known.
-    init(_ endpoints: OAuthEndpoints, of discovery: Discovery) {
-        self.discovery = discovery
-        first = FetchedOnce((ServiceDocument(urls: endpoints.urls), []))
-        second = FetchedOnce(ServiceDocument())
+    private struct Found {
+        var document = ServiceDocument()
+        /// Where another may be.
+        var unread: [ServiceURL] = []
     }
 
-    /// A service that says where its endpoints are.
-    ///
+    private let discovery: Discovery
+    private let send: @Sendable (HTTPRequest) async throws(AuthorityError) -> HTTPResponse
+    private let found: Mutex<[Position: Found]>
+    private let fetches = SingleFlight<Position, Result<Found, AuthorityError>>(by: ==)
+
     /// - Parameters:
     ///   - discovery: Where the documents may be.
+    ///   - endpoints: The endpoints, if they are known, so that nothing is read.
     ///   - send: Sends a request.
     init(
-        _ discovery: Discovery,
+        _ discovery: Discovery, endpoints: OAuthEndpoints? = nil,
         send: @escaping @Sendable (HTTPRequest) async throws(AuthorityError) -> HTTPResponse
     ) {
         self.discovery = discovery
-        let first = FetchedOnce.catching { () async throws(AuthorityError) in
-            let urls = discovery.addresses
-            for (number, url) in urls.enumerated() {
-                let response = try await send(HTTPRequest(url: url))
-                if response.status != 404 {
-                    return (document: try discovery.document(in: response), unread: Array(urls[(number + 1)...]))
-                }
-            }
-            throw discovery.isMissing
-        }
-        self.first = first
-        second = FetchedOnce.catching { () async throws(AuthorityError) in
-            for url in try await first.value().unread {
-                let response = try await send(HTTPRequest(url: url))
-                if let document = try discovery.furtherDocument(in: response) { return document }
-            }
-            return ServiceDocument()
-        }
+        self.send = send
+        found = Mutex(endpoints.map { [.first: Found(document: ServiceDocument(urls: $0.urls))] } ?? [:])
     }
 
     /// An endpoint; `nil` if no document names one, and the service's entry does not either.
     func endpoint(_ name: EndpointName) async throws(AuthorityError) -> Endpoint? {
-        let (document, unread) = try await first.value()
-        if let url = document.urls[name] ?? discovery.knownURL(name) { return Endpoint(url: url, document: document) }
-        guard !unread.isEmpty else { return nil }
-        let further = try await second.value()
+        let first = try await found(.first)
+        if let url = first.document.urls[name] ?? discovery.knownURL(name) {
+            return Endpoint(url: url, document: first.document)
+        }
+        guard !first.unread.isEmpty else { return nil }
+        let further = try await found(.further).document
         return further.urls[name].map { Endpoint(url: $0, document: further) }
     }
 
     /// What the service says of scopes in the first document.
-    func scopes() async throws(AuthorityError) -> [String]? { try await first.value().document.scopes }
+    func scopes() async throws(AuthorityError) -> [String]? { try await found(.first).document.scopes }
+
+    private func found(_ position: Position) async throws(AuthorityError) -> Found {
+        if let known = found.withLock({ $0[position] }) { return known }
+        let result: Result<Found, AuthorityError>
+        do throws(SingleFlight<Position, Result<Found, AuthorityError>>.Departure) {
+            result = try await fetches.value(for: position) { _ in
+                do throws(AuthorityError) {
+                    let found = try await self.fetch(position)
+                    self.found.withLock { $0[position] = found }
+                    return .success(found)
+                } catch {
+                    return .failure(error)
+                }
+            }
+        } catch {
+            throw .noResponse(.cancelled)
+        }
+        return try result.get()
+    }
+
+    private func fetch(_ position: Position) async throws(AuthorityError) -> Found {
+        switch position {
+        case .first:
+            let urls = discovery.addresses
+            for (number, url) in urls.enumerated() {
+                let response = try await send(HTTPRequest(url: url))
+                if response.status != 404 {
+                    return Found(
+                        document: try discovery.document(in: response), unread: Array(urls[(number + 1)...]))
+                }
+            }
+            throw discovery.isMissing
+        case .further:
+            for url in try await found(.first).unread {
+                let response = try await send(HTTPRequest(url: url))
+                if let document = try discovery.furtherDocument(in: response) { return Found(document: document) }
+            }
+            return Found()
+        }
+    }
 }

@@ -107,14 +107,6 @@ public struct Account: Sendable, Equatable, Identifiable {
     /// Whether both are copies of one value, which says more than that they are equal.
     func isIdentical(to other: Account) -> Bool { storage === other.storage }
 
-    /// The same account behind a reference of its own, so that whoever counts references to this one need not wait for those
-    /// who count references to others.
-    func withOwnStorage() -> Account {
-        var account = self
-        account.storage = Storage(fields)
-        return account
-    }
-
     /// What to call the user: the user name; where there is none the full name, the e-mail address or the casual name, in
     /// this order; and the id only where nothing else is known.
     public var displayName: String {

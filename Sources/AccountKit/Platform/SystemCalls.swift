@@ -246,12 +246,6 @@ package struct FileLock: ~Copyable {
 package enum SystemCall {
     package static var effectiveUser: UInt32 { geteuid() }
 
-    /// The number of the processor that runs this thread, or did a moment ago; 0 where that is not known.
-    static var currentProcessor: Int { Int(accountkit_current_processor()) }
-
-    /// One more than the highest number of a processor that this program may run on.
-    static var processorNumberLimit: Int { Int(accountkit_processor_number_limit()) }
-
     /// What is at `path`, not following a link at its end; `nil` if there is nothing.
     package static func status(_ path: String) throws(SystemCallError) -> FileStatus? {
         var info = stat()

@@ -71,7 +71,7 @@ public final class AccountStore: Sendable {
         let revocations = RevocationQueue(
             archive: archive, appIdentifier: appIdentifier, session: session)
         driver = SessionDriver(
-            archive: archive, revocations: revocations, shared: SharedAccount(), refreshes: SharedRefreshes(),
+            archive: archive, revocations: revocations, shared: SharedAccount(), refreshes: SingleFlight { $0.isSameGrant(as: $1) },
             exchanges: Exchanges(), clock: clock, lockTimeout: lockTimeout, logger: logger)
     }
 

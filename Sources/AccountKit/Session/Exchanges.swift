@@ -87,16 +87,6 @@ protocol Storing: Sendable {
     func giveUpStoring()
 }
 
-/// Runs something to its end, whether the task is cancelled or not.
-func shielded<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
-    try await Task { try await body() }.value
-}
-
-/// Runs something to its end, whether the task is cancelled or not.
-func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
-    await Task { await body() }.value
-}
-
 /// A result that is set once, and waited for by one task.
 private final class SharedResult<Value: Sendable>: Storing {
     private struct State {

@@ -11,7 +11,7 @@ struct SessionDriver: Sendable {
     let archive: AccountArchive
     let revocations: RevocationQueue
     let shared: SharedAccount
-    let refreshes: SharedRefreshes
+    let refreshes: SingleFlight<Account, RefreshOutcome>
     let exchanges: Exchanges
     let clock: any WallClock
     let lockTimeout: Duration
@@ -29,14 +29,15 @@ struct SessionDriver: Sendable {
         var deadline: ContinuousClock.Instant?
 
         /// Is told when a refresh is about to be sent.
-        var progress: SharedRefreshes.Progress?
+        var progress: SingleFlight<Account, RefreshOutcome>.Progress?
 
         fileprivate var transaction: (any ArchiveTransaction)?
         fileprivate var isExchanging = false
 
         init(
             authority: (any AccountAuthority)? = nil, lease: (any ArchiveLease)? = nil,
-            deadline: ContinuousClock.Instant? = nil, progress: SharedRefreshes.Progress? = nil
+            deadline: ContinuousClock.Instant? = nil,
+            progress: SingleFlight<Account, RefreshOutcome>.Progress? = nil
         ) {
             self.authority = authority
             self.lease = lease
@@ -77,7 +78,7 @@ struct SessionDriver: Sendable {
                 exchanges.begin(limit: limit)
                 means.isExchanging = true
                 // In this order: whoever leaves after it finds an exchange to wait for, and whoever left before it gave it up.
-                if let progress = means.progress, !progress.begin() { throw CancellationError() }
+                if let progress = means.progress, !progress.commit() { throw CancellationError() }
                 let now = clock.now
                 return .intentRecorded(
                     unfinished: try await archive.recordIntent(
@@ -283,28 +284,44 @@ struct SessionDriver: Sendable {
     func refresh(
         _ account: Account, _ authority: any AccountAuthority, until deadline: ContinuousClock.Instant? = nil
     ) async -> RefreshOutcome {
-        await refreshes.outcome(of: account, until: deadline) { progress in
-            await archive.askBeforeLock()
-            let lease: any ArchiveLease
-            do {
-                lease = try await archive.storage.acquireRefreshLease(timeout: Self.leaseTimeout)
-            } catch is CancellationError {
-                return .kept(account, .init(.cancelled))
-            } catch {
-                let code: UnverifiedReason.Code =
-                    (error as? AccountError)?.code == .busy ? .busy : .cannotSave
-                return .kept(account, .init(code, detail: "\(error)"))
+        do throws(SingleFlight<Account, RefreshOutcome>.Departure) {
+            return try await refreshes.value(for: account, until: deadline) { progress in
+                await refresh(account, authority, progress)
             }
-            // It is cancelled only if everybody has left before it was about to be sent.
-            let machine = RefreshStateMachine(
-                of: account, now: clock.now, revokesSingleGrants: authority.revokesSingleGrants)
-            let outcome = await run(machine, Means(authority: authority, lease: lease, progress: progress))
-            await lease.end()
-            if case .unsaved(_, let error) = outcome {
-                logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
-            }
-            return outcome
+        } catch {
+            let reason: UnverifiedReason =
+                switch error {
+                case .cancelled: .init(.cancelled)
+                case .timeout(isCommitted: true): .init(.awaitingResponse)
+                case .timeout: .init(.busy, detail: "another program is refreshing this sign-in")
+                }
+            return .kept(account, reason)
         }
+    }
+
+    private func refresh(
+        _ account: Account, _ authority: any AccountAuthority,
+        _ progress: SingleFlight<Account, RefreshOutcome>.Progress
+    ) async -> RefreshOutcome {
+        await archive.askBeforeLock()
+        let lease: any ArchiveLease
+        do {
+            lease = try await archive.storage.acquireRefreshLease(timeout: Self.leaseTimeout)
+        } catch is CancellationError {
+            return .kept(account, .init(.cancelled))
+        } catch {
+            let code: UnverifiedReason.Code = (error as? AccountError)?.code == .busy ? .busy : .cannotSave
+            return .kept(account, .init(code, detail: "\(error)"))
+        }
+        // It is cancelled only if everybody has left before it was about to be sent.
+        let machine = RefreshStateMachine(
+            of: account, now: clock.now, revokesSingleGrants: authority.revokesSingleGrants)
+        let outcome = await run(machine, Means(authority: authority, lease: lease, progress: progress))
+        await lease.end()
+        if case .unsaved(_, let error) = outcome {
+            logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
+        }
+        return outcome
     }
 
     /// Asks the service to revoke tokens, and takes the entry out of the queue once it has, or writes down that it has not.
@@ -408,24 +425,6 @@ extension SessionDriver.Means {
 extension AccountError {
     static var cancelledWhileWaiting: AccountError {
         AccountError(.cancelled, "cancelled while waiting for the archive: nothing was changed")
-    }
-}
-
-/// Runs something that can be broken off, and does so at a deadline.
-///
-/// - Returns: `nil` if it was broken off.
-func withDeadline<Value: Sendable>(
-    _ deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () async throws -> Value
-) async throws -> Value? {
-    guard let deadline else { return try await body() }
-    return try await withThrowingTaskGroup(of: Value?.self) { group in
-        group.addTask { try await body() }
-        group.addTask {
-            try await Task.sleep(until: deadline, clock: .continuous)
-            return nil
-        }
-        defer { group.cancelAll() }
-        return try await group.next() ?? nil
     }
 }
 

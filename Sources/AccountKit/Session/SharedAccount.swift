@@ -23,10 +23,7 @@ final class SharedAccount: Sendable {
 
     private let state = Mutex(State())
 
-    /// What `state` has, for those who only read it; replaced under its lock.
-    private let copies = AccountCopies()
-
-    var account: Account? { copies.account }
+    var account: Account? { state.withLock(\.account) }
 
     var quarantinedArchive: String? {
         get { state.withLock { $0.quarantinedArchive } }
@@ -116,7 +113,6 @@ extension SharedAccount {
         if isChange { state.changeCount += 1 }
         state.account = account
         state.isKnown = true
-        copies.replace(with: account)
         if let event { state.yield(event) }
     }
 
@@ -125,7 +121,6 @@ extension SharedAccount {
         if !state.isKnown || wasSignedIn { state.changeCount += 1 }
         state.account = nil
         state.isKnown = true
-        copies.replace(with: nil)
         if wasSignedIn { state.yield(.signedOut(signOut)) }
     }
 }

@@ -44,12 +44,6 @@ int accountkit_spawn(char *const arguments[], char *const hidden[], int output, 
 /// Makes a pipe whose ends no other program gets by accident, and whose reading end does not wait. Returns 0 or -1.
 int accountkit_pipe(int ends[2]);
 
-/// The number of the processor that runs this thread, or did a moment ago; 0 where that is not known.
-unsigned int accountkit_current_processor(void);
-
-/// One more than the highest number of a processor that this program may run on, as far as that is known; at least 1.
-unsigned int accountkit_processor_number_limit(void);
-
 /// Puts bytes into the kernel's keyring of this login session (keyrings(7)) for so many seconds, in place of those that
 /// are there by this name. Returns 0, or -1 with errno set.
 int accountkit_keyring_put(const char *name, const void *bytes, size_t count, unsigned int seconds);

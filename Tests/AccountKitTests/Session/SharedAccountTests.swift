@@ -50,16 +50,7 @@ struct SharedAccountTests {
         #expect(steps.withLock { $0.backwards } == 0)
     }
 
-    @Test(arguments: [1, 2, 4, 8])
-    func `Each processor reads the last account, however many copies there are`(count: Int) {
-        let copies = AccountCopies(count: count)
-        for account in [Fixture.alice, nil, Fixture.alice] {
-            copies.replace(with: account)
-            for number in 0..<20 { #expect(copies.account(onProcessor: number) == account) }
-        }
-    }
-
-    @Test func `After a sign-out no processor has the account`() {
+    @Test func `After a sign-out no thread has the account`() {
         let shared = SharedAccount()
         for _ in 0..<1000 {
             shared.publish(Fixture.alice, isSignIn: true)

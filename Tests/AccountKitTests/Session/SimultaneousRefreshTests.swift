@@ -9,7 +9,7 @@ import Foundation
 #endif
 
 /// Tasks and processes that want the same at the same time.
-struct SharedRefreshesTests {
+struct SimultaneousRefreshTests {
     @Test func `A thousand tasks refresh once`() async throws {
         let clock = ManualClock()
         // Who asks for the lock while another has it fails: only who joins the refresh does not ask for it.

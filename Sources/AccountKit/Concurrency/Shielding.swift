@@ -1,0 +1,27 @@
+/// Runs something to its end, whether the task is cancelled or not.
+func shielded<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+    try await Task { try await body() }.value
+}
+
+/// Runs something to its end, whether the task is cancelled or not.
+func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
+    await Task { await body() }.value
+}
+
+/// Runs something that can be broken off, and does so at a deadline.
+///
+/// - Returns: `nil` if it was broken off.
+func withDeadline<Value: Sendable>(
+    _ deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () async throws -> Value
+) async throws -> Value? {
+    guard let deadline else { return try await body() }
+    return try await withThrowingTaskGroup(of: Value?.self) { group in
+        group.addTask { try await body() }
+        group.addTask {
+            try await Task.sleep(until: deadline, clock: .continuous)
+            return nil
+        }
+        defer { group.cancelAll() }
+        return try await group.next() ?? nil
+    }
+}

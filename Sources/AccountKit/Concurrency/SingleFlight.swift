@@ -1,0 +1,131 @@
+import Synchronization
+
+/// Work that is done once for all who want its result at the same time.
+///
+/// A caller that is cancelled, or whose time is over, leaves at once; the work goes on for the others. When all have left it is
+/// cancelled, unless it has committed itself. Nothing is kept: who asks after it has ended begins it anew.
+package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
+    /// Why a caller left without the result.
+    package enum Departure: Error, Equatable {
+        case cancelled
+        /// The time was over, for work that had committed itself or had not.
+        case timeout(isCommitted: Bool)
+    }
+
+    /// What the work says of itself while it is under way.
+    package struct Progress: Sendable {
+        fileprivate let report: @Sendable () -> Bool
+
+        /// From now on the work is not given up.
+        ///
+        /// - Returns: Whether it has not been given up already.
+        func commit() -> Bool { report() }
+    }
+
+    private struct Flight {
+        let id: Int
+        let key: Key
+        var task: Task<Void, Never>?
+        var isCommitted = false
+        var waiters: [Int: CheckedContinuation<Result<Value, Departure>, Never>] = [:]
+    }
+
+    private struct State {
+        var flights: [Flight] = []
+        var nextID = 0
+
+        mutating func makeID() -> Int {
+            nextID += 1
+            return nextID
+        }
+    }
+
+    private let state = Mutex(State())
+    private let isSame: @Sendable (Key, Key) -> Bool
+
+    /// - Parameter isSame: Whether what two callers want is the same.
+    package init(by isSame: @escaping @Sendable (Key, Key) -> Bool) { self.isSame = isSame }
+
+    /// Joins the work for a key, or begins it with `body`.
+    ///
+    /// - Parameters:
+    ///   - key: What is wanted.
+    ///   - deadline: Until when to wait; `nil` till it ends.
+    ///   - body: The work, in a task of its own.
+    package func value(
+        for key: Key, until deadline: ContinuousClock.Instant? = nil, body: @escaping @Sendable (Progress) async -> Value
+    ) async throws(Departure) -> Value {
+        let waiter = state.withLock { $0.makeID() }
+        let timer = deadline.map { deadline in
+            Task {
+                // It throws only when it is not needed any more.
+                guard (try? await Task.sleep(until: deadline, clock: .continuous)) != nil else { return }
+                leave(waiter, isTimeout: true)
+            }
+        }
+        defer { timer?.cancel() }
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                join(key, waiter: waiter, until: deadline, continuation, body)
+            }
+        } onCancel: {
+            leave(waiter, isTimeout: false)
+        }
+        return try result.get()
+    }
+
+    private func join(
+        _ key: Key, waiter: Int, until deadline: ContinuousClock.Instant?,
+        _ continuation: CheckedContinuation<Result<Value, Departure>, Never>,
+        _ body: @escaping @Sendable (Progress) async -> Value
+    ) {
+        if Task.isCancelled { return continuation.resume(returning: .failure(.cancelled)) }
+        state.withLock { state in
+            if let index = state.flights.firstIndex(where: { isSame($0.key, key) }) {
+                state.flights[index].waiters[waiter] = continuation
+                return
+            }
+            let id = state.makeID()
+            // Under the lock, so that whoever leaves finds the task.
+            let task = Task { self.end(id, with: await body(Progress { self.commit(id) })) }
+            state.flights.append(Flight(id: id, key: key, task: task, waiters: [waiter: continuation]))
+        }
+        // Cancelled between the look above and the entry, or too late before it: whoever was to wake it found nobody.
+        if Task.isCancelled { leave(waiter, isTimeout: false) }
+        if let deadline, deadline <= .now { leave(waiter, isTimeout: true) }
+    }
+
+    private func commit(_ id: Int) -> Bool {
+        state.withLock { state in
+            guard let index = state.flights.firstIndex(where: { $0.id == id }) else { return false }
+            state.flights[index].isCommitted = true
+            return true
+        }
+    }
+
+    private func end(_ id: Int, with value: Value) {
+        let waiters: [CheckedContinuation<Result<Value, Departure>, Never>] = state.withLock { state in
+            guard let index = state.flights.firstIndex(where: { $0.id == id }) else { return [] }
+            return Array(state.flights.remove(at: index).waiters.values)
+        }
+        for waiter in waiters { waiter.resume(returning: .success(value)) }
+    }
+
+    private func leave(_ waiter: Int, isTimeout: Bool) {
+        let left: (CheckedContinuation<Result<Value, Departure>, Never>, isCommitted: Bool)? = state.withLock { state in
+            for index in state.flights.indices {
+                guard let continuation = state.flights[index].waiters.removeValue(forKey: waiter) else { continue }
+                let flight = state.flights[index]
+                if flight.waiters.isEmpty, !flight.isCommitted {
+                    flight.task?.cancel()
+                    // Who comes now begins anew.
+                    state.flights.remove(at: index)
+                }
+                return (continuation, flight.isCommitted)
+            }
+            return nil
+        }
+        guard let (continuation, isCommitted) = left else { return }
+        continuation.resume(returning: .failure(isTimeout ? .timeout(isCommitted: isCommitted) : .cancelled))
+    }
+}

@@ -1,0 +1,174 @@
+import Synchronization
+import Testing
+
+@testable import AccountKit
+
+@Suite(.timeLimit(.minutes(15)))
+struct SingleFlightTests {
+    private typealias Flight = SingleFlight<Int, Int>
+
+    /// Work that ends when the test says so, or when it is cancelled, with 0.
+    private final class Work: Sendable {
+        let started = AsyncStream.makeStream(of: Void.self)
+        let ended = AsyncStream.makeStream(of: Void.self)
+        let count = Mutex(0)
+        private let results = AsyncStream.makeStream(of: Int.self)
+
+        func end(with result: Int) { results.continuation.yield(result) }
+
+        func run() async -> Int {
+            count.withLock { $0 += 1 }
+            started.continuation.yield()
+            defer { ended.continuation.yield() }
+            for await result in results.stream { return result }
+            return 0
+        }
+    }
+
+    private func departure(_ body: () async throws(Flight.Departure) -> Int) async -> Flight.Departure? {
+        do throws(Flight.Departure) {
+            _ = try await body()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func `A thousand tasks have their work done once, and who comes later has it done anew`() async throws {
+        let (flight, work) = (Flight(by: ==), Work())
+        let (arrivals, arrive) = AsyncStream.makeStream(of: Void.self)
+        let tasks = (0..<1000).map { _ in
+            Task {
+                arrive.yield()
+                return try await flight.value(for: 1) { _ in await work.run() }
+            }
+        }
+        var arrived = arrivals.makeAsyncIterator()
+        for _ in tasks { await arrived.next() }
+        for await _ in work.started.stream { break }
+        work.end(with: 7)
+        // One that arrives only after the end begins anew.
+        work.end(with: 7)
+        for task in tasks { #expect(try await task.value == 7) }
+        #expect(work.count.withLock { $0 } <= 2)
+        #expect(try await flight.value(for: 1) { _ in 8 } == 8)
+    }
+
+    @Test func `Other keys are other work`() async throws {
+        let (flight, work) = (Flight(by: ==), Work())
+        let first = Task { try await flight.value(for: 1) { _ in await work.run() } }
+        for await _ in work.started.stream { break }
+        #expect(try await flight.value(for: 2) { _ in 5 } == 5)
+        work.end(with: 7)
+        #expect(try await first.value == 7)
+    }
+
+    @Test func `Who is cancelled leaves at once, and the others get the value`() async throws {
+        let (flight, work) = (Flight(by: ==), Work())
+        let patient = Task { try await flight.value(for: 1) { _ in await work.run() } }
+        for await _ in work.started.stream { break }
+        let impatient = Task { await departure { () async throws(Flight.Departure) in try await flight.value(for: 1) { _ in 9 } } }
+        impatient.cancel()
+        #expect(await impatient.value == .cancelled)
+        work.end(with: 7)
+        #expect(try await patient.value == 7)
+    }
+
+    @Test func `Whose time is over leaves, and is told whether the work goes on`() async throws {
+        for commits in [false, true] {
+            let (flight, work) = (Flight(by: ==), Work())
+            let patient = Task {
+                try await flight.value(for: 1) { progress in
+                    if commits { #expect(progress.commit()) }
+                    return await work.run()
+                }
+            }
+            for await _ in work.started.stream { break }
+            let left = await departure { () async throws(Flight.Departure) in
+                try await flight.value(for: 1, until: .now) { _ in 9 }
+            }
+            #expect(left == .timeout(isCommitted: commits))
+            work.end(with: 7)
+            #expect(try await patient.value == 7)
+        }
+    }
+
+    @Test func `When all have left the work is cancelled, and the next who asks begins anew`() async throws {
+        let (flight, work) = (Flight(by: ==), Work())
+        let first = Task { await departure { () async throws(Flight.Departure) in try await flight.value(for: 1) { _ in await work.run() } } }
+        for await _ in work.started.stream { break }
+        first.cancel()
+        #expect(await first.value == .cancelled)
+        // It has ended because it was cancelled: nobody gave it a result.
+        for await _ in work.ended.stream { break }
+        #expect(try await flight.value(for: 1) { _ in 9 } == 9)
+    }
+
+    @Test func `Work that has committed itself goes on without anybody, and who comes meanwhile joins it`() async throws {
+        let (flight, work) = (Flight(by: ==), Work())
+        let first = Task {
+            await departure { () async throws(Flight.Departure) in
+                try await flight.value(for: 1) { progress in
+                    #expect(progress.commit())
+                    return await work.run()
+                }
+            }
+        }
+        for await _ in work.started.stream { break }
+        first.cancel()
+        #expect(await first.value == .cancelled)
+        work.end(with: 7)
+        // Joined, or too late to: a value of its own would be another.
+        let second = try await flight.value(for: 1) { _ in 7 }
+        #expect(second == 7)
+        for await _ in work.ended.stream { break }
+    }
+
+    @Test func `Work that was given up and ends all the same does not stand for the next, and cannot commit itself`() async throws {
+        let (flight, work) = (Flight(by: ==), Work())
+        let late = Mutex<CheckedContinuation<Void, Never>?>(nil)
+        let (started, start) = AsyncStream.makeStream(of: Void.self)
+        let (committed, commit) = AsyncStream.makeStream(of: Bool.self)
+        let first = Task {
+            await departure { () async throws(Flight.Departure) in
+                try await flight.value(for: 1) { progress in
+                    // Does not mind being cancelled.
+                    await withCheckedContinuation { continuation in
+                        late.withLock { $0 = continuation }
+                        start.yield()
+                    }
+                    commit.yield(progress.commit())
+                    return 1
+                }
+            }
+        }
+        for await _ in started { break }
+        first.cancel()
+        #expect(await first.value == .cancelled)
+
+        let second = Task { try await flight.value(for: 1) { _ in await work.run() } }
+        for await _ in work.started.stream { break }
+        late.withLock { $0 }?.resume()
+        for await isCommitted in committed {
+            #expect(!isCommitted)
+            break
+        }
+        // Nothing tells when the late one has ended; this gives it every chance to.
+        for _ in 0..<1000 { await Task.yield() }
+        work.end(with: 2)
+        #expect(try await second.value == 2)
+    }
+
+    @Test func `Who is cancelled before asking does not ask`() async {
+        let (flight, work) = (Flight(by: ==), Work())
+        work.end(with: 7)
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await departure { () async throws(Flight.Departure) in
+                try await flight.value(for: 1) { _ in await work.run() }
+            }
+        }
+        #expect(await task.value == .cancelled)
+        #expect(work.count.withLock { $0 } == 0)
+    }
+}
