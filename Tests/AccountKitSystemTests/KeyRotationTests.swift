@@ -33,7 +33,7 @@ struct KeyRotationTests {
         let fresh = AccountStore(container: container)
         #expect(await fresh.load().account?.username == "alice")
         #expect(try await fresh.keySlots().count == slotCount)
-        #expect(try await fresh.keySlots().contains { $0.opensNow })
+        #expect(try await fresh.keySlots().contains { $0.isAvailable })
     }
 
     @Test func `The key, its slot and the data key are new, and nothing is left behind`() async throws {

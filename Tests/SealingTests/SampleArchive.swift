@@ -65,6 +65,20 @@ struct SampleArchive {
 }
 
 extension Envelope {
+    /// The keys, by an opener for one of the slots of a kind.
+    func unlock(
+        with opener: KeySlot.Opener, kind: KeySlot.Kind, context: SealingContext
+    ) throws(EnvelopeError) -> ArchiveKeys {
+        for slot in slots where slot.kind == kind {
+            do throws(EnvelopeError) {
+                return try unlock(slot, with: opener, context: context)
+            } catch .wrongKeyOrDamaged {
+                continue
+            }
+        }
+        throw .wrongKeyOrDamaged
+    }
+
     /// The payload without its padding.
     func payload(
         with keys: ArchiveKeys, context: SealingContext = SampleArchive.context
@@ -77,7 +91,7 @@ extension Envelope {
 extension EnvelopeError {
     /// An error without what it says.
     enum Category {
-        case damaged, unsupported, wrongKeyOrDamaged, noSlot, unfitKey, outOfMemory
+        case damaged, unsupported, wrongKeyOrDamaged, unfitKey, outOfMemory
     }
 
     var category: Category {
@@ -85,7 +99,6 @@ extension EnvelopeError {
         case .damaged: .damaged
         case .unsupported: .unsupported
         case .wrongKeyOrDamaged: .wrongKeyOrDamaged
-        case .noSlot: .noSlot
         case .unfitKey: .unfitKey
         case .outOfMemory: .outOfMemory
         }

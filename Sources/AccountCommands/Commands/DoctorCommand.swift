@@ -58,7 +58,7 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
     /// The session's account, if nobody has to be asked for a passphrase. An archive that cannot be read is a finding of its
     /// own by now, and leaves only the service unasked.
     private func account(_ context: CommandContext<App>) async -> Account? {
-        guard (try? await context.store.keySlots())?.contains(where: \.opensNow) == true else { return nil }
+        guard (try? await context.store.keySlots())?.contains(where: \.isAvailable) == true else { return nil }
         return await context.store.load().account
     }
 

@@ -64,7 +64,7 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     @Argument(help: "file, passphrase, command or environment.")
-    var kind: KeyName
+    var kind: KeyKind
 
     @Argument(parsing: .postTerminator, help: "The program that prints the key, and its arguments.")
     var command: [String] = []
@@ -129,7 +129,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         let slots = try await context.store.keySlots()
         var settings = try await context.preferences.keySettings(of: context.session)
         guard !slots.isEmpty else {
-            let kept = settings.sources.filter { $0.kind.rawValue != key }
+            let kept = settings.sources.filter { $0.kind.description != key }
             guard kept.count < settings.sources.count, !kept.isEmpty else {
                 throw AccountError(
                     .invalidArgument,
@@ -153,7 +153,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         among slots: [ArchiveKeySlot], _ context: CommandContext<App>
     ) throws(AccountError) -> ArchiveKeySlot {
         let named =
-            if let kind = KeyName(rawValue: key)?.kind {
+            if let kind = KeyKind(key) {
                 slots.filter { $0.kind == kind }
             } else {
                 slots.filter { $0.id.hasPrefix(key.lowercased()) }
@@ -176,10 +176,10 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         for source in sources {
             let keySource = try source.keySource(of: context.session, context.container, App.self)
             let slots = try await context.store(of: context.session, [keySource]).keySlots()
-                .filter { $0.kind == source.kind.kind }
+                .filter { $0.kind == source.kind }
             // One that cannot be asked just now may open what is left.
             let key = try? await keySource.key()
-            if !slots.isEmpty, key == nil || slots.contains(where: \.opensNow) { used.append(source) }
+            if !slots.isEmpty, key == nil || slots.contains(where: \.isAvailable) { used.append(source) }
         }
         return used.isEmpty ? sources : used
     }
@@ -197,13 +197,13 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     @Argument(help: "file or passphrase; needed only if the archive opens with both.")
-    var kind: KeyName?
+    var kind: KeyKind?
 
     @OptionGroup var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
         let settings = try await context.preferences.keySettings(of: context.session)
-        let kinds = Set(settings.sources.map(\.kind)).intersection([.file, .passphrase])
+        let kinds = Set(settings.sources.map(\.kind)).intersection([.keyFile, .passphrase])
         guard let kind = kind ?? (kinds.count == 1 ? kinds.first : nil) else {
             throw AccountError(
                 .invalidArgument,
@@ -212,8 +212,8 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
                         + "`\(context.tool) key add`, then remove the old one with `\(context.tool) key remove`"
                     : "say which key to replace: file or passphrase")
         }
-        try await context.store.rotateKey(of: kind.kind)
-        context.say("The archive has a new \(kind == .file ? "key file" : "passphrase"), and its data a new key.")
+        try await context.store.rotateKey(of: kind)
+        context.say("The archive has a new \(kind == .keyFile ? "key file" : "passphrase"), and its data a new key.")
         try await KeyDocument(context).print(asJSON: options.json)
     }
 }
@@ -240,8 +240,8 @@ private struct KeyDocument: Encodable {
         sources = try await context.preferences.keySettings(of: context.session).sources
         slots = try await context.store(of: context.session).keySlots().map {
             Slot(
-                id: $0.id, kind: KeyName($0.kind)?.rawValue ?? $0.kind.rawValue, created: $0.created,
-                opensNow: $0.opensNow)
+                id: $0.id, kind: $0.kind.description, created: $0.created,
+                opensNow: $0.isAvailable)
         }
     }
 
@@ -251,7 +251,7 @@ private struct KeyDocument: Encodable {
             let state =
                 slot.opensNow
                 ? "opens now"
-                : slot.kind == KeyName.passphrase.rawValue ? "asks for the passphrase" : "its key is not here"
+                : slot.kind == KeyKind.passphrase.description ? "asks for the passphrase" : "its key is not here"
             try Terminal.printLine(
                 [
                     slot.id.prefix(8).description, slot.kind.padding(to: 12), StateText.date(slot.created),
@@ -262,7 +262,7 @@ private struct KeyDocument: Encodable {
         for source in sources where slots.isEmpty {
             try Terminal.printLine("at the next sign-in: \(source.text)")
         }
-        for source in sources where !slots.isEmpty && !slots.contains(where: { $0.kind == source.kind.rawValue }) {
+        for source in sources where !slots.isEmpty && !slots.contains(where: { $0.kind == source.kind.description }) {
             try Terminal.printLine("not of this archive, but of the next one: \(source.text)")
         }
     }

@@ -51,7 +51,7 @@ struct SessionInspection<App: AccountApplication> {
         }
         // Nobody is asked for a passphrase to be told that there is one. If the slots cannot be read, `load` says why.
         let slots = (try? await store.keySlots()) ?? []
-        if !slots.contains(where: \.opensNow), slots.contains(where: { $0.kind == .passphrase }) {
+        if !slots.contains(where: \.isAvailable), slots.contains(where: { $0.kind == .passphrase }) {
             findings.append(
                 Finding(
                     problem: "session \(session) is locked by a passphrase, so it was not looked into", isNote: true))

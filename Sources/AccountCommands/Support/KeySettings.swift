@@ -1,17 +1,17 @@
-import AccountKit
-import ArgumentParser
+public import AccountKit
+public import ArgumentParser
 
 /// Where the keys of a session's archive are. A new archive gets a slot for each of them.
 struct KeySettings: Codable, Equatable {
     /// One of them.
     struct Source: Codable, Equatable {
-        var kind: KeyName
+        var kind: KeyKind
 
         /// For a program that has the key.
         var command: [String]?
     }
 
-    var sources = [Source(kind: .file)]
+    var sources = [Source(kind: .keyFile)]
 
     /// The sources themselves.
     ///
@@ -39,12 +39,13 @@ extension KeySettings.Source {
         of session: SessionName, _ container: AppContainer, _: App.Type
     ) throws(AccountError) -> any KeySource {
         switch kind {
-        case .file: KeyFile(container: container, session: session)
+        case .keyFile: KeyFile(container: container, session: session)
         case .passphrase: PassphraseKey { try PassphrasePrompt(session: session).answer(to: $0) }
         case .command: try CommandKey(command ?? [], hiding: App.secretVariables)
         case .environment:
             EnvironmentKey(
                 variable: App.keyVariable, credential: App.environmentPrefix.lowercased() + ".key")
+        default: throw AccountError(.misconfigured, "this version has no keys of the kind \(kind): update it")
         }
     }
 
@@ -52,34 +53,15 @@ extension KeySettings.Source {
     var text: String {
         switch kind {
         case .command: "command `\((command ?? []).joined(separator: " "))`"
-        default: kind.rawValue
+        default: kind.description
         }
     }
 }
 
-/// The kinds of keys, as they are named on the command line and in JSON.
-enum KeyName: String, Codable, CaseIterable, ExpressibleByArgument {
-    case file, passphrase, command, environment
-
-    /// `nil` for a kind that the commands do not set up.
-    init?(_ kind: KeyKind) {
-        switch kind {
-        case .keyFile: self = .file
-        case .passphrase: self = .passphrase
-        case .command: self = .command
-        case .environment: self = .environment
-        default: return nil
-        }
-    }
-
-    var kind: KeyKind {
-        switch self {
-        case .file: .keyFile
-        case .passphrase: .passphrase
-        case .command: .command
-        case .environment: .environment
-        }
-    }
+/// By its name.
+extension KeyKind: ExpressibleByArgument {
+    /// All names.
+    public static var allValueStrings: [String] { allCases.map(\.description) }
 }
 
 /// Asks a person for the passphrase of an archive.

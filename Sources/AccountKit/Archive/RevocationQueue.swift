@@ -67,13 +67,14 @@ struct RevocationQueue: Sendable {
     private static let entries = (1...maximumCount).map { ArchiveEntry(rawValue: "Revocation-\($0).plist") }
 
     private let archive: AccountArchive
-    private let context: SealingContext
+    private let codec: ArchiveCodec
     private var storage: any ArchiveStorage { archive.storage }
 
     init(archive: AccountArchive, appIdentifier: String, session: SessionName) {
         self.archive = archive
         // No session has a slash in its name.
-        context = SealingContext(appIdentifier: appIdentifier, sessionName: session.rawValue + "/revocations")
+        codec = ArchiveCodec(
+            context: SealingContext(appIdentifier: appIdentifier, sessionName: session.rawValue + "/revocations"))
     }
 
     /// Puts tokens into the queue, for whoever holds the lock.
@@ -99,7 +100,7 @@ struct RevocationQueue: Sendable {
         guard let place else { throw AccountError(.inaccessible, "the queue of sign-outs cannot be written") }
         let remains = Account(
             id: account.id, issuer: account.issuer, credentials: account.credentials, verifiedAt: date)
-        let bytes = try await archive.seal(remains, context: context, at: date)
+        let (bytes, _) = try codec.seal(remains, with: try await archive.keysBeside(at: date))
         let receipt = try await transaction.replace(place.entry, with: bytes, ifRevision: place.revision)
         return Pending(entry: place.entry, revision: receipt.revision, account: remains)
     }
@@ -107,12 +108,9 @@ struct RevocationQueue: Sendable {
     /// Writes down what became of an attempt, for whoever holds the lock.
     func update(_ pending: Pending, at date: Date, in transaction: any ArchiveTransaction) async throws {
         // With no account left a passphrase would have to be asked for again.
-        let bytes =
-            if let keys = pending.keys {
-                try archive.seal(pending.account, keys: keys, context: context)
-            } else {
-                try await archive.seal(pending.account, context: context, at: date)
-            }
+        var keys = pending.keys
+        if keys == nil { keys = try await archive.keysBeside(at: date) }
+        let (bytes, _) = try codec.seal(pending.account, with: keys!)
         _ = try await transaction.replace(pending.entry, with: bytes, ifRevision: pending.revision)
     }
 
@@ -166,13 +164,11 @@ struct RevocationQueue: Sendable {
             guard let stored = try await transaction.read(entry) else { continue }
             let account: Account
             do {
-                account = try await archive.openAside(stored.bytes, context: context, before: before).account
-            } catch let error as AccountError where !error.isAboutContent {
-                throw error
-            } catch {
+                account = try await open(stored.bytes, before: before).account
+            } catch let error as AccountError where error.isAboutContent {
                 continue
             }
-            let bytes = try archive.seal(account, keys: keys, context: context)
+            let (bytes, _) = try codec.seal(account, with: keys)
             let receipt = try await transaction.replace(entry, with: bytes, ifRevision: stored.revision)
             if case .unknown(let reason) = receipt.durability {
                 throw AccountError(
@@ -183,8 +179,11 @@ struct RevocationQueue: Sendable {
         }
     }
 
-    private func open(_ bytes: [UInt8], asksPerson: Bool = false) async throws -> (account: Account, keys: ArchiveKeys)
-    {
-        try await archive.openAside(bytes, context: context, asksPerson: asksPerson)
+    private func open(
+        _ bytes: [UInt8], before: ArchiveKeys? = nil, asksPerson: Bool = false
+    ) async throws -> (account: Account, keys: ArchiveKeys) {
+        let envelope = try codec.envelope(in: bytes)
+        let keys = try await archive.keysBeside(of: envelope, before: before, asksPerson: asksPerson)
+        return (try codec.open(envelope, with: keys), keys)
     }
 }

@@ -53,7 +53,8 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
     ///   - deadline: Until when to wait; `nil` till it ends.
     ///   - body: The work, in a task of its own.
     package func value(
-        for key: Key, until deadline: ContinuousClock.Instant? = nil, body: @escaping @Sendable (Progress) async -> Value
+        for key: Key, until deadline: ContinuousClock.Instant? = nil,
+        body: @escaping @Sendable (Progress) async -> Value
     ) async throws(Departure) -> Value {
         let waiter = state.withLock { $0.makeID() }
         let timer = deadline.map { deadline in

@@ -18,12 +18,12 @@ public struct ArchiveKeySlot: Identifiable, Hashable, Sendable {
     public let created: Date
 
     /// Whether it opens now, without asking a person.
-    public let opensNow: Bool
+    public let isAvailable: Bool
 
-    init(_ slot: KeySlot, opensNow: Bool) {
+    init(_ slot: KeySlot, isAvailable: Bool) {
         id = slot.keyID.hexadecimal
         kind = KeyKind(slot.kind)
         created = Date(timeIntervalSince1970: TimeInterval(slot.created))
-        self.opensNow = opensNow
+        self.isAvailable = isAvailable
     }
 }

@@ -10,13 +10,14 @@ import Foundation
 
 /// The key sources of an archive: each of them opens it.
 struct KeyRing: Sendable {
-    /// What opens a slot.
-    typealias Fitting = (slot: KeySlot, opener: KeySlot.Opener)
+    /// A slot, what opens it, and what is behind it.
+    typealias Match = (slot: KeySlot, opener: KeySlot.Opener, keys: ArchiveKeys)
 
     private static let attempts = 1...3
 
     let sources: [any KeySource]
-    let logger: Logger?
+    private let context: SealingContext
+    private let logger: Logger?
 
     /// Passphrases that a person was asked for before the lock was taken, for an archive that is to be made.
     private let prepared = Prepared()
@@ -25,40 +26,36 @@ struct KeyRing: Sendable {
         let keys = Mutex<[Int: ArchiveKey]>([:])
     }
 
-    init(_ sources: [any KeySource], logger: Logger?) {
+    init(_ sources: [any KeySource], context: SealingContext, logger: Logger?) {
         self.sources = sources
+        self.context = context
         self.logger = logger
     }
 
     // MARK: Opening
 
     /// The keys of an archive, by the first source that opens it: those that ask nobody come first.
-    func unlock(
-        _ envelope: Envelope, context: SealingContext, asksPerson: Bool
-    ) async throws(AccountError) -> ArchiveKeys {
-        let fitting = try await fitting(of: envelope.slots, of: envelope, context: context, asksPerson: asksPerson)
-        return try sealing { () throws(EnvelopeError) in
-            try envelope.unlock(fitting.slot, with: fitting.opener, context: context)
-        }
+    func unlock(_ envelope: Envelope, asksPerson: Bool) async throws(AccountError) -> ArchiveKeys {
+        try await match(for: envelope.slots, of: envelope, asksPerson: asksPerson).keys
     }
 
-    /// The first of some slots that a source opens, and what opens it.
-    func fitting(
-        of slots: [KeySlot], of envelope: Envelope, context: SealingContext, asksPerson: Bool
-    ) async throws(AccountError) -> Fitting {
+    /// The first of some slots that a source opens.
+    func match(
+        for slots: [KeySlot], of envelope: Envelope, asksPerson: Bool
+    ) async throws(AccountError) -> Match {
         var failure: AccountError?
         func note(_ error: AccountError) {
             logger?.debug("a key source does not open the archive", metadata: ["error": "\(error)"])
             failure = failure ?? error
         }
-        let asked = sources.filter { source in slots.contains { $0.kind == source.kind.slotKind } }
+        let asked = sources.filter { source in slots.contains { $0.kind == source.kind.slot } }
         for source in asked {
-            let slots = slots.filter { $0.kind == source.kind.slotKind }
+            let slots = slots.filter { $0.kind == source.kind.slot }
             do {
-                let keys = try await unattendedOpeners(of: source, for: slots)
-                if keys.isEmpty { continue }
-                for opener in keys {
-                    if let slot = try firstSlot(of: slots, for: opener, of: envelope, context) { return (slot, opener) }
+                let openers = try await unattendedOpeners(of: source, for: slots)
+                if openers.isEmpty { continue }
+                for opener in openers {
+                    if let match = try firstMatch(of: slots, with: opener, of: envelope) { return match }
                 }
                 note(AccountError(EnvelopeError.wrongKeyOrDamaged))
             } catch {
@@ -66,7 +63,7 @@ struct KeyRing: Sendable {
             }
         }
         for source in asked where asksPerson {
-            let slots = slots.filter { $0.kind == source.kind.slotKind }
+            let slots = slots.filter { $0.kind == source.kind.slot }
             for attempt in Self.attempts {
                 let key: ArchiveKey?
                 do {
@@ -78,7 +75,7 @@ struct KeyRing: Sendable {
                 guard let key else { break }
                 for slot in slots {
                     let opener = try await opener(of: key, for: slot)
-                    if try firstSlot(of: [slot], for: opener, of: envelope, context) != nil { return (slot, opener) }
+                    if let match = try firstMatch(of: [slot], with: opener, of: envelope) { return match }
                 }
                 note(
                     AccountError(
@@ -113,13 +110,12 @@ struct KeyRing: Sendable {
         }
     }
 
-    private func firstSlot(
-        of slots: [KeySlot], for opener: KeySlot.Opener, of envelope: Envelope, _ context: SealingContext
-    ) throws(AccountError) -> KeySlot? {
+    private func firstMatch(
+        of slots: [KeySlot], with opener: KeySlot.Opener, of envelope: Envelope
+    ) throws(AccountError) -> Match? {
         for slot in slots {
             do throws(EnvelopeError) {
-                _ = try envelope.unlock(slot, with: opener, context: context)
-                return slot
+                return (slot, opener, try envelope.unlock(slot, with: opener, context: context))
             } catch .wrongKeyOrDamaged {
                 continue
             } catch {
@@ -157,7 +153,7 @@ struct KeyRing: Sendable {
 
     /// The keys of a new archive: a new lineage and a new data key, which each of the sources opens. What has no key yet
     /// is made one.
-    func makeKeys(at date: Date, context: SealingContext) async throws(AccountError) -> ArchiveKeys {
+    func makeKeys(at date: Date) async throws(AccountError) -> ArchiveKeys {
         try checkCount()
         var slots: [ArchiveKeys.NewSlot] = []
         for (index, source) in sources.enumerated() {
@@ -165,9 +161,9 @@ struct KeyRing: Sendable {
             if key == nil { key = try await made(source) }
             // Without its key the archive would be worth nothing.
             try await settle(source)
-            slots.append(try newSlot(for: key!, of: source, at: date))
+            slots.append(newSlot(for: key!, of: source, at: date))
         }
-        let newSlots = slots
+        let (newSlots, context) = (slots, context)
         return try await sealing(takesLong: newSlots.contains { $0.kind == .passphrase }) { () throws(EnvelopeError) in
             try ArchiveKeys(for: newSlots, context: context)
         }
@@ -182,19 +178,20 @@ struct KeyRing: Sendable {
         }
     }
 
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if archives have no slots for keys of its kind.
-    func newSlot(
-        for key: ArchiveKey, of source: any KeySource, at date: Date
-    ) throws(AccountError) -> ArchiveKeys.NewSlot {
-        guard let kind = source.kind.slotKind else {
-            throw AccountError(
-                .invalidArgument,
-                "archives have no slots for keys of the kind \(source.kind): let the source be of a kind that they have"
-            )
+    private func newSlot(for key: ArchiveKey, of source: any KeySource, at date: Date) -> ArchiveKeys.NewSlot {
+        ArchiveKeys.NewSlot(
+            opener: key.opener, kind: source.kind.slot,
+            created: UInt32(clamping: Int64(date.timeIntervalSince1970)), cost: key.cost)
+    }
+
+    /// These keys and one more, which has the last slot.
+    func adding(
+        _ key: ArchiveKey, of source: any KeySource, to keys: ArchiveKeys, at date: Date
+    ) async throws(AccountError) -> ArchiveKeys {
+        let (slot, context) = (newSlot(for: key, of: source, at: date), context)
+        return try await sealing(takesLong: slot.kind == .passphrase) { () throws(EnvelopeError) in
+            try keys.adding(slot, context: context)
         }
-        return ArchiveKeys.NewSlot(
-            opener: key.opener, kind: kind, created: UInt32(clamping: Int64(date.timeIntervalSince1970)), cost: key.cost
-        )
     }
 
     /// Makes sure that a key survives a power cut, before an archive is sealed with it.
@@ -204,8 +201,7 @@ struct KeyRing: Sendable {
 
     private func made(_ source: any KeySource) async throws(AccountError) -> ArchiveKey {
         if let key = try await asking({ try await source.key() }) { return key }
-        let key = try await asking { try await source.makeKey() }
-        return key
+        return try await asking { try await source.makeKey() }
     }
 
     private func asking<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
@@ -221,19 +217,11 @@ struct KeyRing: Sendable {
     }
 
     /// The same for what may have to make a key of a passphrase.
-    func sealing<Value: Sendable>(
+    private func sealing<Value: Sendable>(
         takesLong: Bool, _ body: @escaping @Sendable () throws(EnvelopeError) -> Value
     ) async throws(AccountError) -> Value {
         do {
             return takesLong ? try await BlockingWork.run(body) : try body()
-        } catch {
-            throw AccountError(error)
-        }
-    }
-
-    func sealing<Value>(_ body: () throws(EnvelopeError) -> Value) throws(AccountError) -> Value {
-        do {
-            return try body()
         } catch {
             throw AccountError(error)
         }

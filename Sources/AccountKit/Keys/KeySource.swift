@@ -76,64 +76,6 @@ public protocol KeyStorage: Sendable {
     func remove() async throws
 }
 
-/// A kind of key. More may be added, so a `switch` needs a `default`. An archive has slots for those that are named here.
-public struct KeyKind: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
-    /// A name that stays the same.
-    public let rawValue: String
-
-    /// A kind by its name.
-    public init(rawValue: String) { self.rawValue = rawValue }
-
-    /// The name.
-    public var description: String { rawValue }
-
-    /// A file of 32 random bytes.
-    public static let keyFile = KeyKind(rawValue: "keyFile")
-
-    /// A passphrase that a person types.
-    public static let passphrase = KeyKind(rawValue: "passphrase")
-
-    /// What a command prints.
-    public static let command = KeyKind(rawValue: "command")
-
-    /// What the environment or a credentials directory gives.
-    public static let environment = KeyKind(rawValue: "environment")
-}
-
-extension KeyKind {
-    /// With its article: "a key file".
-    package var text: String {
-        switch self {
-        case .keyFile: "a key file"
-        case .passphrase: "a passphrase"
-        case .command: "a key that a program has"
-        case .environment: "a key of the environment"
-        default: "a key of the kind \(rawValue)"
-        }
-    }
-
-    /// The kind of slot that such a key opens; `nil` if archives have none.
-    package var slotKind: KeySlot.Kind? {
-        switch self {
-        case .keyFile: .keyFile
-        case .passphrase: .passphrase
-        case .command: .command
-        case .environment: .environment
-        default: nil
-        }
-    }
-
-    init(_ kind: KeySlot.Kind) {
-        self =
-            switch kind {
-            case .keyFile: .keyFile
-            case .passphrase: .passphrase
-            case .command: .command
-            case .environment: .environment
-            }
-    }
-}
-
 /// A key, or a passphrase that yields one. It never shows itself; see ``Secret``.
 public struct ArchiveKey: Sendable {
     package let opener: KeySlot.Opener

@@ -295,7 +295,7 @@ extension AccountStore {
                 } catch {
                     // Otherwise an archive that cannot be read would have become none at all. If it cannot be restored, it is
                     // where it was moved to, and the error that is thrown is the one that kept the sign-in from being saved.
-                    try? await driver.archive.restore(from: place, in: transaction)
+                    try? await transaction.restore(.account, from: place)
                     throw error
                 }
             }

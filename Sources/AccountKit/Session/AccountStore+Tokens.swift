@@ -83,7 +83,7 @@ extension AccountStore {
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
     ) async throws(AccountError) -> Account {
         // A record that cannot be read holds nobody up.
-        if let wait = (try? await driver.archive.refreshRecord())?.wait(at: clock.now) {
+        if let wait = (try? await driver.archive.journal.record())?.wait(at: clock.now) {
             if isUsable { return account }
             throw AccountError(
                 .serviceUnavailable,

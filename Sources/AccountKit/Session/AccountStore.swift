@@ -71,7 +71,8 @@ public final class AccountStore: Sendable {
         let revocations = RevocationQueue(
             archive: archive, appIdentifier: appIdentifier, session: session)
         driver = SessionDriver(
-            archive: archive, revocations: revocations, shared: SharedAccount(), refreshes: SingleFlight { $0.isSameGrant(as: $1) },
+            archive: archive, revocations: revocations, shared: SharedAccount(),
+            refreshes: SingleFlight { $0.isSameGrant(as: $1) },
             exchanges: Exchanges(), clock: clock, lockTimeout: lockTimeout, logger: logger)
     }
 
@@ -169,11 +170,11 @@ public final class AccountStore: Sendable {
     ///
     /// - Returns: `nil` if there is none, which is the usual case.
     public func unfinishedRefresh() async throws -> Date? {
-        guard let date = try await driver.archive.refreshRecord()?.date else { return nil }
+        guard let date = try await driver.archive.journal.record()?.date else { return nil }
         // Whoever holds the lease is at it.
         guard let lease = try? await driver.archive.storage.acquireRefreshLease(timeout: .zero) else { return nil }
         await lease.end()
-        return try await driver.archive.refreshRecord()?.date == nil ? nil : date
+        return try await driver.archive.journal.record()?.date == nil ? nil : date
     }
 
     // MARK: Changing

@@ -80,12 +80,14 @@ struct SessionDriver: Sendable {
                 // In this order: whoever leaves after it finds an exchange to wait for, and whoever left before it gave it up.
                 if let progress = means.progress, !progress.commit() { throw CancellationError() }
                 let now = clock.now
+                archive.unsaved.markSpending()
                 return .intentRecorded(
-                    unfinished: try await archive.recordIntent(
+                    unfinished: try await archive.journal.recordIntent(
                         at: now, until: now.addingTimeInterval(limit.seconds), in: means.held))
             case .recordFailure(let reason, let mayBeSpent):
-                try await archive.recordFailure(reason, mayBeSpent: mayBeSpent, at: clock.now, in: means.held)
-            case .forgetRefreshes: try await archive.forgetRefreshes(in: means.held)
+                try await archive.journal.recordFailure(
+                    reason, mayBeSpent: mayBeSpent, at: clock.now, in: means.held)
+            case .forgetRefreshes: try await archive.journal.forget(in: means.held)
             case .verify(let account): return await verify(account, means.needed, until: means.deadline)
             case .requestTokens(let account):
                 do {
@@ -103,7 +105,7 @@ struct SessionDriver: Sendable {
             case .revoke(let account, let pending):
                 _ = await revoke(account, pending, at: means.needed)
             case .keepUnsaved(let account, let spent, let revision):
-                archive.keepUnsaved(account, inPlaceOf: spent, ifRevision: revision)
+                archive.unsaved.keep(account, inPlaceOf: spent, ifRevision: revision)
                 shared.publish(account, isSignIn: false)
             case .quarantine(let signOut): return .quarantined(place: try await quarantine(signOut, means.held))
             case .clear(let signOut, let revision):
@@ -153,7 +155,7 @@ struct SessionDriver: Sendable {
                 if let transaction { await archive.load(in: transaction) } else { await archive.load() }
             // What was published meanwhile may be older than what was read, or newer: another look tells.
             guard shared.publish(content, readSince: changeCount) else { continue }
-            guard archive.mayHaveOrphans(beside: content) else { return content }
+            guard archive.unsaved.mayHaveOrphans(beside: content) else { return content }
             if let transaction {
                 await queueOrphans(beside: content, in: transaction)
                 return content
@@ -169,7 +171,7 @@ struct SessionDriver: Sendable {
     private func queueOrphans(
         beside content: AccountArchive.Content, in transaction: any ArchiveTransaction
     ) async {
-        for orphan in archive.takeOrphans() {
+        for orphan in archive.unsaved.takeOrphans() {
             // No lease kept others from spending the stored tokens once more, which some services allow for a while. So other
             // tokens of the user may be of the same sign-in, whatever the service leaves alone otherwise.
             if let stored = content.account, stored.isEnded(byRevoking: orphan, revokesSingleGrants: false) { continue }
@@ -178,7 +180,7 @@ struct SessionDriver: Sendable {
             } catch {
                 logger?.debug("tokens that are to be revoked could not be queued", metadata: ["error": "\(error)"])
                 // Whoever looks next tries again.
-                archive.keepOrphan(orphan)
+                archive.unsaved.keepOrphan(orphan)
             }
         }
     }
@@ -214,7 +216,7 @@ struct SessionDriver: Sendable {
         _ account: Account, _ revision: ArchiveRevision?, isSignIn: Bool = false, _ transaction: any ArchiveTransaction
     ) async throws -> Account {
         // A sign-out that died while these could not be saved has left those that were spent for them to be revoked.
-        if !isSignIn, let spent = archive.spentForUnsaved {
+        if !isSignIn, let spent = archive.unsaved.spent {
             try? await revocations.withdraw(spent, in: transaction)
         }
         let (saved, receipt) = try await archive.save(
@@ -234,7 +236,7 @@ struct SessionDriver: Sendable {
             report(try await transaction.finishQuarantine(.account))
         } catch {
             // It is still there, so nobody was signed out. A second name that cannot be removed is in nobody's way.
-            try? await archive.restore(from: place, in: transaction)
+            try? await transaction.restore(.account, from: place)
             throw error
         }
         archive.forgetAccount()

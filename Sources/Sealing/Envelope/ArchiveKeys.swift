@@ -44,6 +44,16 @@ package struct ArchiveKeys: Sendable {
         }
     }
 
+    /// Whether what these keys seal has the data key of an envelope.
+    package func isOfSameData(as envelope: Envelope) -> Bool {
+        storeID == envelope.storeID && dataKeyID == envelope.dataKeyID
+    }
+
+    /// Whether this opens a slot. Why it does not is nobody's concern.
+    package func isOpened(_ slot: KeySlot, by opener: KeySlot.Opener, context: SealingContext) -> Bool {
+        (try? slot.unwrap(with: opener, storeID: storeID, context: context)) != nil
+    }
+
     /// How many slots there may be.
     package static let slotCounts = EnvelopeHeader.slotCounts
 

@@ -45,22 +45,6 @@ package struct Envelope: Sendable {
         commitment = bytes[ciphertextEnd...]
     }
 
-    /// The keys of this archive, by an opener for one of its slots.
-    package func unlock(
-        with opener: KeySlot.Opener, kind: KeySlot.Kind, context: SealingContext
-    ) throws(EnvelopeError) -> ArchiveKeys {
-        let candidates = slots.filter { $0.kind == kind }
-        guard !candidates.isEmpty else { throw .noSlot(kind) }
-        for slot in candidates {
-            do throws(EnvelopeError) {
-                return try unlock(slot, with: opener, context: context)
-            } catch .wrongKeyOrDamaged {
-                continue
-            }
-        }
-        throw .wrongKeyOrDamaged
-    }
-
     /// The keys of this archive, by the opener of a slot of it.
     package func unlock(
         _ slot: KeySlot, with opener: KeySlot.Opener, context: SealingContext

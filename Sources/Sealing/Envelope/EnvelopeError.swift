@@ -9,9 +9,6 @@ package enum EnvelopeError: Error, Hashable, Sendable {
     /// A key slot or the payload does not open. A wrong key and changed bytes cannot be told apart, by design.
     case wrongKeyOrDamaged
 
-    /// No slot of the archive is for this kind of key.
-    case noSlot(KeySlot.Kind)
-
     /// A slot of this kind cannot be made for what was given: a passphrase's takes a passphrase, any other 32 bytes.
     case unfitKey(KeySlot.Kind)
 

@@ -67,7 +67,9 @@ struct SingleFlightTests {
         let (flight, work) = (Flight(by: ==), Work())
         let patient = Task { try await flight.value(for: 1) { _ in await work.run() } }
         for await _ in work.started.stream { break }
-        let impatient = Task { await departure { () async throws(Flight.Departure) in try await flight.value(for: 1) { _ in 9 } } }
+        let impatient = Task {
+            await departure { () async throws(Flight.Departure) in try await flight.value(for: 1) { _ in 9 } }
+        }
         impatient.cancel()
         #expect(await impatient.value == .cancelled)
         work.end(with: 7)
@@ -95,7 +97,11 @@ struct SingleFlightTests {
 
     @Test func `When all have left the work is cancelled, and the next who asks begins anew`() async throws {
         let (flight, work) = (Flight(by: ==), Work())
-        let first = Task { await departure { () async throws(Flight.Departure) in try await flight.value(for: 1) { _ in await work.run() } } }
+        let first = Task {
+            await departure { () async throws(Flight.Departure) in
+                try await flight.value(for: 1) { _ in await work.run() }
+            }
+        }
         for await _ in work.started.stream { break }
         first.cancel()
         #expect(await first.value == .cancelled)
@@ -104,7 +110,8 @@ struct SingleFlightTests {
         #expect(try await flight.value(for: 1) { _ in 9 } == 9)
     }
 
-    @Test func `Work that has committed itself goes on without anybody, and who comes meanwhile joins it`() async throws {
+    @Test func `Work that has committed itself goes on without anybody, and who comes meanwhile joins it`() async throws
+    {
         let (flight, work) = (Flight(by: ==), Work())
         let first = Task {
             await departure { () async throws(Flight.Departure) in
@@ -124,7 +131,9 @@ struct SingleFlightTests {
         for await _ in work.ended.stream { break }
     }
 
-    @Test func `Work that was given up and ends all the same does not stand for the next, and cannot commit itself`() async throws {
+    @Test func `Work that was given up and ends all the same does not stand for the next, and cannot commit itself`()
+        async throws
+    {
         let (flight, work) = (Flight(by: ==), Work())
         let late = Mutex<CheckedContinuation<Void, Never>?>(nil)
         let (started, start) = AsyncStream.makeStream(of: Void.self)

@@ -214,7 +214,7 @@ struct AccountStoreKeysTests {
         try await store.addKey(from: person.key)
         #expect(person.questions == [.new])
         #expect(try await store.keySlots().map(\.kind) == [.keyFile, .command, .passphrase])
-        #expect(try await store.keySlots().map(\.opensNow) == [true, false, false])
+        #expect(try await store.keySlots().map(\.isAvailable) == [true, false, false])
         for source in [Self.file, Self.command, person.key] as [any KeySource] { #expect(await opens(source)) }
     }
 
@@ -319,18 +319,6 @@ struct AccountStoreKeysTests {
         #expect(person.questions == [.new, .existing(attempt: 1), .new])
         #expect(try archive().slots.map(\.cost) == [Person.cost])
         #expect(await opens(Person("new").key))
-    }
-
-    @Test func `A key of a kind that archives have no slots for is refused, and nothing is stored`() async throws {
-        let chip = TestKey(KeyKind(rawValue: "chip"), 7)
-        await expectAccountError(.invalidArgument) { _ = try await signedIn(chip) }
-        #expect(storage.entries[.account] == nil)
-        let store = try await signedIn(Self.file)
-        let error = await expectAccountError(.invalidArgument) { try await store.addKey(from: chip) }
-        #expect(error?.message.contains("chip") == true)
-        #expect(try await store.keySlots().count == 1)
-        // It is in nobody's way where another source opens the archive.
-        #expect(await self.store(chip, Self.file).load().account != nil)
     }
 
     @Test func `What others keep is replaced where they keep it`() async throws {

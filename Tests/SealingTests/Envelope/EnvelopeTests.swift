@@ -91,12 +91,6 @@ struct EnvelopeTests {
         }
     }
 
-    @Test(arguments: [KeySlot.Kind.passphrase, .command, .environment])
-    func `A kind of key that it has no slot for is said to have none`(kind: KeySlot.Kind) throws {
-        let sample = try SampleArchive()
-        #expect(throws: EnvelopeError.noSlot(kind)) { try sample.read(sample.file, kind: kind) }
-    }
-
     @Test func `Keys of another archive do not open it`() throws {
         let sample = try SampleArchive()
         let other = try SampleArchive()

@@ -38,7 +38,7 @@ struct TamperingTests {
             ("data-key id", 16, [.wrongKeyOrDamaged]), ("salt", 32, [.wrongKeyOrDamaged]),
             ("nonce", 24, [.wrongKeyOrDamaged]), ("last reserved bytes", 8, [.unsupported]),
         ]
-        all.append(("key file slot, type", 1, [.unsupported, .noSlot]))
+        all.append(("key file slot, type", 1, [.unsupported, .wrongKeyOrDamaged]))
         all += prefixed("key file slot, ", slot)
         all.append(("key file slot, cost", 8, [.damaged]))
         all += prefixed("key file slot, ", slotEnd)
@@ -120,7 +120,7 @@ struct TamperingTests {
                 file[offset] = Bool.random(using: &random) ? 0xFF : UInt8.random(in: 0...255, using: &random)
             }
             if file == sample.file { continue }
-            #expect(refuses(file, as: [.damaged, .unsupported, .wrongKeyOrDamaged, .noSlot]))
+            #expect(refuses(file, as: [.damaged, .unsupported, .wrongKeyOrDamaged]))
         }
     }
 

@@ -16,7 +16,7 @@ extension AccountStore {
         try await accountErrors {
             guard let envelope = try await archive.envelope() else { return [] }
             let openers = try await archive.openers(of: envelope, asksPerson: false)
-            return envelope.slots.map { ArchiveKeySlot($0, opensNow: openers[$0.keyID] != nil) }
+            return envelope.slots.map { ArchiveKeySlot($0, isAvailable: openers[$0.keyID] != nil) }
         }
     }
 
@@ -35,20 +35,20 @@ extension AccountStore {
             let added = key!
             try await archive.ring.settle(source)
             return try await withOpenedArchive { opened, transaction in
-                let present = try await archive.slots(of: opened.envelope, openedBy: [added], kind: source.kind)
-                if let slot = opened.envelope.slots.first(where: { present.contains($0.keyID) }) {
-                    return ArchiveKeySlot(slot, opensNow: true)
+                let present = try await archive.slots(of: opened.keys, openedBy: [added], kind: source.kind)
+                if let slot = opened.keys.slots.first(where: { present.contains($0.keyID) }) {
+                    return ArchiveKeySlot(slot, isAvailable: true)
                 }
                 guard ArchiveKeys.slotCounts.contains(opened.keys.slots.count + 1) else {
                     throw AccountError(
                         .invalidArgument,
                         "an archive has at most \(ArchiveKeys.slotCounts.upperBound) keys: remove one first")
                 }
-                let keys = try await self.keys(of: opened, adding: added, of: source)
+                let keys = try await archive.ring.adding(added, of: source, to: opened.keys, at: clock.now)
                 let slot = keys.slots.last!
                 let opener = try await archive.ring.opener(of: added, for: slot)
                 _ = try await archive.reseal(opened, with: keys, opening: [opener], in: transaction)
-                return ArchiveKeySlot(slot, opensNow: !source.asksPerson)
+                return ArchiveKeySlot(slot, isAvailable: !source.asksPerson)
             }
         }
     }
@@ -71,7 +71,7 @@ extension AccountStore {
                 var unneeded: [any KeyStorage] = []
                 for stored in storedSources {
                     let slots = try await archive.slots(
-                        of: opened.envelope, openedBy: try await stored.keys(), kind: stored.source.kind)
+                        of: opened.keys, openedBy: try await stored.keys(), kind: stored.source.kind)
                     if slots == [slot.keyID] { unneeded.append(stored.storage) }
                 }
                 _ = try await resealEverything(opened, with: keys, openers, in: transaction)
@@ -130,7 +130,7 @@ extension AccountStore {
             // What a replacement before left behind goes first.
             let opened = try await discardUnfinished(of: stored, opened, openers, in: transaction)
             let old = try await archive.slots(
-                of: opened.envelope, openedBy: try await stored.keys(), kind: stored.source.kind)
+                of: opened.keys, openedBy: try await stored.keys(), kind: stored.source.kind)
             guard !old.isEmpty else {
                 throw AccountError(
                     .noKey,
@@ -148,14 +148,14 @@ extension AccountStore {
     }
 
     private func discardUnfinished(
-        of stored: StoredSource, _ opened: AccountArchive.Opened, _ openers: AccountArchive.Openers,
+        of stored: StoredSource, _ opened: OpenedArchive, _ openers: AccountArchive.Openers,
         in transaction: any ArchiveTransaction
-    ) async throws -> AccountArchive.Opened {
+    ) async throws -> OpenedArchive {
         var opened = opened
         let unfinished = try await archive.slots(
-            of: opened.envelope, openedBy: try await stored.storage.unfinishedReplacement(), kind: stored.source.kind)
+            of: opened.keys, openedBy: try await stored.storage.unfinishedReplacement(), kind: stored.source.kind)
         let current = try await archive.slots(
-            of: opened.envelope, openedBy: try await stored.keys(), kind: stored.source.kind)
+            of: opened.keys, openedBy: try await stored.keys(), kind: stored.source.kind)
         let stale = unfinished.subtracting(current)
         if !stale.isEmpty {
             let keys = try archive.renewedKeys(of: opened, keeping: { !stale.contains($0.keyID) }, openers)
@@ -193,7 +193,7 @@ extension AccountStore {
         let openers = try await openersBeforeLock()
         let new = try await source.makeKey()
         try await withOpenedArchive { opened, transaction in
-            let old = opened.keys.slots.filter { $0.kind == source.kind.slotKind && openers[$0.keyID] != nil }
+            let old = opened.keys.slots.filter { $0.kind == source.kind.slot && openers[$0.keyID] != nil }
                 .map(\.keyID)
             guard !old.isEmpty else {
                 throw AccountError(
@@ -207,10 +207,10 @@ extension AccountStore {
 
     /// Adds a key, puts it in its place, and takes old ones away.
     private func replace(
-        _ old: Set<[UInt8]>, by new: ArchiveKey, of source: any KeySource, opened: AccountArchive.Opened,
+        _ old: Set<[UInt8]>, by new: ArchiveKey, of source: any KeySource, opened: OpenedArchive,
         _ openers: AccountArchive.Openers, in transaction: any ArchiveTransaction, install: () async throws -> Void
     ) async throws {
-        let both = try await keys(of: opened, adding: new, of: source)
+        let both = try await archive.ring.adding(new, of: source, to: opened.keys, at: clock.now)
         var openers = openers
         let added = both.slots.last!
         openers[added.keyID] = try await archive.ring.opener(of: new, for: added)
@@ -220,22 +220,11 @@ extension AccountStore {
         _ = try await resealEverything(opened, with: only, openers, in: transaction)
     }
 
-    /// The keys of an archive and one more, which has the last slot.
-    private func keys(
-        of opened: AccountArchive.Opened, adding key: ArchiveKey, of source: any KeySource
-    ) async throws(AccountError) -> ArchiveKeys {
-        let slot = try archive.ring.newSlot(for: key, of: source, at: clock.now)
-        let (keys, context) = (opened.keys, archive.context)
-        return try await archive.ring.sealing(takesLong: slot.kind == .passphrase) { () throws(EnvelopeError) in
-            try keys.adding(slot, context: context)
-        }
-    }
-
     /// Seals the archive with other keys, and what is still to be told to a service.
     private func resealEverything(
-        _ opened: AccountArchive.Opened, with keys: ArchiveKeys, _ openers: AccountArchive.Openers,
+        _ opened: OpenedArchive, with keys: ArchiveKeys, _ openers: AccountArchive.Openers,
         in transaction: any ArchiveTransaction
-    ) async throws -> AccountArchive.Opened {
+    ) async throws -> OpenedArchive {
         let resealed = try await archive.reseal(
             opened, with: keys, opening: keys.slots.compactMap { openers[$0.keyID] }, in: transaction)
         try await driver.revocations.reseal(with: keys, before: opened.keys, in: transaction)
@@ -246,25 +235,15 @@ extension AccountStore {
     private func openersBeforeLock(
         where isNeeded: (KeySlot) -> Bool = { _ in true }
     ) async throws -> AccountArchive.Openers {
-        guard let envelope = try await archive.envelope() else {
-            throw AccountError(.notSignedIn, "there is no archive yet, so it has no keys: sign in first")
-        }
-        let openers = try await archive.openers(of: envelope, where: isNeeded, asksPerson: true)
-        archive.use(openers, for: envelope)
-        return openers
+        guard let envelope = try await archive.envelope() else { throw AccountError.noArchive }
+        return try await archive.openers(of: envelope, where: isNeeded, asksPerson: true)
     }
 
     private func withOpenedArchive<Value>(
-        _ body: (AccountArchive.Opened, any ArchiveTransaction) async throws -> Value
+        _ body: (OpenedArchive, any ArchiveTransaction) async throws -> Value
     ) async throws -> Value {
-        let transaction = try await archive.storage.beginTransaction(timeout: driver.lockTimeout)
-        do {
-            let value = try await body(try await archive.opened(in: transaction), transaction)
-            await transaction.end()
-            return value
-        } catch {
-            await transaction.end()
-            throw error
+        try await driver.withTransaction { transaction in
+            try await accountErrors { try await body(try await archive.opened(in: transaction), transaction) }
         }
     }
 
@@ -292,9 +271,8 @@ extension AccountStore {
         try await accountErrors {
             let envelope = try await passphraseArchive()
             let slots = envelope.slots.filter { $0.kind == .passphrase }
-            let fitting = try await archive.ring.fitting(
-                of: slots, of: envelope, context: archive.context, asksPerson: true)
-            guard case .derived(let key, let keyID) = fitting.opener else {
+            let match = try await archive.ring.match(for: slots, of: envelope, asksPerson: true)
+            guard case .derived(let key, let keyID) = match.opener else {
                 preconditionFailure("a passphrase is opened by what was derived from it")
             }
             try UnlockedKeys.keep(key, of: keyID, for: UInt32(clamping: max(1, duration.components.seconds)))

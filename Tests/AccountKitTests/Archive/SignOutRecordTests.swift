@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-struct ClearRecordsTests {
+struct SignOutRecordTests {
     @Test(arguments: SignOut.Reason.allCases) func `A sign-out is recorded with its reason`(reason: SignOut.Reason)
         throws
     {

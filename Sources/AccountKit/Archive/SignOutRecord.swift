@@ -14,6 +14,12 @@ enum SignOutRecord {
         var unfinishedRefresh: Date?
     }
 
+    /// Writes why the session ended, for whoever holds the lock.
+    static func write(_ signOut: SignOut, in transaction: any ArchiveTransaction) async throws {
+        let previous = try await transaction.read(.signOut)?.revision
+        _ = try await transaction.replace(.signOut, with: try encode(signOut), ifRevision: previous)
+    }
+
     static func encode(_ signOut: SignOut) throws(AccountError) -> [UInt8] {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .xml

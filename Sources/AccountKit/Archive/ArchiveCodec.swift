@@ -1,0 +1,44 @@
+import Sealing
+
+/// Accounts to sealed bytes and back, for one context.
+struct ArchiveCodec: Sendable {
+    let context: SealingContext
+
+    /// The bytes of an archive.
+    ///
+    /// - Returns: The bytes, and the account with all of its tokens in one piece of guarded memory.
+    /// - Throws: ``AccountError/Code-swift.struct/tooLarge`` if an archive does not hold it.
+    func seal(
+        _ account: Account, generation: UInt64 = 1, with keys: ArchiveKeys
+    ) throws(AccountError) -> (bytes: [UInt8], account: Account) {
+        let (plaintext, account) = try AccountPlaintext.encode(account)
+        let bytes = ArchivePropertyList.encode(
+            sealed: Envelope.seal(plaintext, generation: generation, keys: keys, context: context))
+        guard bytes.count <= ArchivePropertyList.maximumByteCount else {
+            throw AccountError(
+                .tooLarge,
+                "the account takes \(bytes.count) bytes, an archive holds \(ArchivePropertyList.maximumByteCount): keep "
+                    + "large profile fields elsewhere")
+        }
+        return (bytes, account)
+    }
+
+    /// The structure of an archive. Nothing is decrypted.
+    func envelope(in bytes: [UInt8]) throws(AccountError) -> Envelope {
+        do {
+            return try Envelope(parsing: try ArchivePropertyList.decode(bytes))
+        } catch {
+            throw AccountError(error)
+        }
+    }
+
+    func open(_ envelope: Envelope, with keys: ArchiveKeys) throws(AccountError) -> Account {
+        let opened: (plaintext: GuardedBytes, count: Int)
+        do {
+            opened = try envelope.open(with: keys, context: context)
+        } catch {
+            throw AccountError(error)
+        }
+        return try AccountPlaintext.decode(opened.plaintext, count: opened.count)
+    }
+}

@@ -1,0 +1,53 @@
+import Sealing
+import Synchronization
+
+/// One write of the archive, opened.
+struct OpenedArchive: Sendable {
+    var account: Account
+    var generation: UInt64
+    var keys: ArchiveKeys
+    var revision: ArchiveRevision
+
+    /// The generation of the next write. At the largest number there is it stays; the revision tells the writes apart.
+    var nextGeneration: UInt64 { generation == .max ? .max : generation + 1 }
+}
+
+/// The archive that was opened or written last, so that a save or a second load asks for no key, and opens nothing twice.
+final class OpenedArchiveCache: Sendable {
+    private struct State {
+        var keys: ArchiveKeys?
+        var newest: OpenedArchive?
+
+        /// Counts the changes, so that a read that ends late does not undo what came after it began.
+        var changeCount = 0
+
+        mutating func change(_ keys: ArchiveKeys?, _ newest: OpenedArchive?) {
+            self.keys = keys
+            self.newest = newest
+            changeCount += 1
+        }
+    }
+
+    private let state = Mutex(State())
+
+    /// The last keys; they may still be needed for what is to be told to the service once nobody is signed in.
+    var keys: ArchiveKeys? { state.withLock(\.keys) }
+    var changeCount: Int { state.withLock(\.changeCount) }
+
+    /// The archive of this revision, if it was the last.
+    func archive(of revision: ArchiveRevision) -> OpenedArchive? {
+        state.withLock { $0.newest?.revision == revision ? $0.newest : nil }
+    }
+
+    /// - Parameter changeCount: From before it was read without the lock; then it counts only if nothing has come after.
+    func replace(with newest: OpenedArchive, readSince changeCount: Int? = nil) {
+        state.withLock { state in
+            if changeCount == nil || state.changeCount == changeCount { state.change(newest.keys, newest) }
+        }
+    }
+
+    func replaceKeys(with keys: ArchiveKeys) { state.withLock { $0.change(keys, nil) } }
+
+    /// Forgets the account, so that its tokens are gone from memory, and keeps its keys.
+    func forgetAccount() { state.withLock { $0.change($0.keys, nil) } }
+}

@@ -1,0 +1,64 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What is written down of refreshes, for whoever holds the lock; see ``RefreshRecord``.
+struct RefreshJournal: Sendable {
+    let storage: any ArchiveStorage
+
+    /// The record, if there is one.
+    func record() async throws -> RefreshRecord? {
+        try await storage.read(.refreshRecord).flatMap { RefreshRecord.decode($0.bytes) }
+    }
+
+    /// Records that the refresh token is about to be spent, so that a crash before the response is stored can be told.
+    ///
+    /// - Parameters:
+    ///   - date: Now.
+    ///   - deadline: Until when the response is waited for.
+    ///   - transaction: The caller's.
+    /// - Returns: When one was sent before whose response was never stored; then that stays the date of the record.
+    func recordIntent(at date: Date, until deadline: Date, in transaction: any ArchiveTransaction) async throws -> Date?
+    {
+        try await change(in: transaction) { record in
+            let unfinished = record.date
+            record.date = unfinished ?? date
+            record.deadline = deadline
+            return unfinished
+        }
+    }
+
+    /// Records that a refresh failed, and when the next one is due.
+    ///
+    /// - Parameters:
+    ///   - reason: Why.
+    ///   - mayBeSpent: Whether the refresh token may have been spent for it, or for one before.
+    ///   - date: Now.
+    ///   - transaction: The caller's.
+    func recordFailure(
+        _ reason: UnverifiedReason, mayBeSpent: Bool, at date: Date, in transaction: any ArchiveTransaction
+    ) async throws {
+        try await change(in: transaction) { record in
+            if !mayBeSpent { record.date = nil }
+            record.fail(reason, at: date, jitter: .random(in: 0.5...1))
+        }
+    }
+
+    /// Forgets the record: the response is stored, or there was none to store.
+    func forget(in transaction: any ArchiveTransaction) async throws {
+        guard let revision = try await transaction.read(.refreshRecord)?.revision else { return }
+        _ = try await transaction.remove(.refreshRecord, ifRevision: revision)
+    }
+
+    private func change<Value>(
+        in transaction: any ArchiveTransaction, _ body: (inout RefreshRecord) -> Value
+    ) async throws -> Value {
+        let previous = try await transaction.read(.refreshRecord)
+        var record = previous.flatMap { RefreshRecord.decode($0.bytes) } ?? RefreshRecord()
+        let value = body(&record)
+        _ = try await transaction.replace(.refreshRecord, with: try record.encode(), ifRevision: previous?.revision)
+        return value
+    }
+}

@@ -1,0 +1,137 @@
+import Synchronization
+
+/// New tokens that could not be saved: this process knows them, and no other does.
+///
+/// As long as the tokens that were spent for them are stored, they are the account's. Once they never will be, since their
+/// sign-in is over, they are orphans, which the service is to revoke.
+final class UnsavedTokens: Sendable {
+    private struct Kept {
+        var account: Account
+
+        /// Whose tokens are stored, and were spent for them.
+        var stored: Account
+
+        /// The revision that has those.
+        var revision: ArchiveRevision
+
+        /// Whether they are being spent themselves, so that the record of the intent is about them.
+        var isBeingSpent = false
+
+        /// Whether those who had the lock since have found these, and not those that were spent for them.
+        var isSeenUnderLock = false
+
+        /// Another account with these tokens in place of its own.
+        func credentials(for other: Account) -> Account {
+            var account = other
+            account.credentials = self.account.credentials
+            account.verifiedAt = self.account.verifiedAt
+            return account
+        }
+    }
+
+    private struct State {
+        var kept: Kept?
+        var orphans: [Account] = []
+
+        /// Others have taken their place, or nobody is signed in any more. Who did that has seen to them, or did not know
+        /// them yet.
+        mutating func giveUp() {
+            if let kept = kept.take(), !kept.isSeenUnderLock { orphans.append(kept.account) }
+        }
+    }
+
+    private let state = Mutex(State())
+
+    /// The tokens that were spent for them.
+    var spent: Account? { state.withLock { $0.kept?.stored } }
+
+    /// Remembers new tokens whose save failed.
+    func keep(_ account: Account, inPlaceOf spent: Account, ifRevision revision: ArchiveRevision) {
+        state.withLock { state in
+            // Those that were spent may have been unsaved themselves.
+            let stored = state.kept.map { $0.account.isSameGrant(as: spent) ? $0.stored : spent }
+            state.kept = Kept(account: account, stored: stored ?? spent, revision: revision)
+        }
+    }
+
+    /// They are about to be spent.
+    func markSpending() { state.withLock { $0.kept?.isBeingSpent = true } }
+
+    /// The account with them, if this is the revision that they are to replace.
+    func account(for revision: ArchiveRevision, isLocked: Bool) -> Account? {
+        state.withLock { state in
+            guard state.kept?.revision == revision else { return nil }
+            if isLocked { state.kept?.isSeenUnderLock = true }
+            return state.kept?.account
+        }
+    }
+
+    /// The stored account with them, if another process has changed something else of it.
+    func merged(into stored: Account, _ revision: ArchiveRevision, isLocked: Bool) -> Account {
+        state.withLock { state in
+            guard let kept = state.kept, kept.stored.isSameGrant(as: stored) else { return stored }
+            let account = kept.credentials(for: stored)
+            // Without the lock there may be a newer one by now.
+            if isLocked {
+                state.kept!.account = account
+                state.kept!.revision = revision
+                state.kept!.isSeenUnderLock = true
+            }
+            return account
+        }
+    }
+
+    /// Looks after them, now that an account was saved.
+    ///
+    /// - Returns: Whether the record of their refresh is of no use any more, or else the account with them: whoever has saved
+    ///   the spent ones once more had read them before.
+    func noteWritten(_ account: Account, _ revision: ArchiveRevision) -> (isOver: Bool, account: Account?) {
+        state.withLock { state in
+            guard let kept = state.kept else { return (false, nil) }
+            guard kept.stored.isSameGrant(as: account) else {
+                state.giveUp()
+                return (!kept.isBeingSpent, nil)
+            }
+            let account = kept.credentials(for: account)
+            state.kept!.account = account
+            state.kept!.revision = revision
+            return (false, account)
+        }
+    }
+
+    /// Nobody is signed in any more.
+    func giveUp() { state.withLock { $0.giveUp() } }
+
+    /// Whoever holds the lock has found something else: another process has signed the user out or somebody in. They are
+    /// good at the service all the same.
+    ///
+    /// - Parameter revision: What is stored; `nil` if nothing is.
+    func orphan(unlessFor revision: ArchiveRevision?) {
+        state.withLock { state in
+            guard let kept = state.kept, kept.revision != revision else { return }
+            state.kept = nil
+            state.orphans.append(kept.account)
+        }
+    }
+
+    /// Remembers tokens that the service is to revoke, and that are in no queue.
+    func keepOrphan(_ orphan: Account) { state.withLock { $0.orphans.append(orphan) } }
+
+    /// Whether there are tokens that the service is to revoke, as far as can be told by a read without the lock.
+    func mayHaveOrphans(beside content: AccountArchive.Content) -> Bool {
+        if case .unreadable = content { return false }
+        return state.withLock { state in
+            if !state.orphans.isEmpty { return true }
+            guard let kept = state.kept else { return false }
+            return content.account?.isSameGrant(as: kept.account) != true
+        }
+    }
+
+    /// Takes them, for whoever puts them into the queue of revocations.
+    func takeOrphans() -> [Account] {
+        state.withLock { state in
+            defer { state.orphans = [] }
+            return state.orphans
+        }
+    }
+}

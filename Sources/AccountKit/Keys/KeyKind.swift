@@ -1,0 +1,60 @@
+package import Sealing
+
+/// A kind of key that opens an archive. More may be added.
+public struct KeyKind: Hashable, Sendable {
+    /// The kind of slot that such a key opens.
+    package let slot: KeySlot.Kind
+
+    package init(_ slot: KeySlot.Kind) { self.slot = slot }
+
+    /// A file of 32 random bytes.
+    public static let keyFile = KeyKind(.keyFile)
+
+    /// A passphrase that a person types.
+    public static let passphrase = KeyKind(.passphrase)
+
+    /// What a command prints.
+    public static let command = KeyKind(.command)
+
+    /// What the environment or a credentials directory gives.
+    public static let environment = KeyKind(.environment)
+
+    /// With its article: "a key file".
+    package var text: String {
+        switch slot {
+        case .keyFile: "a key file"
+        case .passphrase: "a passphrase"
+        case .command: "a key that a program has"
+        case .environment: "a key of the environment"
+        }
+    }
+}
+
+extension KeyKind: CaseIterable, CustomStringConvertible, LosslessStringConvertible, Codable {
+    /// All kinds.
+    public static var allCases: [KeyKind] { KeySlot.Kind.allCases.map(KeyKind.init) }
+
+    /// The name, which stays the same: `file`, `passphrase`, `command` or `environment`.
+    public var description: String { slot == .keyFile ? "file" : "\(slot)" }
+
+    /// A kind by its name; `nil` if there is none of that name.
+    public init?(_ description: String) {
+        guard let kind = Self.allCases.first(where: { $0.description == description }) else { return nil }
+        self = kind
+    }
+
+    /// Reads the name.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let kind = KeyKind(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "no kind of key has this name")
+        }
+        self = kind
+    }
+
+    /// Writes the name.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}
