@@ -77,6 +77,7 @@ let package = Package(
                 .product(name: "AccountHTTP", package: "swift-account-kit"),
                 .product(name: "AccountKit", package: "swift-account-kit"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "Subprocess", package: "swift-subprocess"),

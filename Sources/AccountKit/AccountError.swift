@@ -77,6 +77,9 @@ extension AccountError {
         /// The service was needed and could not be reached, or gave an unexpected response.
         public static let serviceUnavailable = Code(rawValue: "serviceUnavailable")
 
+        /// An API responded with a status that is no success, such as 404.
+        public static let requestFailed = Code(rawValue: "requestFailed")
+
         /// The service, or this app's registration with it, is not set up for what was asked.
         public static let misconfigured = Code(rawValue: "misconfigured")
 

@@ -22,8 +22,8 @@ public final class ManualClock: WallClock {
         set { date.withLock { $0 = newValue } }
     }
 
-    /// Moves the clock by a number of seconds; negative ones move it back.
-    public func advance(by seconds: TimeInterval) {
-        date.withLock { $0 = $0.addingTimeInterval(seconds) }
+    /// Moves the clock; a negative duration moves it back.
+    public func advance(by duration: Duration) {
+        date.withLock { $0 = $0.addingTimeInterval(duration.seconds) }
     }
 }

@@ -12,10 +12,10 @@ extension Account {
     /// - Parameters:
     ///   - id: The user at the service.
     ///   - date: When the tokens were received.
-    ///   - seconds: For how many seconds after `date` the access token is good; `nil` if that is not known.
+    ///   - duration: For how long after `date` the access token is good; `nil` if that is not known.
     ///   - hasRefreshToken: Whether there is a refresh token.
     public static func testing(
-        id: String = "248289761001", at date: Date, expiringIn seconds: TimeInterval? = 3600,
+        id: String = "248289761001", at date: Date, expiringIn duration: Duration? = .seconds(3600),
         hasRefreshToken: Bool = true
     ) -> Account {
         Account(
@@ -23,7 +23,7 @@ extension Account {
             credentials: Credentials(
                 accessToken: Secret("access-1"), refreshToken: hasRefreshToken ? Secret("refresh-1") : nil,
                 scopes: ["openid"], clientID: "test", issuedAt: date,
-                expiresAt: seconds.map { date.addingTimeInterval($0) }),
+                expiresAt: duration.map { date.addingTimeInterval($0.seconds) }),
             profile: ["email": "alice@example.com", "name": "Alice Liddell"])
     }
 
@@ -32,7 +32,7 @@ extension Account {
 
     /// An account whose access token expired an hour before `date`.
     public static func expired(at date: Date, hasRefreshToken: Bool = true) -> Account {
-        testing(at: date.addingTimeInterval(-7200), expiringIn: 3600, hasRefreshToken: hasRefreshToken)
+        testing(at: date.addingTimeInterval(-7200), expiringIn: .seconds(3600), hasRefreshToken: hasRefreshToken)
     }
 }
 
@@ -52,6 +52,29 @@ extension AccountStore {
             lockTimeout: .seconds(10))
         if let account { try await store.signIn { account } }
         return store
+    }
+}
+
+extension AccountStore {
+    /// Makes `store` the shared one for the time of `body`, and for its task and the task's children only: tests that run
+    /// in parallel each have their own.
+    ///
+    /// ```swift
+    /// try await AccountStore.withShared(.testing(signedIn: .fresh(at: clock.now))) {
+    ///     #expect(greeting() == "Hello, alice")  // reads AccountStore.shared
+    /// }
+    /// ```
+    ///
+    /// A detached task has the store of ``AccountStore/share()``.
+    ///
+    /// - Parameters:
+    ///   - store: The store.
+    ///   - isolation: The caller's, which `body` runs in.
+    ///   - body: What is run.
+    public static func withShared<Result>(
+        _ store: AccountStore, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
+    ) async rethrows -> Result {
+        try await $sharedInTask.withValue(store, operation: body)
     }
 }
 

@@ -12,9 +12,9 @@ struct ManualClockTests {
     @Test func `The clock stands still until it is moved, either way`() {
         let clock = ManualClock(Date(timeIntervalSince1970: 1000))
         #expect(clock.now == Date(timeIntervalSince1970: 1000))
-        clock.advance(by: 60)
+        clock.advance(by: .seconds(60))
         #expect(clock.now == Date(timeIntervalSince1970: 1060))
-        clock.advance(by: -100)
+        clock.advance(by: .seconds(-100))
         #expect(clock.now == Date(timeIntervalSince1970: 960))
         clock.now = .distantFuture
         #expect(clock.now == .distantFuture)

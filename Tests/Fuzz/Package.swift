@@ -8,7 +8,10 @@ import PackageDescription
 let package = Package(
     name: "account-kit-fuzz",
     platforms: [.macOS(.v15)],
-    dependencies: [.package(url: "https://github.com/apple/swift-log", from: "1.16.0")],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+    ],
     targets: [
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium"),
         .systemLibrary(name: "CFuzzer"),
@@ -20,7 +23,7 @@ let package = Package(
             exclude: ["AccountKit.docc"]),
         .target(
             name: "AccountHTTP",
-            dependencies: ["AccountKit", "Sealing"],
+            dependencies: ["AccountKit", "Sealing", .product(name: "HTTPTypes", package: "swift-http-types")],
             exclude: [
                 "Browser", "Client", "OAuth/OAuthAuthority.swift", "OAuth/OAuthAuthority+Account.swift",
                 "OAuth/OAuthAuthority+Clock.swift", "OAuth/OAuthAuthority+Device.swift",
@@ -28,11 +31,16 @@ let package = Package(
                 "OAuth/OAuthRequestOptions.swift", "OAuth/ServiceDocuments.swift", "Transport/ExchangeBody.swift",
                 "Transport/FormBody.swift", "Transport/HTTPTransport.swift",
                 "Transport/IPAddress.swift", "Transport/NameLookUp.swift", "Transport/NetworkEnvironment.swift",
+                "Transport/ServiceRequest.swift",
                 "Transport/TransportFailure.swift", "Transport/WipingHandler.swift",
             ]),
         .target(name: "AccountImport", dependencies: ["AccountKit", "Sealing"]),
         .executableTarget(
-            name: "fuzz", dependencies: ["AccountHTTP", "AccountImport", "AccountKit", "CFuzzer", "Sealing"]),
+            name: "fuzz",
+            dependencies: [
+                "AccountHTTP", "AccountImport", "AccountKit", "CFuzzer", "Sealing",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]),
     ]
 )
 

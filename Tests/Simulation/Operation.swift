@@ -133,7 +133,7 @@ final class Operation: @unchecked Sendable {
             // Without a time to wait, since there is no clock that would measure it: who is cancelled has waited for so long.
             case .check: return .state(await store.checkSession(with: authority, timeout: nil))
             case .checkIfOld:
-                let policy = CheckPolicy(maximumAge: 900)
+                let policy = CheckPolicy(maximumAge: .seconds(900))
                 return .state(await store.checkSession(with: authority, policy: policy, timeout: nil))
             case .accessToken: return .accessToken(try await store.accessToken(timeout: nil, with: authority).reveal())
             case .refresh: return .account(try await store.refresh(with: authority, timeout: nil))

@@ -34,7 +34,7 @@ import UnixSignals
         try await cancelWhenGracefulShutdown {
             while true {
                 do {
-                    print(String(decoding: try await client.send(.get(path)).body, as: UTF8.self))
+                    print(String(decoding: try await client.get(path).body, as: UTF8.self))
                 } catch let error as AccountError where error.code != .cancelled {
                     print("\(error)")
                 }

@@ -5,7 +5,7 @@ import Testing
 struct BadServiceTests {
     static let issuers: [(issuer: String, word: String)] = [
         ("", "issuer"), ("auth.example.com", "did you mean https://auth.example.com?"),
-        ("127.0.0.1:8080", "did you mean http://127.0.0.1:8080?"), ("not a URL", "not a well-formed address"),
+        ("127.0.0.1:8080", "did you mean http://127.0.0.1:8080?"), ("not a URL", "not a well-formed URL"),
         ("ftp://auth.example.com", "https://"), ("file:///etc/passwd", "https://"),
         ("http://auth.example.com", "not encrypted"), ("HTTP://AUTH.EXAMPLE.COM", "not encrypted"),
         ("http://127.0.0.1.example.com", "not encrypted"), ("http://0.0.0.0", "not encrypted"),

@@ -1,6 +1,7 @@
 import AccountHTTP
 import AccountKit
 import Foundation
+import HTTPTypes
 import Testing
 
 /// Many tasks of one process that share a session, as an app's own code has it.
@@ -31,7 +32,7 @@ struct SharedSessionTests {
         try await run { app in
             try await app.server.expireTokens()
             try await withThrowingTaskGroup { group in
-                for _ in 1...1000 { group.addTask { try await app.client.send(.get("/oauth/userinfo")).status } }
+                for _ in 1...1000 { group.addTask { try await app.client.get("/oauth/userinfo").head.status } }
                 for try await status in group { #expect(status == 200) }
             }
             let log = try await app.server.log()
@@ -46,7 +47,9 @@ struct SharedSessionTests {
             try await app.store.update { $0.credentials.expiresAt = Date() + 30 }
             try await withThrowingTaskGroup { group in
                 for _ in 1...1000 {
-                    group.addTask { try await app.store.accessToken(minimumValidity: 60, with: app.authority).reveal() }
+                    group.addTask {
+                        try await app.store.accessToken(minimumValidity: .seconds(60), with: app.authority).reveal()
+                    }
                 }
                 var tokens: Set<String> = []
                 for try await token in group { tokens.insert(token) }
@@ -88,9 +91,9 @@ struct SharedSessionTests {
                 try await app.server.setFaults(
                     Fault(path: "/oauth/userinfo", status: 302, headers: ["Location": other.issuer + "/oauth/userinfo"])
                 )
-                #expect(try await app.client.send(.get("/oauth/userinfo")).status == 302)
+                #expect(try await app.client.get("/oauth/userinfo").head.status == 302)
                 let error = await #expect(throws: AccountError.self) {
-                    try await app.client.send(.get(other.issuer + "/oauth/userinfo"))
+                    try await app.client.get(other.issuer + "/oauth/userinfo")
                 }
                 #expect(error?.code == .invalidArgument)
                 #expect(try await other.log().requests == [])

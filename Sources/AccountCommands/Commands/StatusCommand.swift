@@ -108,7 +108,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
 
     private func expiry(of credentials: Credentials) -> String {
         guard let expiresAt = credentials.expiresAt else { return "not known" }
-        let isExpired = credentials.expires(within: 0, of: Date())
+        let isExpired = credentials.expires(within: .zero, of: Date())
         let isRenewable = credentials.refreshToken != nil
         let state =
             isExpired

@@ -48,11 +48,12 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         }
         let authority = try await context.authority(of: account)
         // Without a token that is still good, there is nothing better than to wait.
-        let isExpired = account.credentials.expires(within: 0, of: Date())
+        let isExpired = account.credentials.expires(within: .zero, of: Date())
         let timeout: Duration? = isExpired ? nil : .seconds(5)
         let limit = timeout ?? authority.exchangeTimeout
         let token = try await Waiting.shown(for: account.issuer ?? "the service", upTo: limit) {
-            try await context.store.accessToken(minimumValidity: minValidity, timeout: timeout, with: authority)
+            try await context.store.accessToken(
+                minimumValidity: minValidity.map { .seconds(min($0, 1e12)) }, timeout: timeout, with: authority)
         }
         let credentials = context.store.account?.credentials
         try print(

@@ -36,7 +36,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         let confirmedBefore = state.account?.verifiedAt
         if !offline, let account = state.account {
             let authority = try await context.authority(of: account, timeout: .seconds(5))
-            let policy = verify ? CheckPolicy.always : CheckPolicy(maximumAge: maxAge)
+            let policy = verify ? CheckPolicy.always : CheckPolicy(maximumAge: .seconds(min(maxAge, 1e12)))
             state = await Waiting.shown(for: account.issuer ?? "the service", upTo: .seconds(5)) {
                 await context.store.checkSession(with: authority, policy: policy, timeout: .seconds(5))
             }

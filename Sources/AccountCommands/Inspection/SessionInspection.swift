@@ -9,7 +9,7 @@ import Foundation
 /// Looks over the sessions of a tool: whether their archives open, and what was begun and not finished.
 struct SessionInspection<App: AccountApplication> {
     /// Clocks that differ by less are both right enough for tokens and certificates.
-    static var tolerance: TimeInterval { 60 }
+    static var tolerance: Duration { .seconds(60) }
 
     let context: CommandContext<App>
 
@@ -83,13 +83,15 @@ struct SessionInspection<App: AccountApplication> {
             let authority = authority as? any ClockAuthority
         else { return [] }
         do {
-            guard let offset = try await authority.clockOffset(), abs(offset) > Self.tolerance else { return [] }
-            let text = Duration.seconds(abs(offset).rounded()).text
+            guard let offset = try await authority.clockOffset(), max(offset, .zero - offset) > Self.tolerance else {
+                return []
+            }
+            let text = Duration.seconds(abs(offset.seconds).rounded()).text
             return [
                 Finding(
-                    problem: "this machine's clock is \(text) \(offset > 0 ? "behind" : "ahead of") that of "
+                    problem: "this machine's clock is \(text) \(offset > .zero ? "behind" : "ahead of") that of "
                         + (account.issuer ?? "the service"),
-                    advice: ": set it right, or tokens seem to expire too \(offset > 0 ? "late" : "early")")
+                    advice: ": set it right, or tokens seem to expire too \(offset > .zero ? "late" : "early")")
             ]
         } catch {
             return [

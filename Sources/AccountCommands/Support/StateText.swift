@@ -105,7 +105,7 @@ enum StateText {
 extension Account {
     /// Whether the access token has expired and nothing is there to renew it with.
     func isOver(at date: Date) -> Bool {
-        credentials.refreshToken == nil && credentials.expires(within: 0, of: date)
+        credentials.refreshToken == nil && credentials.expires(within: .zero, of: date)
             && !credentials.isFromFuture(at: date)
     }
 }

@@ -22,7 +22,7 @@ struct AuthorizationRequest: Sendable {
     var options = OAuthRequestOptions()
 
     /// Further parameters, which the service wants. Those of the options beat them.
-    var parameters: [ServiceQuirks.Parameter] = []
+    var parameters: [String: String] = [:]
 
     /// A request with a new nonce and key, whose answer comes to a port of the loopback interface.
     init(
@@ -53,7 +53,7 @@ struct AuthorizationRequest: Sendable {
     var secrets: [Secret] { [proofKey.verifier, Secret(state)] + (nonce.map { [Secret($0)] } ?? []) }
 
     /// The page to open. A query that the endpoint has already is kept (RFC 6749, section 3.1).
-    func address(at endpoint: ServiceURL) -> String {
+    func url(at endpoint: ServiceURL) -> String {
         var form = FormBody()
         form.append("response_type", "code")
         form.append("client_id", clientID)
@@ -65,8 +65,8 @@ struct AuthorizationRequest: Sendable {
         form.append("code_challenge_method", "S256")
         options.append(to: &form)
         let given = Set(options.parameters.map(\.name))
-        for parameter in parameters where !given.contains(parameter.name) {
-            form.append(parameter.name, parameter.value)
+        for (name, value) in parameters.sorted(by: { $0.key < $1.key }) where !given.contains(name) {
+            form.append(name, value)
         }
         for parameter in options.parameters { form.append(parameter.name, parameter.value) }
         let separator =

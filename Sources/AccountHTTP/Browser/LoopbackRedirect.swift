@@ -12,13 +12,13 @@ struct LoopbackRedirect: Sendable, Hashable {
     /// Reads a redirect URI.
     init(_ text: String) throws(AccountError) {
         let wanted = "such as http://127.0.0.1:8400/callback"
-        let shown = text.contains("@") || text.utf8.count > 200 ? "" : " \"\(text)\""
+        let shown = ServiceURL.shown(text)
         let url: ServiceURL
         do {
             url = try ServiceURL(text)
         } catch {
             throw AccountError(
-                .invalidArgument, "the redirect URI\(shown) must be an address on this machine, \(wanted)")
+                .invalidArgument, "the redirect URI\(shown) must be a URL on this machine, \(wanted)")
         }
         guard url.scheme == "http", Self.hosts.contains(url.host) else {
             throw AccountError(

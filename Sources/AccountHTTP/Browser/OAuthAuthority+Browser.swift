@@ -30,7 +30,7 @@ extension OAuthAuthority: BrowserAuthority {
         let request = AuthorizationRequest(
             clientID: clientID, scopes: scopes, port: listener.port, state: state, options: options, quirks: quirks)
         return OAuthBrowserSignIn(
-            self, request, url: request.address(at: endpoint.url), lifetime: lifetime,
+            self, request, url: request.url(at: endpoint.url), lifetime: lifetime,
             namesIssuer: endpoint.document.namesIssuer, receiver: receiver, listener: listener,
             deliveryTime: deliveryTime)
     }

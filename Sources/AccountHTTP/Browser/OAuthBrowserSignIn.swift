@@ -89,25 +89,25 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         case .accepted: return
         case .wrongState:
             throw AccountError(
-                .invalidArgument, "this address belongs to another sign-in: open the address that this one shows")
+                .invalidArgument, "this URL belongs to another sign-in: open the URL that this one shows")
         case .usedBefore: throw AccountError(.invalidArgument, "this sign-in has its answer already")
         }
     }
 
-    /// What an address brings, if it is the one that the service was told to send the browser back to.
+    /// What a URL brings, if it is the one that the service was told to send the browser back to.
     private func response(in pastedURL: String) throws(AccountError) -> AuthorizationResponse {
         let text = pastedURL.split { $0.isWhitespace }.joined()
         let parts = text.prefix { $0 != "#" }.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let place = "it begins with \(request.redirectURI)?"
         guard let url = try? ServiceURL(String(parts.first ?? "")), url == (try? ServiceURL(request.redirectURI)) else {
             throw AccountError(
-                .invalidArgument, "this is not the address that the browser ended on after the sign-in: \(place)")
+                .invalidArgument, "this is not the URL that the browser ended on after the sign-in: \(place)")
         }
         guard parts.count == 2, parts[1].utf8.count <= RequestLimit.bytes,
             let response = AuthorizationResponse(query: parts[1])
         else {
             throw AccountError(
-                .invalidArgument, "the address is not complete: copy all of it from the browser's address bar; \(place)"
+                .invalidArgument, "the URL is not complete: copy all of it from the browser's address bar; \(place)"
             )
         }
         return response

@@ -92,7 +92,7 @@ enum ResultPage: Sendable, Equatable {
                 "bad", "Wrong state",
                 [
                     "This answer belongs to another sign-in, so it was not used.",
-                    "To sign in, open the address that the terminal shows.",
+                    "To sign in, open the URL that the terminal shows.",
                 ]
             )
         case .usedBefore:

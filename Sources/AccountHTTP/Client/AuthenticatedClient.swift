@@ -1,5 +1,7 @@
 public import AccountKit
+public import HTTPTypes
 public import Logging
+import Sealing
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -10,8 +12,8 @@ public import Foundation
 /// Requests to a service's API in the name of whoever is signed in.
 ///
 /// ```swift
-/// let client = try AuthenticatedClient(origin: "https://api.example.com", store: store, authority: authority)
-/// let response = try await client.send(.get("/gists?page=2"))
+/// let api = try AuthenticatedClient(origin: "https://api.example.com", store: store, authority: authority)
+/// let gists: [Gist] = try await api.get("/gists?page=2").decoded()
 /// ```
 ///
 /// Each request carries the access token, which is refreshed before it expires. A response that says that the token is not
@@ -27,8 +29,8 @@ public struct AuthenticatedClient: Sendable {
     /// How long one request may take, from the look-up of the host to the last byte of the response.
     public let timeout: Duration
 
-    /// For how many seconds a token must still be good to be sent; `nil` is 60 s, or half of its lifetime if that is less.
-    public let minimumValidity: TimeInterval?
+    /// For how long a token must still be good to be sent; `nil` is 60 s, or half of its lifetime if that is less.
+    public let minimumValidity: Duration?
 
     /// How long a response may be, in bytes.
     public let maximumResponseLength: Int
@@ -41,7 +43,14 @@ public struct AuthenticatedClient: Sendable {
     private let store: AccountStore
     private let authority: any AccountAuthority
     private let logger: Logger?
-    private let transport: HTTPTransport
+    private let transport: Transport?
+
+    /// Sends a request to its end, and returns the whole response.
+    ///
+    /// The request has scheme, authority and path, and the token in `Authorization`. An error that is no `AuthorityError` is
+    /// an unexpected response.
+    public typealias Transport =
+        @Sendable (_ request: HTTPRequest, _ body: Data?) async throws -> (head: HTTPResponse, body: Data)
 
     /// Prepares to talk to an API.
     ///
@@ -49,24 +58,18 @@ public struct AuthenticatedClient: Sendable {
     ///   - origin: `https`, host, and port if there is one; `http` on the loopback interface only.
     ///   - store: Whose account it is.
     ///   - authority: The service that issues the tokens.
-    ///   - minimumValidity: For how many seconds a token must still be good to be sent; `nil` is 60 s, or half of its
-    ///     lifetime if that is less.
+    ///   - minimumValidity: For how long a token must still be good to be sent; `nil` is 60 s, or half of its lifetime if
+    ///     that is less.
     ///   - timeout: How long one request may take. A call may need three: request, refresh, and the request once more.
     ///   - maximumResponseLength: How long a response may be, in bytes.
     ///   - logger: Gets a line a request at debug level: method, host, path and status, and nothing else.
+    ///   - transport: Sends the requests in place of this package, such as `ScriptedTransport.send` of AccountTesting;
+    ///     timeout and logging are then its own.
     /// - Throws: `invalidArgument`, if the origin is not one that a token may be sent to, or has a path.
     public init(
-        origin: String, store: AccountStore, authority: any AccountAuthority, minimumValidity: TimeInterval? = nil,
-        timeout: Duration = .seconds(30), maximumResponseLength: Int = 16 << 20, logger: Logger? = nil
-    ) throws(AccountError) {
-        try self.init(
-            origin: origin, store: store, authority: authority, minimumValidity: minimumValidity, timeout: timeout,
-            maximumResponseLength: maximumResponseLength, logger: logger, transport: .shared)
-    }
-
-    init(
-        origin: String, store: AccountStore, authority: any AccountAuthority, minimumValidity: TimeInterval?,
-        timeout: Duration, maximumResponseLength: Int, logger: Logger?, transport: HTTPTransport
+        origin: String, store: AccountStore, authority: any AccountAuthority, minimumValidity: Duration? = nil,
+        timeout: Duration = .seconds(30), maximumResponseLength: Int = 16 << 20, logger: Logger? = nil,
+        transport: Transport? = nil
     ) throws(AccountError) {
         let url: ServiceURL
         do {
@@ -93,22 +96,89 @@ public struct AuthenticatedClient: Sendable {
         self.transport = transport
     }
 
+    /// Asks for what is at a URL.
+    ///
+    /// - Parameter url: A path with its query, such as `/gists?page=2`, or a whole URL on the origin, such as a link that a
+    ///   response gave.
+    /// - Throws: As ``send(_:body:)``.
+    public func get(_ url: String) async throws(AccountError) -> APIResponse { try await send(.get, url) }
+
+    /// Removes what is at a URL.
+    ///
+    /// - Parameter url: A path with its query, or a whole URL on the origin.
+    /// - Throws: As ``send(_:body:)``.
+    public func delete(_ url: String) async throws(AccountError) -> APIResponse { try await send(.delete, url) }
+
+    /// Hands over a value as JSON.
+    ///
+    /// - Parameters:
+    ///   - url: A path with its query, or a whole URL on the origin.
+    ///   - value: The value.
+    /// - Throws: As ``send(_:body:)``, and what the encoder throws.
+    public func post(_ url: String, _ value: some Encodable) async throws -> APIResponse {
+        try await send(.post, url, json: value)
+    }
+
+    /// Puts a value in a place, as JSON.
+    ///
+    /// - Parameters:
+    ///   - url: A path with its query, or a whole URL on the origin.
+    ///   - value: The value.
+    /// - Throws: As ``send(_:body:)``, and what the encoder throws.
+    public func put(_ url: String, _ value: some Encodable) async throws -> APIResponse {
+        try await send(.put, url, json: value)
+    }
+
+    /// Changes a part of something, by a value as JSON.
+    ///
+    /// - Parameters:
+    ///   - url: A path with its query, or a whole URL on the origin.
+    ///   - value: The value.
+    /// - Throws: As ``send(_:body:)``, and what the encoder throws.
+    public func patch(_ url: String, _ value: some Encodable) async throws -> APIResponse {
+        try await send(.patch, url, json: value)
+    }
+
+    private func send(_ method: HTTPRequest.Method, _ url: String, json: some Encodable) async throws -> APIResponse {
+        try await send(method, url, [.contentType: "application/json"], try JSONEncoder().encode(json))
+    }
+
     /// Sends a request, and once more with a new token if the first was refused.
     ///
+    /// - Parameters:
+    ///   - request: Method, path with query, and header fields. Scheme and authority are the origin's, or left out; the token
+    ///     is the client's to add.
+    ///   - body: The body.
     /// - Returns: The response, whatever its status: also 401, where a new token was no help.
     /// - Throws: An `AccountError`. Without a request: `notSignedIn` if nobody is signed in, `misconfigured` if who is
-    ///   signed in is of another service or there is no way to the origin, `invalidArgument` if the address is of another
-    ///   origin or a header field is not well-formed. After a request that may have been carried out: `serviceUnavailable`
-    ///   if no response came or the token could not be refreshed, `notSignedIn` if the session has ended, `conflict` if
-    ///   another user has signed in meanwhile, `tooLarge` if the response is too long, `cancelled`.
-    public func send(_ request: APIRequest) async throws(AccountError) -> APIResponse {
-        let target = try url(of: request)
-        try request.check()
+    ///   signed in is of another service or there is no way to the origin, `invalidArgument` if the URL is of another
+    ///   origin or a header field is the client's to set. After a request that may have been carried out:
+    ///   `serviceUnavailable` if no response came or the token could not be refreshed, `notSignedIn` if the session has
+    ///   ended, `conflict` if another user has signed in meanwhile, `tooLarge` if the response is too long, `cancelled`.
+    public func send(_ request: HTTPRequest, body: Data? = nil) async throws(AccountError) -> APIResponse {
+        let path = request.path ?? ""
+        let url = request.authority.map { "\(request.scheme ?? originURL.scheme)://\($0)\(path)" } ?? path
+        return try await send(request.method, url, request.headerFields, body)
+    }
+
+    private func send(
+        _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields = [:], _ body: Data? = nil
+    ) async throws(AccountError) -> APIResponse {
+        var request = ServiceRequest(url: try self.url(url))
+        // What says who asks, whom, and where the request ends.
+        for name in fields.map(\.name.canonicalName)
+        where ["authorization", "host", "content-length", "transfer-encoding"].contains(name) {
+            throw AccountError(.invalidArgument, "the header field \(name) is not for the caller to set")
+        }
+        request.method = method
+        request.headerFields = fields
+        request.body = body
+        request.bodyLimit = maximumResponseLength
         let account = try await store.usableAccount(minimumValidity: minimumValidity, with: authority)
-        let response = try await exchange(request, target, account.credentials.accessToken)
-        guard response.refusesToken else { return response }
+        let (response, isRefused) = try await exchange(request, account.credentials.accessToken)
+        guard isRefused else { return response }
         if let account = try await store.account(insteadOf: account, with: authority) {
-            return try await exchange(request, target, account.credentials.accessToken)
+            return try await exchange(request, account.credentials.accessToken).response
         }
         // No new token is to be had. Whether the session has ended is for the authority to say.
         if account.credentials.refreshToken == nil,
@@ -119,41 +189,66 @@ public struct AuthenticatedClient: Sendable {
         return response
     }
 
-    /// The address of a request, which is on this origin whatever the request says.
-    private func url(of request: APIRequest) throws(AccountError) -> ServiceURL {
-        let isPath = request.address.hasPrefix("/") && !request.address.hasPrefix("//")
+    /// The URL of a request, which is on this origin whatever the request says.
+    private func url(_ text: String) throws(AccountError) -> ServiceURL {
+        let isPath = text.hasPrefix("/") && !text.hasPrefix("//")
         let url: ServiceURL
         do {
-            url = try ServiceURL(isPath ? origin + request.address : request.address)
+            url = try ServiceURL(isPath ? origin + text : text)
         } catch {
             throw AccountError(
-                .invalidArgument, "the address of the request \(error.text), or must begin with / for one of \(origin)")
+                .invalidArgument, "the URL of the request \(error.text), or must begin with / for one of \(origin)")
         }
         guard ServiceURL(at: url, path: "") == originURL else {
             throw AccountError(
-                .invalidArgument, "the address of the request is not on \(origin), and nobody else is sent its token")
+                .invalidArgument, "the URL of the request is not on \(origin), and nobody else is sent its token")
         }
         return url
     }
 
+    /// Sends a request with a token, and says whether the token was refused as not valid any more.
     private func exchange(
-        _ request: APIRequest, _ target: ServiceURL, _ token: Secret
-    ) async throws(AccountError) -> APIResponse {
-        let call = HTTPRequest(
-            url: target, bearer: token, method: request.method.rawValue,
-            headers: request.headers.map { HTTPResponse.Header(name: $0, value: $1) },
-            body: request.body.map { [UInt8]($0) }, bodyLimit: maximumResponseLength)
-        let response: HTTPResponse
+        _ request: ServiceRequest, _ token: Secret
+    ) async throws(AccountError) -> (response: APIResponse, isRefused: Bool) {
+        var request = request
+        request.authorization = .bearer(token)
+        let response: ServiceResponse
         do {
-            response = try await transport.send(call, timeout: timeout, clock: SystemWallClock(), logger: logger)
+            response = try await transported(request)
         } catch {
-            throw AccountError(request: error, to: origin)
+            throw AccountError(request: AuthorityError(error), to: origin)
         }
-        guard response.isBodyWhole else {
+        guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
             throw AccountError(
                 .tooLarge, "the response of \(origin) is longer than \(maximumResponseLength) bytes")
         }
-        return APIResponse(response, deadTokenResponse: deadTokenResponse)
+        return (APIResponse(response, from: origin, hiding: token), isRefusal(response))
+    }
+
+    private func transported(_ request: ServiceRequest) async throws -> ServiceResponse {
+        guard let transport else {
+            return try await HTTPTransport.shared.send(
+                request, timeout: timeout, clock: SystemWallClock(), logger: logger)
+        }
+        var message = HTTPRequest(
+            method: request.method, scheme: request.url.scheme, authority: request.url.authority,
+            path: request.url.target, headerFields: request.headerFields)
+        if case .bearer(let token)? = request.authorization {
+            message.headerFields[.authorization] = "Bearer \(token.reveal())"
+        }
+        let response = try await transport(message, request.body)
+        return ServiceResponse(head: response.head, body: WipedBytes(response.body), receivedAt: Date())
+    }
+
+    /// Whether the API says that the token is not valid any more: 401, and a Bearer challenge that says so; or what is
+    /// documented for that.
+    private func isRefusal(_ response: ServiceResponse) -> Bool {
+        if deadTokenResponse?.matches(response) == true { return true }
+        guard response.status == 401 else { return false }
+        let bearer = AuthenticationChallenge.challenges(in: response.head.headerFields[values: .wwwAuthenticate])
+            .filter { $0.scheme == "bearer" }
+        // Challenges that contradict each other say nothing.
+        return Set(bearer.compactMap { $0.parameters["error"] }) == ["invalid_token"]
     }
 }
 

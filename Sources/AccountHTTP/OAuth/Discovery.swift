@@ -13,7 +13,7 @@ struct Discovery: Sendable {
     /// leaves something out.
     ///
     /// OpenID Connect's comes first: nearly every service that has one at all has that one, also those that have both.
-    var addresses: [ServiceURL] {
+    var urls: [ServiceURL] {
         let url = issuer.url
         return [
             // OpenID Connect Discovery, section 4.1: after the path of the issuer.
@@ -23,7 +23,7 @@ struct Discovery: Sendable {
         ]
     }
 
-    /// No document was at any of the addresses.
+    /// No document was at any of the URLs.
     var isMissing: AuthorityError {
         .misconfigured(
             "\(issuer.identifier) has no discovery document: check the issuer, or give the endpoints yourself")
@@ -38,7 +38,7 @@ struct Discovery: Sendable {
     func knownURL(_ name: EndpointName) -> ServiceURL? { service?.url(name, at: issuer) }
 
     /// The endpoints of a document that must name the token endpoint, if the document is the issuer's.
-    func endpoints(in response: HTTPResponse) throws(AuthorityError) -> OAuthEndpoints {
+    func endpoints(in response: ServiceResponse) throws(AuthorityError) -> OAuthEndpoints {
         let document = try document(in: response)
         guard let endpoints = OAuthEndpoints(document.urls) else { throw namesNoToken }
         return endpoints
@@ -49,7 +49,7 @@ struct Discovery: Sendable {
     /// The issuer must be the configured one, so that one service cannot send another's users to itself (RFC 8414,
     /// section 6.2). Endpoints may be on other hosts, as with large services, but only over TLS; an issuer that is itself
     /// `http` on the loopback interface may have its endpoints there too.
-    func document(in response: HTTPResponse) throws(AuthorityError) -> ServiceDocument {
+    func document(in response: ServiceResponse) throws(AuthorityError) -> ServiceDocument {
         let object = try object(in: response)
         var document = ServiceDocument(
             namesIssuer: object["authorization_response_iss_parameter_supported"] == .boolean(true),
@@ -60,11 +60,11 @@ struct Discovery: Sendable {
         return document
     }
 
-    /// A document beside the one that was read; `nil` if there is none at this address.
+    /// A document beside the one that was read; `nil` if there is none at this URL.
     ///
     /// A web page, a redirect, a status for what is not there, and a document of someone else are none: single-page apps
     /// answer so to everything. What may be over the next moment is no word about it.
-    func furtherDocument(in response: HTTPResponse) throws(AuthorityError) -> ServiceDocument? {
+    func furtherDocument(in response: ServiceResponse) throws(AuthorityError) -> ServiceDocument? {
         do throws(AuthorityError) {
             return try document(in: response)
         } catch {
@@ -76,7 +76,7 @@ struct Discovery: Sendable {
         }
     }
 
-    private func object(in response: HTTPResponse) throws(AuthorityError) -> JSONObject {
+    private func object(in response: ServiceResponse) throws(AuthorityError) -> JSONObject {
         let reading = ResponseParser(.discovery)
         let document = try reading.object(in: response)
         guard let documentIssuer = try string("issuer", in: document) else {

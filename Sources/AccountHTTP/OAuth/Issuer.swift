@@ -1,11 +1,11 @@
 import AccountKit
 
-/// An issuer identifier (RFC 8414, section 2): an address without query and fragment, which names a service.
+/// An issuer identifier (RFC 8414, section 2): a URL without query and fragment, which names a service.
 ///
 /// Two of them are the same if they are equal, character by character, but for one slash at the end: people leave it out
 /// and put it in, and no service has two issuers that differ in nothing else.
 struct Issuer: Sendable, Hashable {
-    /// The address, without a slash at the end.
+    /// The URL, without a slash at the end.
     let url: ServiceURL
 
     /// Which other texts of the service name it.
@@ -73,18 +73,13 @@ struct Issuer: Sendable, Hashable {
         }
     }
 
-    /// What is wrong, and what to write instead. An address with a password in it is not repeated.
+    /// What is wrong, and what to write instead. A URL with a password in it is not repeated.
     private static func message(about text: String, _ flaw: ServiceURL.Flaw) -> String {
-        let isShown = !text.contains("@") && text.utf8.count <= 200
-        let start = isShown ? "the issuer \"\(text)\" " : "the issuer "
-        guard isShown, flaw == .noScheme, let suggestion = suggestion(for: text) else { return start + flaw.text }
-        return start + "has no scheme; did you mean \(suggestion)?"
-    }
-
-    private static func suggestion(for text: String) -> String? {
-        if let secure = try? ServiceURL("https://" + text) {
-            return secure.isLoopback ? "http://" + text : "https://" + text
+        let shown = ServiceURL.shown(text)
+        // What is no URL with a scheme either needs no suggestion.
+        guard !shown.isEmpty, flaw == .noScheme, let url = try? ServiceURL("https://" + text) else {
+            return "the issuer\(shown) \(flaw.text)"
         }
-        return nil
+        return "the issuer\(shown) has no scheme; did you mean \(url.isLoopback ? "http" : "https")://\(text)?"
     }
 }

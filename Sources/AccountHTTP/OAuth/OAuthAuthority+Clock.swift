@@ -1,17 +1,17 @@
 public import AccountKit
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
 
 extension OAuthAuthority: ClockAuthority {
     /// Asks for the discovery document, whose response says when it was made (`Date`, RFC 9110, section 6.6.1), also where
     /// there is none.
-    public func clockOffset() async throws -> TimeInterval? {
+    public func clockOffset() async throws -> Duration? {
         let response = try await send(
-            HTTPRequest(url: Discovery(issuer: issuerIdentifier, service: service).addresses[0]))
-        return response.date?.timeIntervalSince(response.receivedAt)
+            ServiceRequest(url: Discovery(issuer: issuerIdentifier, service: service).urls[0]))
+        return response.date.map { .seconds($0.timeIntervalSince(response.receivedAt)) }
     }
 }

@@ -63,12 +63,12 @@ extension OAuthAuthority {
     ///   - methods: How the endpoint wants to know; `nil` if it is not said.
     func request(
         _ form: FormBody, to endpoint: Endpoint, as clientID: String?, authentication methods: [String]?
-    ) throws(AuthorityError) -> HTTPRequest {
-        guard let clientID else { return HTTPRequest(url: endpoint.url, form: form) }
+    ) throws(AuthorityError) -> ServiceRequest {
+        guard let clientID else { return ServiceRequest(url: endpoint.url, form: form) }
         var form = form
         guard let clientSecret, clientID == self.clientID else {
             form.append("client_id", clientID)
-            return HTTPRequest(url: endpoint.url, form: form)
+            return ServiceRequest(url: endpoint.url, form: form)
         }
         let method: ClientAuthentication
         if let known = quirks.clientAuthentication {
@@ -83,11 +83,12 @@ extension OAuthAuthority {
         case .post:
             form.append("client_id", clientID)
             form.append("client_secret", clientSecret)
-            return HTTPRequest(url: endpoint.url, form: form)
+            return ServiceRequest(url: endpoint.url, form: form)
         case .basic:
-            var request = HTTPRequest(url: endpoint.url, form: form)
-            request.basic = Self.basicCredentials(clientID, clientSecret)
-            request.furtherSecrets = [clientSecret]
+            var request = ServiceRequest(url: endpoint.url, form: form)
+            let pair = Self.basicCredentials(clientID, clientSecret)
+            request.authorization = .basic(pair)
+            request.secrets += [pair, clientSecret]
             return request
         }
     }
@@ -120,7 +121,7 @@ extension OAuthAuthority {
     /// The same, and the response in which the tokens came.
     func requestTokens(
         _ form: FormBody, for clientID: String, isRefresh: Bool = false
-    ) async throws(AuthorityError) -> (credentials: Credentials, response: HTTPResponse) {
+    ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
         let endpoint: Endpoint
         do {
             endpoint = try await tokenEndpoint()
@@ -143,19 +144,19 @@ extension OAuthAuthority {
     /// Asks whose a token is.
     ///
     /// - Returns: The user, and the response that said so.
-    func userInfo(with token: Secret) async throws(AuthorityError) -> (identity: Identity, response: HTTPResponse) {
+    func userInfo(with token: Secret) async throws(AuthorityError) -> (identity: Identity, response: ServiceResponse) {
         guard let url = try await endpoint(.userInfo)?.url else {
             throw .misconfigured("\(issuer) offers no user info, so it cannot be asked whose a token is")
         }
         guard token.withUnsafeBytes({ ResponseParser.isToken($0) }) else {
             throw .unclear("the stored token has characters that cannot be sent")
         }
-        let request = HTTPRequest(url: url, bearer: token)
+        let request = ServiceRequest(url: url, bearer: token)
         let response = try await send(request)
         return (try ResponseParser(.userInfo, sent: request.secrets, quirks: quirks).identity(in: response), response)
     }
 
-    func send(_ request: HTTPRequest) async throws(AuthorityError) -> HTTPResponse {
+    func send(_ request: ServiceRequest) async throws(AuthorityError) -> ServiceResponse {
         try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
     }
 

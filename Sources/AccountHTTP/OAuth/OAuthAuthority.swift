@@ -11,7 +11,7 @@ public import Logging
 /// Making one does nothing but check the arguments. The endpoints are looked up in the service's discovery document
 /// when they are first needed, once for the value and all copies of it; so keep the value.
 ///
-/// All functions throw an `AuthorityError`. Tokens go to the endpoints of this service only, never in an address, and
+/// All functions throw an `AuthorityError`. Tokens go to the endpoints of this service only, never in a URL, and
 /// no redirect is followed. No failure and no log line contains a token or a password, even if the service sends one back.
 public struct OAuthAuthority: Sendable {
     /// The service, as it stands in its accounts: scheme and host in lower case, and no slash at the end.
@@ -57,7 +57,7 @@ public struct OAuthAuthority: Sendable {
     /// Prepares to talk to a service.
     ///
     /// - Parameters:
-    ///   - issuer: The issuer identifier: an `https` address without query and fragment, or `http` on the loopback
+    ///   - issuer: The issuer identifier: an `https` URL without query and fragment, or `http` on the loopback
     ///     interface. A slash at its end makes no difference.
     ///   - clientID: The app, as it is registered with the service. Without one there is no signing in but with a token that
     ///     the user got elsewhere.

@@ -65,7 +65,7 @@ extension OAuthRequestOptions {
         for resource in resources where !Self.isResource(resource) {
             throw AccountError(
                 .invalidArgument,
-                "the resource\(Self.shown(resource)) must be an absolute URI without a fragment (#…), such as "
+                "the resource\(ServiceURL.shown(resource)) must be an absolute URI without a fragment (#…), such as "
                     + "https://api.example.com/ (RFC 8707)")
         }
         for parameter in parameters { try Self.check(parameter) }
@@ -76,7 +76,7 @@ extension OAuthRequestOptions {
         guard !name.isEmpty, name.utf8.allSatisfy({ 0x21...0x7E ~= $0 }), isPlain(parameter.value) else {
             throw AccountError(
                 .invalidArgument,
-                "the parameter\(shown(name)) must have a name of visible ASCII, and no control characters")
+                "the parameter\(ServiceURL.shown(name)) must have a name of visible ASCII, and no control characters")
         }
         guard let option = reserved[name] else { return }
         let advice = option.map { "use the option for the \($0)" } ?? "it is set for each request"
@@ -111,11 +111,6 @@ extension OAuthRequestOptions {
 
     private static func isPlain(_ text: String) -> Bool {
         text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-    }
-
-    /// What was given, if it is fit for a message.
-    private static func shown(_ text: String) -> String {
-        text.contains("@") || text.utf8.count > 200 || !isPlain(text) ? "" : " \"\(text)\""
     }
 
     // MARK: What is sent

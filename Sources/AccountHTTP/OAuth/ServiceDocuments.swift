@@ -21,7 +21,7 @@ final class ServiceDocuments: Sendable {
     }
 
     private let discovery: Discovery
-    private let send: @Sendable (HTTPRequest) async throws(AuthorityError) -> HTTPResponse
+    private let send: @Sendable (ServiceRequest) async throws(AuthorityError) -> ServiceResponse
     private let found: Mutex<[Position: Found]>
     private let fetches = SingleFlight<Position, Result<Found, AuthorityError>>(by: ==)
 
@@ -31,7 +31,7 @@ final class ServiceDocuments: Sendable {
     ///   - send: Sends a request.
     init(
         _ discovery: Discovery, endpoints: OAuthEndpoints? = nil,
-        send: @escaping @Sendable (HTTPRequest) async throws(AuthorityError) -> HTTPResponse
+        send: @escaping @Sendable (ServiceRequest) async throws(AuthorityError) -> ServiceResponse
     ) {
         self.discovery = discovery
         self.send = send
@@ -74,9 +74,9 @@ final class ServiceDocuments: Sendable {
     private func fetch(_ position: Position) async throws(AuthorityError) -> Found {
         switch position {
         case .first:
-            let urls = discovery.addresses
+            let urls = discovery.urls
             for (number, url) in urls.enumerated() {
-                let response = try await send(HTTPRequest(url: url))
+                let response = try await send(ServiceRequest(url: url))
                 if response.status != 404 {
                     return Found(
                         document: try discovery.document(in: response), unread: Array(urls[(number + 1)...]))
@@ -85,7 +85,7 @@ final class ServiceDocuments: Sendable {
             throw discovery.isMissing
         case .further:
             for url in try await found(.first).unread {
-                let response = try await send(HTTPRequest(url: url))
+                let response = try await send(ServiceRequest(url: url))
                 if let document = try discovery.furtherDocument(in: response) { return Found(document: document) }
             }
             return Found()

@@ -1,4 +1,4 @@
-/// An absolute `http` or `https` address that a token may be sent to: TLS, or a connection that stays on this machine.
+/// An absolute `http` or `https` URL that a token may be sent to: TLS, or a connection that stays on this machine.
 ///
 /// Stricter than RFC 3986 where parsers differ, so that the host that was checked is the host that is connected to: ASCII
 /// only, no user name, no fragment, no backslash, a host of plain characters.
@@ -18,7 +18,7 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
     /// What follows the question mark.
     let query: String?
 
-    /// What is wrong with an address, as the end of a sentence that begins with it.
+    /// What is wrong with a URL, as the end of a sentence that begins with it.
     enum Flaw: Error, Hashable {
         case noScheme
         case otherScheme
@@ -30,8 +30,8 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
         var text: String {
             switch self {
             case .noScheme: "has no scheme; it must begin with https://"
-            case .otherScheme: "is no web address; it must begin with https://"
-            case .malformed: "is not a well-formed address"
+            case .otherScheme: "is not a web URL; it must begin with https://"
+            case .malformed: "is not a well-formed URL"
             case .credentials: "must not contain a user name or a password"
             case .fragment: "must not contain a fragment (#…)"
             case .notEncrypted: "is not encrypted; use https:// (http:// is for 127.0.0.1, [::1] and localhost only)"
@@ -39,7 +39,14 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Reads an address.
+    /// A text that is none, for a message that begins with what it should be; empty where it may hold a password, or is not
+    /// fit to be shown.
+    static func shown(_ text: String) -> String {
+        let isPlain = text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+        return text.contains("@") || text.utf8.count > 200 || !isPlain ? "" : " \"\(text)\""
+    }
+
+    /// Reads a URL.
     init(_ text: String) throws(Flaw) {
         guard text.utf8.count <= 2048, text.utf8.allSatisfy({ 0x21...0x7E ~= $0 && !Self.refused.contains($0) }) else {
             throw .malformed
@@ -58,14 +65,17 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
         guard scheme == "https" || isLoopback else { throw .notEncrypted }
     }
 
-    /// An address on the same server.
+    /// A URL on the same server.
     init(at base: ServiceURL, path: String) {
         (scheme, host, port, query) = (base.scheme, base.host, base.port, nil)
         self.path = path
     }
 
-    /// The address, with scheme and host in lower case and without a port that goes without saying.
+    /// The URL, with scheme and host in lower case and without a port that goes without saying.
     var description: String { "\(scheme)://\(authority)\(path)\(query.map { "?\($0)" } ?? "")" }
+
+    /// Path and query, as a request has them.
+    var target: String { (path.isEmpty ? "/" : path) + (query.map { "?\($0)" } ?? "") }
 
     /// Host and port.
     var authority: String { port.map { "\(host):\($0)" } ?? host }

@@ -5,7 +5,7 @@ extension ResponseParser {
     ///
     /// Code and address are shown to the user, so they must be short and printable: a hostile service must not be able to
     /// draw on the terminal. Absurd times are brought into bounds.
-    func deviceAuthorization(in response: HTTPResponse) throws(AuthorityError) -> DeviceAuthorization {
+    func deviceAuthorization(in response: ServiceResponse) throws(AuthorityError) -> DeviceAuthorization {
         let response = try responseObject(in: response)
         let object = response.members
         guard let deviceCode = response.secrets["device_code"],

@@ -1,3 +1,5 @@
+import AccountKit
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -26,13 +28,13 @@ enum HTTPDate {
         year: Substring, month: Substring, day: Substring, time: ArraySlice<Substring>
     ) -> Date? {
         let time = time.compactMap { number($0, digits: 2...2) }
-        guard let month = months.firstIndex(of: String(month)), let day = number(day, digits: 1...2), 1...31 ~= day,
+        guard let month = months.firstIndex(of: String(month)), let day = number(day, digits: 1...2),
             var fullYear = number(year, digits: 2...4), year.utf8.count != 3, time.count == 3, time[0] < 24,
             time[1] < 60, time[2] <= 60
         else { return nil }
         if year.utf8.count == 2 { fullYear += fullYear < 70 ? 2000 : 1900 }
-        let days = daysSince1970(year: fullYear, month: month + 1, day: day)
-        return Date(timeIntervalSince1970: Double(((days * 24 + time[0]) * 60 + time[1]) * 60 + time[2]))
+        return Date(
+            year: fullYear, month: month + 1, day: day, hour: time[0], minute: time[1], second: time[2])
     }
 
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -40,13 +42,5 @@ enum HTTPDate {
     private static func number(_ text: Substring, digits: ClosedRange<Int>) -> Int? {
         guard digits ~= text.utf8.count, text.utf8.allSatisfy({ 48...57 ~= $0 }) else { return nil }
         return Int(text)
-    }
-
-    /// Days in the Gregorian calendar, counted in years that begin in March, so that a leap day comes last.
-    private static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
-        let year = month > 2 ? year : year - 1
-        let monthFromMarch = (month + 9) % 12
-        let dayOfYear = (153 * monthFromMarch + 2) / 5 + day - 1
-        return 365 * year + year / 4 - year / 100 + year / 400 + dayOfYear - 719_468
     }
 }

@@ -1,4 +1,5 @@
 import AccountKit
+import HTTPTypes
 
 /// What a response says: the JSON object that was asked for, or the failure that it amounts to.
 ///
@@ -67,12 +68,12 @@ struct ResponseParser: Sendable {
     }
 
     /// The object that a successful response holds.
-    func object(in response: HTTPResponse) throws(AuthorityError) -> JSONObject {
+    func object(in response: ServiceResponse) throws(AuthorityError) -> JSONObject {
         try responseObject(in: response).members
     }
 
     /// The same, with the secrets that came.
-    func responseObject(in response: HTTPResponse) throws(AuthorityError) -> ResponseObject {
+    func responseObject(in response: ServiceResponse) throws(AuthorityError) -> ResponseObject {
         try checkStatus(of: response)
         try checkForWebPage(in: response)
         guard response.mediaType != "application/jwt" else {
@@ -94,13 +95,13 @@ struct ResponseParser: Sendable {
     }
 
     /// Makes sure that the endpoint did what it was asked; whatever it says beside that does not matter.
-    func acknowledgement(in response: HTTPResponse) throws(AuthorityError) {
+    func acknowledgement(in response: ServiceResponse) throws(AuthorityError) {
         try checkStatus(of: response)
         // An empty body of type text/html is what Django sends where nothing is to be said.
         if !response.body.isEmpty { try checkForWebPage(in: response) }
     }
 
-    private func checkStatus(of response: HTTPResponse) throws(AuthorityError) {
+    private func checkStatus(of response: ServiceResponse) throws(AuthorityError) {
         switch response.status {
         case 511: throw .intercepted("the network wants a sign-in of its own (511)")
         case 300..<400:
@@ -109,7 +110,7 @@ struct ResponseParser: Sendable {
         case 408, 425, 429, 500..<600:
             throw .unavailable(status: response.status, retryAfter: RetryAfter.duration(in: response))
         case _ where !response.isBodyWhole:
-            throw .unclear("the response of \(endpoint.name) is longer than \(HTTPResponse.bodyLimit >> 20) MiB")
+            throw .unclear("the response of \(endpoint.name) is longer than \(ServiceResponse.bodyLimit >> 20) MiB")
         case 200, 201, 204: return
         // RFC 6749 has 400 and 401; some large services send the same JSON with others.
         case _ where endpoint.respondsOAuthErrors && quirks.errorStatuses.contains(response.status):
@@ -134,11 +135,11 @@ struct ResponseParser: Sendable {
     ///
     /// It came from the service's own user info, over TLS or from this machine: nobody else is sent the token, and no
     /// redirect is followed.
-    private func isDeadTokenResponse(_ response: HTTPResponse) -> Bool {
+    private func isDeadTokenResponse(_ response: ServiceResponse) -> Bool {
         endpoint == .userInfo && quirks.deadTokenResponse?.matches(response) == true
     }
 
-    private func checkForWebPage(in response: HTTPResponse) throws(AuthorityError) {
+    private func checkForWebPage(in response: ServiceResponse) throws(AuthorityError) {
         guard !response.isMarkup else { throw .intercepted("a web page in place of \(endpoint.name)") }
     }
 
@@ -152,13 +153,15 @@ struct ResponseParser: Sendable {
             description: text.shown(object["error_description"]?.string))
     }
 
-    private func challenge(in response: HTTPResponse) -> AuthorityError {
+    private func challenge(in response: ServiceResponse) -> AuthorityError {
         let challenges = bearerChallenges(in: response)
         return challenges.isEmpty ? .unauthorized : .bearerChallenge(error: challengeError(in: challenges))
     }
 
-    private func bearerChallenges(in response: HTTPResponse) -> [AuthenticationChallenge] {
-        AuthenticationChallenge.challenges(in: response.values(of: "WWW-Authenticate")).filter { $0.scheme == "bearer" }
+    private func bearerChallenges(in response: ServiceResponse) -> [AuthenticationChallenge] {
+        AuthenticationChallenge.challenges(in: response.head.headerFields[values: .wwwAuthenticate]).filter {
+            $0.scheme == "bearer"
+        }
     }
 
     /// The one error that the challenges name; `nil` if they name none, or contradict each other.

@@ -1,3 +1,5 @@
+import HTTPTypes
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -13,8 +15,8 @@ enum RetryAfter {
     ///
     /// A date counts from the `Date` of the same response, so that a wrong local clock does no harm; without one from the
     /// local clock.
-    static func duration(in response: HTTPResponse) -> Duration? {
-        guard let value = response.values(of: "Retry-After").first else { return nil }
+    static func duration(in response: ServiceResponse) -> Duration? {
+        guard let value = response.head.headerFields[values: .retryAfter].first else { return nil }
         let text = value.filter { $0 != " " && $0 != "\t" }
         let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
         if !digits.isEmpty, digits.utf8.allSatisfy({ 48...57 ~= $0 }) {

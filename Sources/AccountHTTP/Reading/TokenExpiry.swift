@@ -20,7 +20,7 @@ enum TokenExpiry {
     ///   - accessToken: The token. An `exp` in it counts from the response's own `Date`, so that it survives a local clock
     ///     that is wrong, and only if it lies ahead: the service accepted the token just now.
     ///   - response: The response in which the token came, or was accepted.
-    static func date(expiresIn: JSONValue?, accessToken: Secret, response: HTTPResponse) -> Date? {
+    static func date(expiresIn: JSONValue?, accessToken: Secret, response: ServiceResponse) -> Date? {
         if case .integer(let seconds)? = expiresIn, 1...longestLifetime ~= seconds {
             return response.receivedAt.addingTimeInterval(TimeInterval(seconds))
         }

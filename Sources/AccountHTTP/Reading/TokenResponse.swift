@@ -15,7 +15,7 @@ extension ResponseParser {
     /// - Parameters:
     ///   - response: The response.
     ///   - clientID: The client that asked.
-    func credentials(in response: HTTPResponse, for clientID: String?) throws(AuthorityError) -> Credentials {
+    func credentials(in response: ServiceResponse, for clientID: String?) throws(AuthorityError) -> Credentials {
         let object = try responseObject(in: response)
         guard let token = object.secrets["access_token"] else {
             throw .unclear("\(endpoint.name) sent no access_token")

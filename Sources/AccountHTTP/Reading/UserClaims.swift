@@ -2,7 +2,7 @@ import AccountKit
 
 extension ResponseParser {
     /// The user of a response of the user info endpoint (OpenID Connect Core, section 5.3.2).
-    func identity(in response: HTTPResponse) throws(AuthorityError) -> Identity {
+    func identity(in response: ServiceResponse) throws(AuthorityError) -> Identity {
         let object = try object(in: response)
         guard var identity = Identity(claims: object, quirks: quirks) else {
             throw .unclear("\(endpoint.name) does not say whose the token is (no \(quirks.subjectClaim))")

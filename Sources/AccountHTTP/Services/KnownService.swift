@@ -21,7 +21,7 @@ public struct KnownService: Sendable, Hashable {
     /// Whether there is a discovery document. If there is, the endpoints here are for what it leaves out.
     var hasDiscovery = true
 
-    /// The endpoints at ``issuer``. An address that begins with a slash is below the issuer's.
+    /// The endpoints at ``issuer``. A URL that begins with a slash is below the issuer's.
     var endpoints = Endpoints()
 
     /// The endpoints of a copy that runs elsewhere, where they differ.
@@ -36,7 +36,7 @@ public struct KnownService: Sendable, Hashable {
     /// How its messages differ from the standards'.
     var quirks = ServiceQuirks.standard
 
-    /// Addresses of a service; `nil` where it has none, or where the discovery document says it.
+    /// URLs of a service; `nil` where it has none, or where the discovery document says it.
     struct Endpoints: Sendable, Hashable {
         var token: String?
         var userInfo: String?
@@ -54,7 +54,7 @@ public struct KnownService: Sendable, Hashable {
     /// The entry of the service at an issuer's host.
     static func at(_ issuer: Issuer) -> KnownService? { all.first { $0.isHome(of: issuer) } }
 
-    /// The entries' own issuers are written as addresses are compared, so none of them is read for that.
+    /// The entries' own issuers are written as URLs are compared, so none of them is read for that.
     private func isHome(of issuer: Issuer) -> Bool {
         let scheme = "https://".utf8
         let authority = self.issuer.utf8.dropFirst(scheme.count).prefix { $0 != UInt8(ascii: "/") }
@@ -79,7 +79,7 @@ public struct KnownService: Sendable, Hashable {
             case .revocation, .authorization: nil
             }
         guard let text else { return nil }
-        // The entries' own addresses are well-formed, and a test reads them all.
+        // The entries' own URLs are well-formed, and a test reads them all.
         return text.hasPrefix("/")
             ? ServiceURL(at: issuer.url, path: issuer.url.path + text) : try? ServiceURL(text)
     }

@@ -53,7 +53,7 @@ extension KnownService {
 
     /// Google.
     ///
-    /// A refresh token comes only to those who ask for it in the address of the page, and again only if the user is asked
+    /// A refresh token comes only to those who ask for it in the URL of the page, and again only if the user is asked
     /// again. ID tokens may name the issuer without its scheme. The polls of the device flow are answered with 428. Programs
     /// have a client secret, which is none.
     ///
@@ -65,10 +65,7 @@ extension KnownService {
         wantsClientSecret: true,
         quirks: ServiceQuirks(
             issuerForm: .schemeOptional, errorStatuses: [400, 401, 403, 428], clientAuthentication: .post,
-            authorizationParameters: [
-                ServiceQuirks.Parameter(name: "access_type", value: "offline"),
-                ServiceQuirks.Parameter(name: "prompt", value: "consent"),
-            ]))
+            authorizationParameters: ["access_type": "offline", "prompt": "consent"]))
 
     /// Microsoft Entra ID, and personal Microsoft accounts.
     ///

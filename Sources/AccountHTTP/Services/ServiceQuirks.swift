@@ -29,7 +29,7 @@ struct ServiceQuirks: Sendable, Hashable {
     /// Status codes with which OAuth errors come.
     var errorStatuses: Set<Int> = [400, 401, 403]
 
-    /// The host of the address that the browser is sent back to: an address, not a name (RFC 8252, section 8.3).
+    /// The host of the URL that the browser is sent back to: an address, not a name (RFC 8252, section 8.3).
     var redirectHost = "127.0.0.1"
 
     /// How the service wants the client secret, where its documents do not decide it.
@@ -46,10 +46,5 @@ struct ServiceQuirks: Sendable, Hashable {
     }
 
     /// Further parameters of the page to open.
-    var authorizationParameters: [Parameter] = []
-
-    struct Parameter: Sendable, Hashable {
-        var name: String
-        var value: String
-    }
+    var authorizationParameters: [String: String] = [:]
 }

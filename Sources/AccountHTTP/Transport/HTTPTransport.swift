@@ -1,5 +1,6 @@
 import AccountKit
 import AsyncHTTPClient
+import HTTPTypes
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -13,45 +14,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A request to a service.
-struct HTTPRequest: Sendable {
-    var url: ServiceURL
-
-    /// What the request is allowed to do with: sent in the header, never in the address (RFC 6750, section 5.3).
-    var bearer: Secret?
-
-    /// The client's identifier and secret, in base64 (RFC 7617).
-    var basic: Secret?
-
-    /// What else no error may repeat.
-    var furtherSecrets: [Secret] = []
-
-    /// What is sent as a form. A request with one is a POST.
-    var form: FormBody?
-
-    /// The method, where it is not to be concluded from the form.
-    var method: String?
-
-    /// Further header fields.
-    var headers: [HTTPResponse.Header] = []
-
-    /// How long the response to a form that spends something, such as a code, may take from the first byte on; `nil` if it
-    /// spends nothing, and may be given up at any time.
-    var exchangeTimeout: Duration?
-
-    /// A body that is no form.
-    var body: [UInt8]?
-
-    /// How long the response may be, in bytes.
-    var bodyLimit = HTTPResponse.bodyLimit
-
-    /// The method.
-    var methodName: String { method ?? (form == nil ? "GET" : "POST") }
-
-    /// What the request gives away, and no error may repeat.
-    var secrets: [Secret] { [bearer, basic].compactMap(\.self) + furtherSecrets + (form?.secrets ?? []) }
-}
-
 /// Sends requests: over verified TLS or on the loopback interface, following nothing, waiting for nothing for ever.
 struct HTTPTransport: Sendable {
     /// The way to a service, as the environment has it.
@@ -59,36 +21,34 @@ struct HTTPTransport: Sendable {
 
     private let clients: LazyClients
 
+    /// A way to send requests. Each has a client of its own.
+    private struct Way: Hashable {
+        var isProxied: Bool
+
+        /// Whether what is sent must not meet a connection that the service is just closing: nobody would know whether it was
+        /// carried out.
+        var isExchange: Bool
+    }
+
     /// The clients of a transport. Making them starts threads, and most commands make no request.
     private final class LazyClients: Sendable {
-        struct Pair {
-            let direct: HTTPClient
+        private let made = Mutex<[Way: HTTPClient]>([:])
+        private let make: @Sendable (Way) -> HTTPClient
 
-            /// The same client by way of the proxy, if there is one.
-            let proxy: HTTPClient?
-        }
+        init(make: @escaping @Sendable (Way) -> HTTPClient) { self.make = make }
 
-        private let made: Mutex<Pair?>
-        private let make: @Sendable () -> Pair
-
-        init(make: @escaping @Sendable () -> Pair) {
-            made = Mutex(nil)
-            self.make = make
-        }
-
-        var pair: Pair {
+        subscript(way: Way) -> HTTPClient {
             made.withLock { made in
-                if let made { return made }
-                let pair = make()
-                made = pair
-                return pair
+                let client = made[way] ?? make(way)
+                made[way] = client
+                return client
             }
         }
     }
 
-    init(client: HTTPClient, environment: NetworkEnvironment = .none, proxyClient: HTTPClient? = nil) {
+    init(client: HTTPClient, environment: NetworkEnvironment = .none) {
         self.environment = environment
-        clients = LazyClients { LazyClients.Pair(direct: client, proxy: proxyClient) }
+        clients = LazyClients { _ in client }
     }
 
     /// The transport of the process.
@@ -100,12 +60,9 @@ struct HTTPTransport: Sendable {
     /// The transport for an environment.
     init(environment: NetworkEnvironment) {
         self.environment = environment
-        clients = LazyClients {
-            LazyClients.Pair(
-                direct: HTTPClient(configuration: Self.configuration(environment)),
-                proxy: environment.proxy.map {
-                    HTTPClient(configuration: Self.configuration(environment, by: $0.address))
-                })
+        clients = LazyClients { way in
+            let proxy = way.isProxied ? environment.proxy?.address : nil
+            return HTTPClient(configuration: Self.configuration(environment, by: proxy))
         }
     }
 
@@ -144,9 +101,9 @@ struct HTTPTransport: Sendable {
     ///   - clock: Tells when the response came.
     ///   - logger: Gets one line: method, host, path and status. Never a query, a header field or a body.
     func send(
-        _ request: HTTPRequest, timeout: Duration, clock: any WallClock, logger: Logger?
-    ) async throws(AuthorityError) -> HTTPResponse {
-        let line = "\(request.methodName) \(request.url.authority)\(request.url.path)"
+        _ request: ServiceRequest, timeout: Duration, clock: any WallClock, logger: Logger?
+    ) async throws(AuthorityError) -> ServiceResponse {
+        let line = "\(request.method) \(request.url.authority)\(request.url.path)"
         do {
             let response = try await exchange(request, timeout: timeout, clock: clock)
             logger?.debug("\(line) \(response.status)")
@@ -158,7 +115,7 @@ struct HTTPTransport: Sendable {
     }
 
     private enum Event: Sendable {
-        case response(HTTPResponse)
+        case response(ServiceResponse)
         case failure(AuthorityError)
         case halfTime
         case deadline
@@ -167,8 +124,8 @@ struct HTTPTransport: Sendable {
     }
 
     private func exchange(
-        _ request: HTTPRequest, timeout: Duration, clock: any WallClock
-    ) async throws(AuthorityError) -> HTTPResponse {
+        _ request: ServiceRequest, timeout: Duration, clock: any WallClock
+    ) async throws(AuthorityError) -> ServiceResponse {
         if Task.isCancelled { throw peer(of: request.url).failure(.cancelled, .connection) }
         let (cancellations, cancellation) = AsyncStream.makeStream(of: Void.self)
         // In a task of its own, which is not cancelled with the caller's: whether that ends the request is decided there.
@@ -185,8 +142,8 @@ struct HTTPTransport: Sendable {
 
     /// The client's own deadline ends with the head of the response; this one is for the body too.
     private func outcome(
-        of request: HTTPRequest, timeout: Duration, cancellations: AsyncStream<Void>, clock: any WallClock
-    ) async -> Result<HTTPResponse, AuthorityError> {
+        of request: ServiceRequest, timeout: Duration, cancellations: AsyncStream<Void>, clock: any WallClock
+    ) async -> Result<ServiceResponse, AuthorityError> {
         let peer = peer(of: request.url)
         let exchange = request.exchangeTimeout.flatMap { limit in
             request.form.map { (body: ExchangeBody($0.bytes), limit: limit) }
@@ -242,12 +199,12 @@ struct HTTPTransport: Sendable {
     }
 
     private func exchange(
-        _ request: HTTPRequest, _ body: ExchangeBody?, _ peer: Peer, clock: any WallClock
+        _ request: ServiceRequest, _ body: ExchangeBody?, _ peer: Peer, clock: any WallClock
     ) async -> Event {
         var phase = TransportFailure.Phase.beforeHead
         let start = ContinuousClock.now
         do {
-            let client = try client(for: request.url)
+            let client = try client(for: request)
             let sent = clientRequest(request, body)
             let response = try await client.execute(sent, deadline: .distantFuture)
             phase = .inBody
@@ -272,49 +229,48 @@ struct HTTPTransport: Sendable {
         return Peer(url)
     }
 
-    private func client(for url: ServiceURL) throws(AuthorityError) -> HTTPClient {
-        if url.scheme == "https", let problem = environment.certificateProblem() { throw .untrustedTLS(problem) }
-        switch environment.route(to: url) {
-        case .direct: return clients.pair.direct
+    private func client(for request: ServiceRequest) throws(AuthorityError) -> HTTPClient {
+        if request.url.scheme == "https", let problem = environment.certificateProblem() {
+            throw .untrustedTLS(problem)
+        }
+        let isExchange = request.exchangeTimeout != nil
+        switch environment.route(to: request.url) {
+        case .direct: return clients[Way(isProxied: false, isExchange: isExchange)]
+        case .proxy: return clients[Way(isProxied: true, isExchange: isExchange)]
         case .impossible(let problem): throw .misconfigured(problem)
-        case .proxy:
-            guard let proxyClient = clients.pair.proxy else {
-                throw .misconfigured("there is a proxy, and no way to it was prepared")
-            }
-            return proxyClient
         }
     }
 
-    private func clientRequest(_ request: HTTPRequest, _ exchange: ExchangeBody?) -> HTTPClientRequest {
+    private func clientRequest(_ request: ServiceRequest, _ exchange: ExchangeBody?) -> HTTPClientRequest {
         var result = HTTPClientRequest(url: request.url.description)
-        result.method = HTTPMethod(rawValue: request.methodName)
-        for header in request.headers { result.headers.add(name: header.name, value: header.value) }
+        result.method = HTTPMethod(rawValue: request.method.rawValue)
+        for field in request.headerFields { result.headers.add(name: field.name.rawName, value: field.value) }
         for (name, value) in [("User-Agent", Self.userAgent), ("Accept", "application/json")]
         where !result.headers.contains(name: name) {
             result.headers.add(name: name, value: value)
         }
         if let body = request.body { result.body = .bytes(body) }
-        for (scheme, credentials) in [("Bearer ", request.bearer), ("Basic ", request.basic)] {
-            guard let credentials else { continue }
-            // One string, not one of the token and one of the field.
-            var field = WipedBytes(scheme.utf8)
-            credentials.withUnsafeBytes { field.append(contentsOf: $0) }
-            result.headers.add(name: "Authorization", value: String(decoding: field, as: UTF8.self))
+        if let authorization = request.authorization {
+            result.headers.add(name: "Authorization", value: authorization.fieldValue)
         }
         if let form = request.form {
             result.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
             result.body = exchange.map { .stream($0, length: .known($0.length)) } ?? .bytes(form.bytes)
         }
+        // The client of exchanges has no other requests, so each has a connection of its own.
+        if exchange != nil { result.headers.add(name: "Connection", value: "close") }
         return result
     }
 
     private func read(
         _ response: HTTPClientResponse, limit: Int, receivedAt: Date
-    ) async throws -> HTTPResponse {
-        var whole = HTTPResponse(
-            status: Int(response.status.code),
-            headers: response.headers.map { .init(name: $0.name, value: $0.value) },
-            body: WipedBytes(), receivedAt: receivedAt)
+    ) async throws -> ServiceResponse {
+        var head = HTTPResponse(status: .init(code: Int(response.status.code)))
+        for (name, value) in response.headers {
+            // The parser has refused names that are none.
+            if let name = HTTPField.Name(name) { head.headerFields.append(HTTPField(name: name, value: value)) }
+        }
+        var whole = ServiceResponse(head: head, body: WipedBytes(), receivedAt: receivedAt)
         for try await part in response.body {
             guard whole.body.count + part.readableBytes <= limit else {
                 // Leaving the loop closes the connection.
@@ -342,6 +298,20 @@ extension AuthorityError {
             return .noResponse(failure)
         default: return wasCertainlyNotCarriedOut ? self : .notSent(self)
         }
+    }
+}
+
+extension ServiceRequest.Authorization {
+    /// One string, not one of the secret and one of the field.
+    fileprivate var fieldValue: String {
+        let (scheme, credentials) =
+            switch self {
+            case .bearer(let token): ("Bearer ", token)
+            case .basic(let pair): ("Basic ", pair)
+            }
+        var field = WipedBytes(scheme.utf8)
+        credentials.withUnsafeBytes { field.append(contentsOf: $0) }
+        return String(decoding: field, as: UTF8.self)
     }
 }
 

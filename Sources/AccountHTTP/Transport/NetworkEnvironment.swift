@@ -9,7 +9,7 @@ struct NetworkEnvironment: Sendable, Equatable {
     enum Route: Sendable, Equatable {
         case direct
         case proxy(ProxyAddress)
-        /// There is a proxy, and its address is none: why.
+        /// There is a proxy, and its URL is none: why.
         case impossible(String)
     }
 
@@ -60,14 +60,14 @@ struct NetworkEnvironment: Sendable, Equatable {
         certificateFile = variable("SSL_CERT_FILE")
     }
 
-    /// How an address is reached.
+    /// How a URL is reached.
     func route(to url: ServiceURL) -> Route {
         guard let proxy, url.scheme == "https", !url.isLoopback, !isException(url) else { return .direct }
         if let address = proxy.address { return .proxy(address) }
         return .impossible("\(proxy.name) \((proxy.flaw ?? .malformed).text)")
     }
 
-    /// Whether `NO_PROXY` names the host of an address.
+    /// Whether `NO_PROXY` names the host of a URL.
     func isException(_ url: ServiceURL) -> Bool {
         guard let exceptions else { return false }
         return exceptions.value.split { $0 == "," || $0 == " " }.contains { ProxyException($0).matches(url) }

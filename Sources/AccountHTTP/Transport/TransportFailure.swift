@@ -20,6 +20,9 @@ struct Peer: Sendable, Hashable, CustomStringConvertible {
     var port: Int
     var isProxy = false
 
+    /// Whether it is on this machine, where plain HTTP will do.
+    var isLoopback = false
+
     init(host: String, port: Int, isProxy: Bool = false) {
         self.host = host
         self.port = port
@@ -28,6 +31,7 @@ struct Peer: Sendable, Hashable, CustomStringConvertible {
 
     init(_ url: ServiceURL) {
         self.init(host: url.host, port: url.port ?? (url.scheme == "https" ? 443 : 80))
+        isLoopback = url.isLoopback
     }
 
     /// Host and port.
@@ -174,12 +178,22 @@ enum TransportFailure {
         case .syscallError, .zeroReturn: return peer.failure(phase == .inBody ? .truncated : .reset)
         case .sslError(let stack), .unknownError(let stack):
             if stack.contains(.eofDuringHandshake) { return peer.failure(.reset) }
-            return .untrustedTLS("TLS with \(peer) failed\(reason(stack).map { " (\($0))" } ?? "")")
+            let reason = reason(stack)
+            return .untrustedTLS(
+                "TLS with \(peer) failed\(reason.map { " (\($0))" } ?? "")\(advice(reason, peer))")
         default: return .untrustedTLS("TLS with \(peer) failed")
         }
     }
 
-    /// BoringSSL's name of the failure, such as `CERTIFICATE_VERIFY_FAILED`, to tell a person. Nothing depends on it.
+    /// What to do where the first bytes that came were no TLS.
+    private static func advice(_ reason: String?, _ peer: Peer) -> String {
+        guard reason == "WRONG_VERSION_NUMBER", !peer.isProxy else { return "" }
+        return peer.isLoopback
+            ? ": the port does not speak TLS; if it speaks plain HTTP, use http://\(peer)"
+            : ": the port does not speak TLS, but perhaps plain HTTP; use the port for https://"
+    }
+
+    /// BoringSSL's name of the failure, such as `CERTIFICATE_VERIFY_FAILED`, to tell a person. Only words depend on it.
     private static func reason(_ stack: NIOBoringSSLErrorStack) -> String? {
         let words = stack.first?.description.split { !($0.isUppercase || $0 == "_") }
         return words?.filter { $0.contains("_") && $0.first != "_" }.max { $0.count < $1.count }.map(String.init)

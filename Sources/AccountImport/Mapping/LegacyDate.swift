@@ -1,3 +1,5 @@
+import AccountKit
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -33,23 +35,21 @@ enum LegacyDate {
     static func calendarDate(_ text: String) -> Date? {
         var rest = Array(text.utf8)[...]
         guard let year = number(4, &rest), skip("-", &rest), let month = number(2, &rest), skip("-", &rest),
-            let day = number(2, &rest), year >= 1, (1...12).contains(month),
-            (1...dayCount(month, of: year)).contains(day)
+            let day = number(2, &rest), var date = Date(year: year, month: month, day: day)
         else { return nil }
-        var seconds = Double(daysSince1970(year, month, day) * 86_400)
-        if rest.isEmpty { return Date(timeIntervalSince1970: seconds) }
+        if rest.isEmpty { return date }
 
         guard skip(" ", &rest) || skip("T", &rest), let hour = number(2, &rest), skip(":", &rest),
             let minute = number(2, &rest), skip(":", &rest), let second = number(2, &rest),
             hour < 24, minute < 60, second < 60
         else { return nil }
-        seconds += Double(hour * 3600 + minute * 60 + second)
+        date += Double(hour * 3600 + minute * 60 + second)
         if skip(".", &rest) {
             guard let fraction = fraction(&rest) else { return nil }
-            seconds += fraction
+            date += fraction
         }
         guard let offset = offset(&rest), rest.isEmpty else { return nil }
-        return Date(timeIntervalSince1970: seconds - Double(offset))
+        return date - Double(offset)
     }
 
     private static func number(_ count: Int, _ rest: inout ArraySlice<UInt8>) -> Int? {
@@ -80,19 +80,5 @@ enum LegacyDate {
         _ = skip(":", &rest)
         guard let minutes = number(2, &rest), hours < 24, minutes < 60 else { return nil }
         return sign * (hours * 3600 + minutes * 60)
-    }
-
-    private static func dayCount(_ month: Int, of year: Int) -> Int {
-        let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-        return [31, isLeapYear ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1]
-    }
-
-    /// Source: H. Hinnant, "chrono-Compatible Low-Level Date Algorithms", days_from_civil.
-    private static func daysSince1970(_ year: Int, _ month: Int, _ day: Int) -> Int {
-        let shifted = month <= 2 ? year - 1 : year
-        let era = shifted / 400
-        let yearOfEra = shifted - era * 400
-        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 }

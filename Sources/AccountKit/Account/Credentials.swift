@@ -57,17 +57,17 @@ public struct Credentials: Sendable, Equatable {
         self.expiresAt = expiresAt
     }
 
-    /// Whether the access token looks expired at `date` or within `seconds` after it. `false` where the expiry is unknown.
-    public func expires(within seconds: TimeInterval, of date: Date) -> Bool {
+    /// Whether the access token looks expired at `date` or by `duration` after it. `false` where the expiry is unknown.
+    public func expires(within duration: Duration, of date: Date) -> Bool {
         guard let expiresAt else { return false }
-        return expiresAt <= date.addingTimeInterval(seconds)
+        return expiresAt <= date.addingTimeInterval(duration.seconds)
     }
 
-    /// For how many seconds a token should still be good, where nobody says more: a minute, but not so long that a token
-    /// that lives a minute is never good enough.
-    package var usualValidity: TimeInterval {
-        guard let expiresAt else { return 60 }
-        return min(60, max(0, expiresAt.timeIntervalSince(issuedAt) / 2))
+    /// For how long a token should still be good, where nobody says more: a minute, but not so long that a token that lives
+    /// a minute is never good enough.
+    package var usualValidity: Duration {
+        guard let expiresAt else { return .seconds(60) }
+        return .seconds(min(60, max(0, expiresAt.timeIntervalSince(issuedAt) / 2)))
     }
 
     /// Whether the tokens seem to have been received after `date`: the clock was set back since then, and the expiry, which

@@ -73,3 +73,9 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
     /// A mirror without children.
     public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .struct) }
 }
+
+extension DefaultStringInterpolation {
+    /// Adds "(secret)", and warns when the program is built: who writes `"Bearer \(token)"` means something else.
+    @available(*, deprecated, message: "this text will say (secret): use reveal() where the secret itself is sent")
+    public mutating func appendInterpolation(_ secret: Secret) { appendLiteral(secret.description) }
+}

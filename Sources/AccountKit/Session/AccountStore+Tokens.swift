@@ -1,7 +1,7 @@
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
 
 /// Access tokens, and new ones for old.
@@ -9,7 +9,7 @@ extension AccountStore {
     /// An access token that is good for a while, refreshed first if need be.
     ///
     /// - Parameters:
-    ///   - minimumValidity: For how many seconds the token should still be good; with `nil` 60 s, or half of its whole
+    ///   - minimumValidity: For how long the token should still be good; with `nil` 60 s, or half of its whole
     ///     lifetime if that is less. A token of unknown expiry always is.
     ///   - timeout: How long to wait for a refresh; `nil` as long as it takes. One that has been sent goes on afterwards, and
     ///     its tokens are stored; see ``finishExchanges()``.
@@ -21,7 +21,7 @@ extension AccountStore {
     ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the token has expired and could not be refreshed now, or
     ///   ``AccountError/Code-swift.struct/misconfigured`` if who is signed in is of another service.
     public func accessToken(
-        minimumValidity: TimeInterval? = nil, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
+        minimumValidity: Duration? = nil, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Secret {
         let account = try await usableAccount(minimumValidity: minimumValidity, timeout: timeout, with: authority)
         let credentials = account.credentials
@@ -36,7 +36,7 @@ extension AccountStore {
 
     /// The account, with such an access token.
     package func usableAccount(
-        minimumValidity: TimeInterval?, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
+        minimumValidity: Duration?, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Account {
         let account = try await loadedAccount(of: authority)
         let (credentials, now) = (account.credentials, clock.now)
@@ -44,7 +44,7 @@ extension AccountStore {
         guard credentials.expires(within: validity, of: now) || credentials.isFromFuture(at: now),
             credentials.refreshToken != nil
         else { return account }
-        let isUsable = !credentials.expires(within: 0, of: now)
+        let isUsable = !credentials.expires(within: .zero, of: now)
         return try await renewed(account, with: authority, timeout, isUsable: isUsable)
     }
 

@@ -26,8 +26,11 @@ public final class AccountStore: Sendable {
 
     private static let sharedStore = Mutex<AccountStore?>(nil)
 
+    /// What ``shared`` is in this task and its children: for tests that run in parallel.
+    @TaskLocal package static var sharedInTask: AccountStore?
+
     /// The store that the app made shared with ``share()``; `nil` until then.
-    public static var shared: AccountStore? { sharedStore.withLock { $0 } }
+    public static var shared: AccountStore? { sharedInTask ?? sharedStore.withLock { $0 } }
 
     /// Makes a store for a session of a container. Nothing is read yet.
     ///
@@ -160,7 +163,9 @@ public final class AccountStore: Sendable {
     public func checkSession(
         with authority: any AccountAuthority, policy: CheckPolicy = .always, timeout: Duration? = .seconds(10)
     ) async -> SessionState {
-        let machine = CheckStateMachine(now: clock.now, maximumAge: policy.maximumAge) { authority.isAuthority(of: $0) }
+        let machine = CheckStateMachine(now: clock.now, maximumAge: policy.maximumAge.seconds) {
+            authority.isAuthority(of: $0)
+        }
         return await driver.run(machine, .init(authority: authority, deadline: timeout.map { .now + $0 }))
     }
 

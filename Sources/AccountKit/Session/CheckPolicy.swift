@@ -1,18 +1,12 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
-
 /// How the start-up check goes about it.
 public struct CheckPolicy: Sendable, Hashable {
-    /// For how many seconds an earlier confirmation holds, in which the service is not asked; 0 always asks.
-    public var maximumAge: TimeInterval
+    /// For how long an earlier confirmation holds, in which the service is not asked; zero always asks.
+    public var maximumAge: Duration
 
     /// Creates a policy.
     ///
-    /// - Parameter maximumAge: For how many seconds an earlier confirmation holds.
-    public init(maximumAge: TimeInterval = 0) {
+    /// - Parameter maximumAge: For how long an earlier confirmation holds.
+    public init(maximumAge: Duration = .zero) {
         self.maximumAge = maximumAge
     }
 

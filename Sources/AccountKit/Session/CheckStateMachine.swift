@@ -104,7 +104,7 @@ struct CheckStateMachine: SessionStateMachine {
                 "who is signed in is of \(account.issuer ?? "another service"), and this program asks another one"
             return finish(.unverified(account, .init(.misconfigured, detail: detail)))
         }
-        if account.credentials.refreshToken != nil, account.credentials.expires(within: 0, of: now) {
+        if account.credentials.refreshToken != nil, account.credentials.expires(within: .zero, of: now) {
             return go(to: .refreshing(account, afterRefusal: false), .refresh(account))
         }
         return verify(account, justRefreshed: false)

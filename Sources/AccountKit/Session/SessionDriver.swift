@@ -429,10 +429,3 @@ extension AccountError {
         AccountError(.cancelled, "cancelled while waiting for the archive: nothing was changed")
     }
 }
-
-extension Duration {
-    /// In seconds.
-    var seconds: TimeInterval {
-        TimeInterval(components.seconds) + TimeInterval(components.attoseconds) * 1e-18
-    }
-}

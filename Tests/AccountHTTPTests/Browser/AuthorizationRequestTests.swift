@@ -25,14 +25,14 @@ struct AuthorizationRequestTests {
         ])
     func address(_ endpoint: String, _ prefix: String) throws {
         #expect(
-            request().address(at: try ServiceURL(endpoint))
+            request().url(at: try ServiceURL(endpoint))
                 == prefix + Self.start + Self.redirect + "&scope=openid+a%3Ab&state=s&nonce=n" + Self.end)
     }
 
     @Test("What is not asked for is left out")
     func without() throws {
         #expect(
-            request([], nonce: nil).address(at: try ServiceURL("https://id.example/a"))
+            request([], nonce: nil).url(at: try ServiceURL("https://id.example/a"))
                 == "https://id.example/a?" + Self.start + Self.redirect + "&state=s" + Self.end)
     }
 

@@ -102,7 +102,7 @@ struct DeviceSignInTests {
             #"{"device_code":7,"user_code":"A","verification_uri":"https://example.com"}"#,
         ])
     func impossible(body: String) {
-        let response = HTTPResponse(status: 200, headers: [], body: Array(body.utf8), receivedAt: FixedClock().now)
+        let response = ServiceResponse(200, [:], body)
         let thrown = #expect(throws: AuthorityError.self) {
             try ResponseParser(.deviceAuthorization).deviceAuthorization(in: response)
         }
@@ -120,7 +120,7 @@ struct DeviceSignInTests {
             {"device_code":"d","user_code":"A","verification_uri":"https://example.com",\
             "expires_in":\(expiresIn),"interval":\(interval)}
             """
-        let response = HTTPResponse(status: 200, headers: [], body: Array(body.utf8), receivedAt: FixedClock().now)
+        let response = ServiceResponse(200, [:], body)
         let authorization = try ResponseParser(.deviceAuthorization).deviceAuthorization(in: response)
         #expect(authorization.lifetime == .seconds(lifetime))
         #expect(authorization.interval == .seconds(pause))

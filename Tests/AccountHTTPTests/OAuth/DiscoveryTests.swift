@@ -25,12 +25,12 @@ struct DiscoveryTests {
             ),
         ])
     func addresses(_ issuer: String, _ expected: [String]) throws {
-        #expect(try Discovery(issuer: Issuer(issuer)).addresses.map(\.description) == expected)
+        #expect(try Discovery(issuer: Issuer(issuer)).urls.map(\.description) == expected)
     }
 
     @Test("Endpoints are taken over, also from other hosts and with a query")
     func endpoints() throws {
-        let response = HTTPResponse.json(
+        let response = ServiceResponse.json(
             200,
             #"""
             {"issuer":"https://id.example/","token_endpoint":"https://oauth2.other.example/token?v=1",
@@ -85,10 +85,11 @@ struct DiscoveryTests {
     @Test("An issuer on the loopback interface may have its endpoints there, and nowhere else unencrypted")
     func loopback() throws {
         let discovery = try Discovery(issuer: Issuer("http://localhost:8080"))
-        let near = HTTPResponse.json(
+        let near = ServiceResponse.json(
             200, #"{"issuer":"http://localhost:8080","token_endpoint":"http://127.0.0.1:81/t"}"#)
         #expect(try discovery.endpoints(in: near).token == "http://127.0.0.1:81/t")
-        let far = HTTPResponse.json(200, #"{"issuer":"http://localhost:8080","token_endpoint":"http://id.example/t"}"#)
+        let far = ServiceResponse.json(
+            200, #"{"issuer":"http://localhost:8080","token_endpoint":"http://id.example/t"}"#)
         #expect(kind(failure { try discovery.endpoints(in: far) }) == .misconfigured("…"))
     }
 
@@ -162,7 +163,7 @@ struct DiscoveryTests {
     @Test("A document of more than 1 MiB is not read")
     func tooLong() async throws {
         try await LoopbackServer.run { _, address in
-            .json(discoveryDocument(address) + String(repeating: " ", count: HTTPResponse.bodyLimit))
+            .json(discoveryDocument(address) + String(repeating: " ", count: ServiceResponse.bodyLimit))
         } _: { server in
             let authority = try OAuthAuthority.test(server.address)
             let thrown = await asyncFailure { try await authority.endpoints() }

@@ -59,7 +59,7 @@ struct OAuthRequestOptionsTests {
         let request = AuthorizationRequest(
             clientID: "tool", scopes: [], port: 1, state: "s", options: Self.options,
             quirks: KnownService.google.quirks)
-        let url = request.address(at: try ServiceURL("https://id.example/a"))
+        let url = request.url(at: try ServiceURL("https://id.example/a"))
         #expect(url.contains("&access_type=offline"))
         #expect(!url.contains("prompt=consent"))
         #expect(url.hasSuffix(Self.parameters))

@@ -8,13 +8,13 @@ import Testing
 struct ResponseParserTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var endpoint: ResponseParser.Endpoint
-        var response: HTTPResponse
+        var response: ServiceResponse
         var failure: AuthorityError?
         var testDescription: String {
             "\(endpoint): \(response.status) \(String(decoding: response.body.prefix(60), as: UTF8.self))"
         }
 
-        init(_ endpoint: ResponseParser.Endpoint, _ response: HTTPResponse, _ failure: AuthorityError?) {
+        init(_ endpoint: ResponseParser.Endpoint, _ response: ServiceResponse, _ failure: AuthorityError?) {
             self.endpoint = endpoint
             self.response = response
             self.failure = failure
@@ -30,71 +30,72 @@ struct ResponseParserTests {
         Row(.userInfo, .json(200, #"{"sub":"1"}"#), nil),
         Row(.token, .json(200, #"{"access_token":"a"}"#), nil),
         Row(.token, .json(201, #"{"access_token":"a"}"#), nil),
-        Row(.discovery, HTTPResponse(200, [:], #"{"issuer":"x"}"#), nil),
-        Row(.token, HTTPResponse(200, ["Content-Type": "text/plain"], #"{"access_token":"a"}"#), nil),
+        Row(.discovery, ServiceResponse(200, [:], #"{"issuer":"x"}"#), nil),
+        Row(.token, ServiceResponse(200, ["Content-Type": "text/plain"], #"{"access_token":"a"}"#), nil),
         Row(.token, .json(200, #"{"access_token":"a","error":""}"#), nil),
         Row(.token, .json(200, #"{"access_token":"a","error":"invalid_grant"}"#), nil),
 
         // Someone else answers.
-        Row(.userInfo, HTTPResponse(511, [:], html), .intercepted("…")),
+        Row(.userInfo, ServiceResponse(511, [:], html), .intercepted("…")),
         Row(.token, .json(511, invalidGrant), .intercepted("…")),
-        Row(.userInfo, HTTPResponse(301, ["Location": "https://other.example/"]), .intercepted("…")),
-        Row(.userInfo, HTTPResponse(302, ["Location": "https://other.example/"]), .intercepted("…")),
+        Row(.userInfo, ServiceResponse(301, ["Location": "https://other.example/"]), .intercepted("…")),
+        Row(.userInfo, ServiceResponse(302, ["Location": "https://other.example/"]), .intercepted("…")),
         Row(.token, .json(303, invalidGrant), .intercepted("…")),
-        Row(.discovery, HTTPResponse(304), .intercepted("…")),
-        Row(.token, HTTPResponse(307), .intercepted("…")),
-        Row(.revocation, HTTPResponse(308), .intercepted("…")),
-        Row(.userInfo, HTTPResponse(200, ["Content-Type": "text/html; charset=utf-8"], html), .intercepted("…")),
-        Row(.userInfo, HTTPResponse(200, ["content-type": "TEXT/HTML"], #"{"sub":"1"}"#), .intercepted("…")),
-        Row(.userInfo, HTTPResponse(200, ["Content-Type": "application/json"], "\n  " + html), .intercepted("…")),
-        Row(.token, HTTPResponse(200, [:], "\u{FEFF}<html>"), .intercepted("…")),
+        Row(.discovery, ServiceResponse(304), .intercepted("…")),
+        Row(.token, ServiceResponse(307), .intercepted("…")),
+        Row(.revocation, ServiceResponse(308), .intercepted("…")),
+        Row(.userInfo, ServiceResponse(200, ["Content-Type": "text/html; charset=utf-8"], html), .intercepted("…")),
+        Row(.userInfo, ServiceResponse(200, ["content-type": "TEXT/HTML"], #"{"sub":"1"}"#), .intercepted("…")),
+        Row(.userInfo, ServiceResponse(200, ["Content-Type": "application/json"], "\n  " + html), .intercepted("…")),
+        Row(.token, ServiceResponse(200, [:], "\u{FEFF}<html>"), .intercepted("…")),
 
         // Nothing to conclude from.
-        Row(.userInfo, HTTPResponse(200, [:], ""), .unclear("…")),
-        Row(.userInfo, HTTPResponse(204), .unclear("…")),
-        Row(.userInfo, HTTPResponse(206, [:], #"{"sub":"1"}"#), .unclear("…")),
+        Row(.userInfo, ServiceResponse(200, [:], ""), .unclear("…")),
+        Row(.userInfo, ServiceResponse(204), .unclear("…")),
+        Row(.userInfo, ServiceResponse(206, [:], #"{"sub":"1"}"#), .unclear("…")),
         Row(.userInfo, .json(200, "[]"), .unclear("…")),
         Row(.userInfo, .json(200, #"{"sub":"#), .unclear("…")),
         Row(.userInfo, .json(200, "null"), .unclear("…")),
-        Row(.userInfo, HTTPResponse(200, ["Content-Type": "application/jwt"], "e30.e30.e30"), .unclear("…")),
-        Row(.userInfo, HTTPResponse(200, ["Content-Encoding": "gzip"], #"{"sub":"1"}"#), .unclear("…")),
-        Row(.userInfo, HTTPResponse(404, [:], html), .unclear("…")),
+        Row(.userInfo, ServiceResponse(200, ["Content-Type": "application/jwt"], "e30.e30.e30"), .unclear("…")),
+        Row(.userInfo, ServiceResponse(200, ["Content-Encoding": "gzip"], #"{"sub":"1"}"#), .unclear("…")),
+        Row(.userInfo, ServiceResponse(404, [:], html), .unclear("…")),
         Row(.userInfo, .json(410, #"{"error":"invalid_token"}"#), .unclear("…")),
         Row(.token, .json(404, invalidGrant), .unclear("…")),
         Row(.token, .json(410, invalidGrant), .unclear("…")),
         Row(.userInfo, .json(400, #"{"error":"invalid_token"}"#), .unclear("…")),
         Row(.userInfo, .json(418, invalidGrant), .unclear("…")),
-        Row(.token, HTTPResponse(400, ["Content-Type": "text/html"], html), .unclear("…")),
-        Row(.token, HTTPResponse(400, ["Content-Type": "text/html"], invalidGrant), .unclear("…")),
-        Row(.token, HTTPResponse(400, ["Content-Encoding": "br"], invalidGrant), .unclear("…")),
+        Row(.token, ServiceResponse(400, ["Content-Type": "text/html"], html), .unclear("…")),
+        Row(.token, ServiceResponse(400, ["Content-Type": "text/html"], invalidGrant), .unclear("…")),
+        Row(.token, ServiceResponse(400, ["Content-Encoding": "br"], invalidGrant), .unclear("…")),
         Row(.token, .json(400, "{}"), .badRequest),
         Row(.token, .json(400, #"{"error":{"code":"invalid_grant"}}"#), .badRequest),
         Row(.token, .json(400, #"{"error":""}"#), .badRequest),
         Row(.token, .json(400, #"{"error":"invalid\"grant"}"#), .badRequest),
         Row(.token, .json(400, #"{"error":"invalid_grant\n"}"#), .badRequest),
         Row(.token, .json(400, #"["error","invalid_grant"]"#), .badRequest),
-        Row(.token, HTTPResponse(999), .unclear("…")),
+        Row(.token, ServiceResponse(999), .unclear("…")),
         Row(.discovery, .json(400, invalidGrant), .unclear("…")),
 
         // Trouble of the service, whatever the body says.
         Row(.token, .json(503, invalidGrant), .unavailable(status: 503, retryAfter: nil)),
         Row(.token, .json(500, invalidGrant), .unavailable(status: 500, retryAfter: nil)),
         Row(
-            .userInfo, HTTPResponse(502, ["Content-Type": "text/html"], html),
+            .userInfo, ServiceResponse(502, ["Content-Type": "text/html"], html),
             .unavailable(status: 502, retryAfter: nil)),
-        Row(.userInfo, HTTPResponse(599), .unavailable(status: 599, retryAfter: nil)),
+        Row(.userInfo, ServiceResponse(599), .unavailable(status: 599, retryAfter: nil)),
         Row(.token, .json(408, invalidGrant), .unavailable(status: 408, retryAfter: nil)),
         Row(.token, .json(425, invalidGrant), .unavailable(status: 425, retryAfter: nil)),
         Row(
-            .token, HTTPResponse(429, ["Retry-After": "7"], invalidGrant),
+            .token, ServiceResponse(429, ["Retry-After": "7"], invalidGrant),
             .unavailable(status: 429, retryAfter: .seconds(7))),
         Row(
-            .revocation, HTTPResponse(503, ["retry-after": "120"]), .unavailable(status: 503, retryAfter: .seconds(120))
+            .revocation, ServiceResponse(503, ["retry-after": "120"]),
+            .unavailable(status: 503, retryAfter: .seconds(120))
         ),
 
         // A proxy.
         Row(.token, .json(407, invalidGrant), .proxyAuthenticationRequired),
-        Row(.userInfo, HTTPResponse(407, ["Proxy-Authenticate": "Basic"]), .proxyAuthenticationRequired),
+        Row(.userInfo, ServiceResponse(407, ["Proxy-Authenticate": "Basic"]), .proxyAuthenticationRequired),
 
         // OAuth errors, from the endpoints that have them.
         Row(.token, .json(400, invalidGrant), .oauthError(.invalidGrant)),
@@ -104,54 +105,54 @@ struct ResponseParserTests {
         Row(.token, .json(200, #"{"error":"slow_down","access_token":null}"#), .oauthError(.slowDown)),
         Row(
             .token,
-            HTTPResponse(401, [bearer: #"Bearer error="invalid_token""#], #"{"error":"invalid_client"}"#),
+            ServiceResponse(401, [bearer: #"Bearer error="invalid_token""#], #"{"error":"invalid_client"}"#),
             .oauthError(.invalidClient)),
         Row(.revocation, .json(400, #"{"error":"unsupported_token_type"}"#), .oauthError("unsupported_token_type")),
 
         // Challenges.
         Row(
-            .userInfo, HTTPResponse(401, [bearer: #"Bearer realm="x", error="invalid_token""#]),
+            .userInfo, ServiceResponse(401, [bearer: #"Bearer realm="x", error="invalid_token""#]),
             .bearerChallenge(error: "invalid_token")),
         Row(
-            .userInfo, HTTPResponse(401, [bearer: "bearer ERROR=invalid_token"]),
+            .userInfo, ServiceResponse(401, [bearer: "bearer ERROR=invalid_token"]),
             .bearerChallenge(error: "invalid_token")),
-        Row(.userInfo, HTTPResponse(401, [bearer: #"Bearer realm="x""#]), .bearerChallenge(error: nil)),
-        Row(.userInfo, HTTPResponse(401, [bearer: "Bearer"]), .bearerChallenge(error: nil)),
-        Row(
-            .userInfo,
-            HTTPResponse(401, [bearer: #"Basic realm="a", Bearer error="invalid_token", Negotiate"#]),
-            .bearerChallenge(error: "invalid_token")),
+        Row(.userInfo, ServiceResponse(401, [bearer: #"Bearer realm="x""#]), .bearerChallenge(error: nil)),
+        Row(.userInfo, ServiceResponse(401, [bearer: "Bearer"]), .bearerChallenge(error: nil)),
         Row(
             .userInfo,
-            HTTPResponse(401, [bearer: "Basic realm=a", "www-authenticate": #"Bearer error="invalid_token""#]),
+            ServiceResponse(401, [bearer: #"Basic realm="a", Bearer error="invalid_token", Negotiate"#]),
             .bearerChallenge(error: "invalid_token")),
         Row(
             .userInfo,
-            HTTPResponse(
+            ServiceResponse(401, [bearer: "Basic realm=a", "www-authenticate": #"Bearer error="invalid_token""#]),
+            .bearerChallenge(error: "invalid_token")),
+        Row(
+            .userInfo,
+            ServiceResponse(
                 401, [bearer: "Bearer error=invalid_token", "WWW-AUTHENTICATE": "Bearer error=invalid_request"]),
             .bearerChallenge(error: nil)),
         Row(
-            .userInfo, HTTPResponse(401, [bearer: "Bearer error=invalid_token, error=invalid_token"]),
+            .userInfo, ServiceResponse(401, [bearer: "Bearer error=invalid_token, error=invalid_token"]),
             .bearerChallenge(error: nil)),
-        Row(.userInfo, HTTPResponse(401), .unauthorized),
+        Row(.userInfo, ServiceResponse(401), .unauthorized),
         Row(.userInfo, .json(401, #"{"error":"invalid_token"}"#), .unauthorized),
         Row(.userInfo, .json(401, invalidGrant), .unauthorized),
-        Row(.userInfo, HTTPResponse(401, [bearer: #"Basic realm="x""#]), .unauthorized),
-        Row(.userInfo, HTTPResponse(401, [bearer: #"Basic realm="Bearer error=invalid_token""#]), .unauthorized),
-        Row(.userInfo, HTTPResponse(401, [bearer: #"Bearer error="invalid_token"#]), .unauthorized),
-        Row(.userInfo, HTTPResponse(401, ["X-Authenticate": "Bearer error=invalid_token"]), .unauthorized),
-        Row(.token, HTTPResponse(401, [bearer: "Basic"], html), .unauthorized),
+        Row(.userInfo, ServiceResponse(401, [bearer: #"Basic realm="x""#]), .unauthorized),
+        Row(.userInfo, ServiceResponse(401, [bearer: #"Basic realm="Bearer error=invalid_token""#]), .unauthorized),
+        Row(.userInfo, ServiceResponse(401, [bearer: #"Bearer error="invalid_token"#]), .unauthorized),
+        Row(.userInfo, ServiceResponse(401, ["X-Authenticate": "Bearer error=invalid_token"]), .unauthorized),
+        Row(.token, ServiceResponse(401, [bearer: "Basic"], html), .unauthorized),
         Row(
-            .discovery, HTTPResponse(401, [bearer: #"Bearer error="invalid_token""#]), .unclear("…")),
+            .discovery, ServiceResponse(401, [bearer: #"Bearer error="invalid_token""#]), .unclear("…")),
 
         // Permission.
         Row(
-            .userInfo, HTTPResponse(403, [bearer: #"Bearer error="insufficient_scope""#]),
+            .userInfo, ServiceResponse(403, [bearer: #"Bearer error="insufficient_scope""#]),
             .forbidden(error: "insufficient_scope")),
-        Row(.userInfo, HTTPResponse(403, [:], html), .forbidden(error: nil)),
+        Row(.userInfo, ServiceResponse(403, [:], html), .forbidden(error: nil)),
         Row(.userInfo, .json(403, invalidGrant), .forbidden(error: nil)),
-        Row(.token, HTTPResponse(403, [:], html), .forbidden(error: nil)),
-        Row(.discovery, HTTPResponse(403), .unclear("…")),
+        Row(.token, ServiceResponse(403, [:], html), .forbidden(error: nil)),
+        Row(.discovery, ServiceResponse(403), .unclear("…")),
     ]
 
     @Test("Each row of the table", arguments: rows)
@@ -166,7 +167,7 @@ struct ResponseParserTests {
             (200, AuthorityError.unclear("…")), (400, .unclear("…")), (401, .unclear("…")),
             (503, .unavailable(status: 503, retryAfter: nil)), (302, .intercepted("…")),
         ] {
-            var response = HTTPResponse(status, ["WWW-Authenticate": "Bearer error=invalid_token"])
+            var response = ServiceResponse(status, ["WWW-Authenticate": "Bearer error=invalid_token"])
             response.isBodyWhole = false
             let reading = ResponseParser(.token)
             #expect(kind(failure { try reading.object(in: response) }) == expected)
@@ -176,21 +177,21 @@ struct ResponseParserTests {
     @Test(
         "A revocation is acknowledged by its status; only a web page in its place is not taken for it",
         arguments: [
-            (HTTPResponse(200), nil), (HTTPResponse(204), nil), (HTTPResponse(200, [:], "OK"), nil),
-            (HTTPResponse(200, ["Content-Type": "text/html"]), nil),
-            (HTTPResponse(200, ["Content-Type": "text/html"], "<p>Hello"), AuthorityError.intercepted("…")),
+            (ServiceResponse(200), nil), (ServiceResponse(204), nil), (ServiceResponse(200, [:], "OK"), nil),
+            (ServiceResponse(200, ["Content-Type": "text/html"]), nil),
+            (ServiceResponse(200, ["Content-Type": "text/html"], "<p>Hello"), AuthorityError.intercepted("…")),
             (.json(400, #"{"error":"invalid_client"}"#), .oauthError(.invalidClient)),
-            (HTTPResponse(503), .unavailable(status: 503, retryAfter: nil)),
-            (HTTPResponse(404), .unclear("…")),
+            (ServiceResponse(503), .unavailable(status: 503, retryAfter: nil)),
+            (ServiceResponse(404), .unclear("…")),
         ])
-    func revocation(_ response: HTTPResponse, _ expected: AuthorityError?) {
+    func revocation(_ response: ServiceResponse, _ expected: AuthorityError?) {
         let reading = ResponseParser(.revocation)
         #expect(kind(failure { try reading.acknowledgement(in: response) }) == expected)
     }
 
     @Test("The description of an error is kept, without what could harm a terminal")
     func description() {
-        let response = HTTPResponse.json(
+        let response = ServiceResponse.json(
             400, #"{"error":"invalid_grant","error_description":"\u001b[31mexpired\r\n yesterday\u0007"}"#)
         let reading = ResponseParser(.token, sent: [Secret(canary)])
         #expect(
@@ -200,7 +201,7 @@ struct ResponseParserTests {
 
     @Test("A description that is no string leaves the error as it is")
     func descriptionOfAnotherType() {
-        let response = HTTPResponse.json(400, #"{"error":"invalid_grant","error_description":{"a":1}}"#)
+        let response = ServiceResponse.json(400, #"{"error":"invalid_grant","error_description":{"a":1}}"#)
         #expect(
             failure { try ResponseParser(.token).object(in: response) }
                 == .oauthError(.invalidGrant, description: nil))

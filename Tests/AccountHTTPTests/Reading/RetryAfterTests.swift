@@ -16,7 +16,7 @@ struct RetryAfterTests {
             ("1, 2", nil), ("٣", nil),
         ])
     func seconds(_ value: String, _ expected: Duration?) {
-        #expect(RetryAfter.duration(in: HTTPResponse(503, ["Retry-After": value])) == expected)
+        #expect(RetryAfter.duration(in: ServiceResponse(503, ["Retry-After": value])) == expected)
     }
 
     @Test(
@@ -27,13 +27,13 @@ struct RetryAfterTests {
         ])
     func date(_ value: String, _ expected: Duration) {
         let wrongClock = Date(timeIntervalSince1970: 0)
-        let response = HTTPResponse(503, ["Retry-After": value, "Date": Self.date], at: wrongClock)
+        let response = ServiceResponse(503, ["Retry-After": value, "Date": Self.date], at: wrongClock)
         #expect(RetryAfter.duration(in: response) == expected)
     }
 
     @Test("Without a date of its own it counts from the clock")
     func dateWithoutDate() {
-        let response = HTTPResponse(
+        let response = ServiceResponse(
             503, ["Retry-After": "Fri, 15 Jan 2027 08:00:10 GMT"], at: Date(timeIntervalSince1970: 1_800_000_000))
         #expect(RetryAfter.duration(in: response) == .seconds(10))
     }

@@ -17,7 +17,7 @@ struct ScopeTests {
         let escaped = text.map { $0 == "\"" || $0 == "\\" ? "\\\($0)" : "\($0)" }.joined()
             .replacing("\t", with: "\\t").replacing("\n", with: "\\n").replacing("\u{1B}", with: "\\u001b")
         for value in ["\"\(escaped)\"", "[\"\(escaped)\"]"] {
-            let response = HTTPResponse.json(200, #"{"access_token":"a","scope":\#(value)}"#)
+            let response = ServiceResponse.json(200, #"{"access_token":"a","scope":\#(value)}"#)
             #expect(try ResponseParser(.token).credentials(in: response, for: "tool").scopes == scopes)
         }
     }

@@ -10,7 +10,7 @@ struct TokenExpiryTests {
     private static let now = 1_800_000_000
 
     private func expiry(_ payload: String, _ headers: KeyValuePairs<String, String> = [:], clock: Int = now) -> Date? {
-        let response = HTTPResponse(200, headers, at: Date(timeIntervalSince1970: Double(clock)))
+        let response = ServiceResponse(200, headers, at: Date(timeIntervalSince1970: Double(clock)))
         return TokenExpiry.date(expiresIn: nil, accessToken: jsonWebToken(payload), response: response)
     }
 
@@ -37,7 +37,7 @@ struct TokenExpiryTests {
     @Test("What the response says counts more")
     func expiresIn() {
         let token = jsonWebToken(#"{"exp":1800003600}"#)
-        let response = HTTPResponse(200)
+        let response = ServiceResponse(200)
         #expect(
             TokenExpiry.date(expiresIn: .integer(5), accessToken: token, response: response)
                 == FixedClock().now.addingTimeInterval(5))

@@ -1,5 +1,7 @@
 import AccountKit
 import FoundationEssentials
+import HTTPTypes
+import Sealing
 import Testing
 
 @testable import AccountHTTP
@@ -12,20 +14,23 @@ struct FixedClock: WallClock {
 /// What must never be seen in an error: it stands for the token, or password, that is sent.
 let canary = "CANARY-f3b1c0de.5e7.x_y~z"
 
-extension HTTPResponse {
+extension ServiceResponse {
     /// A response with some header fields and a body.
     init(
         _ status: Int, _ headers: KeyValuePairs<String, String> = [:], _ body: String = "",
         at date: Date = FixedClock().now
     ) {
-        self.init(
-            status: status, headers: headers.map { Header(name: $0, value: $1) }, body: Array(body.utf8),
-            receivedAt: date)
+        var head = HTTPResponse(status: .init(code: status))
+        for (name, value) in headers {
+            guard let name = HTTPField.Name(name) else { preconditionFailure("\(name) is not the name of a field") }
+            head.headerFields.append(HTTPField(name: name, value: value))
+        }
+        self.init(head: head, body: WipedBytes(body.utf8), receivedAt: date)
     }
 
     /// A response with a JSON body.
-    static func json(_ status: Int, _ body: String) -> HTTPResponse {
-        HTTPResponse(status, ["Content-Type": "application/json;charset=UTF-8"], body)
+    static func json(_ status: Int, _ body: String) -> ServiceResponse {
+        ServiceResponse(status, ["Content-Type": "application/json;charset=UTF-8"], body)
     }
 }
 

@@ -21,6 +21,9 @@ final class LoopbackServer: Sendable {
         var target: String
         var headers: [String: String]
         var body: String
+
+        /// The port that it came from, which tells one connection from another.
+        var clientPort: Int
     }
 
     enum Action: Sendable {
@@ -150,7 +153,9 @@ final class LoopbackServer: Sendable {
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             received += String(buffer: unwrapInboundIn(data))
-            while let request = takeRequest() { Self.perform(answer(request), context.channel) }
+            while let request = takeRequest(context.remoteAddress?.port ?? 0) {
+                Self.perform(answer(request), context.channel)
+            }
         }
 
         func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -158,7 +163,7 @@ final class LoopbackServer: Sendable {
         }
 
         /// The tests' requests are small, ASCII, and say how long they are.
-        private func takeRequest() -> Request? {
+        private func takeRequest(_ clientPort: Int) -> Request? {
             guard let end = received.firstRange(of: "\r\n\r\n") else { return nil }
             let lines = received[..<end.lowerBound].split(separator: "\r\n")
             let start = lines[0].split(separator: " ").map(String.init)
@@ -171,7 +176,9 @@ final class LoopbackServer: Sendable {
             let rest = received[end.upperBound...]
             guard rest.utf8.count >= length else { return nil }
             received = String(rest.dropFirst(length))
-            return Request(method: start[0], target: start[1], headers: headers, body: String(rest.prefix(length)))
+            return Request(
+                method: start[0], target: start[1], headers: headers, body: String(rest.prefix(length)),
+                clientPort: clientPort)
         }
 
         static func perform(_ action: Action, _ channel: any Channel) {

@@ -82,6 +82,25 @@ struct ExchangeTests {
         }
     }
 
+    /// One that others have used may be closed at the very moment, and then nobody knows whether the token is spent.
+    @Test func `Each has a connection of its own, which nothing else uses`() async throws {
+        try await LoopbackServer.run { request, _ in
+            .json(request.target == "/token" ? Self.tokens : #"{"sub":"248289761001"}"#)
+        } _: { server in
+            let authority = try authority(server.address)
+            let account = account(at: server.address, refreshToken: "r")
+            for _ in 1...2 {
+                _ = try await authority.verify(account)
+                _ = try await authority.refresh(account)
+            }
+            let exchanges = server.requests.filter { $0.target == "/token" }
+            #expect(exchanges.map { $0.headers["connection"] } == ["close", "close"])
+            for exchange in exchanges {
+                #expect(server.requests.filter { $0.clientPort == exchange.clientPort } == [exchange])
+            }
+        }
+    }
+
     // MARK: Before it was sent
 
     /// A server that takes connections and says nothing, so that the TLS handshake does not get on.

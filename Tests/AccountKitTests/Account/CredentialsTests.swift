@@ -21,8 +21,8 @@ struct CredentialsTests {
     func `A token expires at its time, and one of unknown expiry never does`(
         expiry: TimeInterval?, seconds: TimeInterval, expires: Bool
     ) {
-        let credentials = Account.testing(at: Self.now, expiringIn: expiry).credentials
-        #expect(credentials.expires(within: seconds, of: Self.now) == expires)
+        let credentials = Account.testing(at: Self.now, expiringIn: expiry.map { .seconds($0) }).credentials
+        #expect(credentials.expires(within: .seconds(seconds), of: Self.now) == expires)
     }
 
     @Test func `What a refresh leaves out stays as it was, but for the expiry`() {

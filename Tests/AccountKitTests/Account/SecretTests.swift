@@ -67,7 +67,8 @@ struct SecretTests {
 
     @Test func `Secrets of all lengths look the same`() {
         for secret in [Secret(""), Secret("x"), Secret(bytes: [UInt8](repeating: 65, count: 5000))] {
-            #expect("\(secret)" == "(secret)")
+            #expect(String(describing: secret) == "(secret)")
+            #expect((DeprecatedInterpolation() as any Interpolation).text(secret) == "Bearer (secret)")
             #expect(secret.debugDescription == "(secret)")
             #expect(Mirror(reflecting: secret).children.isEmpty)
         }
@@ -132,4 +133,13 @@ struct SecretTests {
 
 extension RawSpan {
     fileprivate func unsafeLoad(at offset: Int) -> UInt8 { unsafeLoad(fromByteOffset: offset, as: UInt8.self) }
+}
+
+private protocol Interpolation {
+    func text(_ secret: Secret) -> String
+}
+
+/// What warns at build time if it is written anywhere else.
+private struct DeprecatedInterpolation: Interpolation {
+    @available(*, deprecated) func text(_ secret: Secret) -> String { "Bearer \(secret)" }
 }

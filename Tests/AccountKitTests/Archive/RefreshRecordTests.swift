@@ -84,16 +84,16 @@ struct RefreshRecordTests {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let first = try await AccountStore.testing(
-            signedIn: .testing(at: clock.now, expiringIn: 30), clock: clock, storage: storage)
+            signedIn: .testing(at: clock.now, expiringIn: .seconds(30)), clock: clock, storage: storage)
         let second = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
         let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.timeout)), .accept], clock: clock)
         for store in [first, second, first, second] {
-            #expect(try await store.accessToken(minimumValidity: 60, with: authority) == Secret("access-1"))
+            #expect(try await store.accessToken(minimumValidity: .seconds(60), with: authority) == Secret("access-1"))
         }
         #expect(authority.requests == [.refresh])
-        clock.advance(by: 2)
-        #expect(try await second.accessToken(minimumValidity: 60, with: authority) == Secret("access-2"))
-        #expect(try await first.accessToken(minimumValidity: 60, with: authority) == Secret("access-2"))
+        clock.advance(by: .seconds(2))
+        #expect(try await second.accessToken(minimumValidity: .seconds(60), with: authority) == Secret("access-2"))
+        #expect(try await first.accessToken(minimumValidity: .seconds(60), with: authority) == Secret("access-2"))
         #expect(storage.entries[.refreshRecord] == nil, "a success ends the wait")
         #expect(authority.requests == [.refresh, .refresh])
     }
@@ -107,10 +107,10 @@ struct RefreshRecordTests {
             let failing = ScriptedAuthority(
                 refresh: [.refuse(.unavailable(status: 503, retryAfter: nil))], clock: clock)
             let before = try await AccountStore.testing(
-                signedIn: .testing(at: clock.now, expiringIn: 30), clock: clock, storage: base)
+                signedIn: .testing(at: clock.now, expiringIn: .seconds(30)), clock: clock, storage: base)
             _ = try await before.accessToken(with: failing)
             switch fault {
-            case "clock": clock.advance(by: -250)
+            case "clock": clock.advance(by: .seconds(-250))
             case "damaged": base.overwrite(.refreshRecord, with: [1, 2, 3])
             default: break
             }
@@ -125,7 +125,8 @@ struct RefreshRecordTests {
             let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
             let authority = ScriptedAuthority(clock: clock)
             #expect(
-                try await store.accessToken(minimumValidity: 600, with: authority) == Secret("access-2"), "\(fault)")
+                try await store.accessToken(minimumValidity: .seconds(600), with: authority) == Secret("access-2"),
+                "\(fault)")
         }
     }
 
@@ -151,7 +152,7 @@ struct RefreshRecordTests {
         #expect(try await other.unfinishedRefresh() == clock.now)
         // It is one from the first token that may have been spent on.
         let first = clock.now
-        clock.advance(by: 60)
+        clock.advance(by: .seconds(60))
         _ = await store.checkSession(with: ScriptedAuthority(refresh: [.refuse(.noResponse(.refused))], clock: clock))
         #expect(try await other.unfinishedRefresh() == first)
         _ = await store.checkSession(with: ScriptedAuthority(clock: clock))

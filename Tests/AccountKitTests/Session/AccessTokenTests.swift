@@ -21,9 +21,10 @@ struct AccessTokenTests {
         seconds: TimeInterval?, minimumValidity: TimeInterval, isRefreshed: Bool
     ) async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .testing(at: clock.now, expiringIn: seconds), clock: clock)
+        let store = try await AccountStore.testing(
+            signedIn: .testing(at: clock.now, expiringIn: seconds.map { .seconds($0) }), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
-        let token = try await store.accessToken(minimumValidity: minimumValidity, with: authority)
+        let token = try await store.accessToken(minimumValidity: .seconds(minimumValidity), with: authority)
         #expect(token == Secret(isRefreshed ? "access-2" : "access-1"))
         #expect(authority.requests == (isRefreshed ? [.refresh] : []))
     }
@@ -34,8 +35,8 @@ struct AccessTokenTests {
     ) async throws {
         let clock = ManualClock()
         let store = try await AccountStore.testing(
-            signedIn: .testing(at: clock.now, expiringIn: lifetime), clock: clock)
-        clock.advance(by: age)
+            signedIn: .testing(at: clock.now, expiringIn: .seconds(lifetime)), clock: clock)
+        clock.advance(by: .seconds(age))
         let authority = ScriptedAuthority(clock: clock)
         #expect(try await store.accessToken(with: authority) == Secret(isRefreshed ? "access-2" : "access-1"))
     }
@@ -49,10 +50,11 @@ struct AccessTokenTests {
         seconds: TimeInterval?, step: TimeInterval, isRefreshed: Bool
     ) async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .testing(at: clock.now, expiringIn: seconds), clock: clock)
+        let store = try await AccountStore.testing(
+            signedIn: .testing(at: clock.now, expiringIn: seconds.map { .seconds($0) }), clock: clock)
         // Its dates are those of the clock as it was.
         let authority = ScriptedAuthority(clock: ManualClock(clock.now))
-        clock.advance(by: -step)
+        clock.advance(by: .seconds(-step))
         for _ in 1...3 {
             let token = try await store.accessToken(with: authority)
             #expect(token == Secret(isRefreshed ? "access-2" : "access-1"))
@@ -64,7 +66,7 @@ struct AccessTokenTests {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(refresh: [.refuse(.noResponse(.unreachable))], clock: clock)
-        clock.advance(by: -7200)
+        clock.advance(by: .seconds(-7200))
         #expect(try await store.accessToken(with: authority) == Secret("access-1"))
         #expect(authority.requests == [.refresh])
 
@@ -79,17 +81,18 @@ struct AccessTokenTests {
         failure: AuthorityError
     ) async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .testing(at: clock.now, expiringIn: 30), clock: clock)
+        let store = try await AccountStore.testing(
+            signedIn: .testing(at: clock.now, expiringIn: .seconds(30)), clock: clock)
         let authority = ScriptedAuthority(refresh: [.refuse(failure)], clock: clock)
-        #expect(try await store.accessToken(minimumValidity: 60, with: authority) == Secret("access-1"))
-        clock.advance(by: 30)
+        #expect(try await store.accessToken(minimumValidity: .seconds(60), with: authority) == Secret("access-1"))
+        clock.advance(by: .seconds(30))
         let error = await #expect(throws: AccountError.self) { try await store.accessToken(with: authority) }
         #expect([.serviceUnavailable, .misconfigured, .cancelled].contains(error?.code))
         #expect(store.account?.username == "alice")
 
         // However long the service was to be left alone, it is asked again in the end.
         authority.answer(.refresh, with: [.accept])
-        clock.advance(by: 300)
+        clock.advance(by: .seconds(300))
         #expect(try await store.accessToken(with: authority) == Secret("access-2"))
     }
 
@@ -106,7 +109,7 @@ struct AccessTokenTests {
         #expect(try await storage.stateForNewProcess().account?.username == "alice")
         // The clock may be wrong: the service has the last word.
         #expect(await store.checkSession(with: authority).text == "verified access-1")
-        clock.advance(by: -7200)
+        clock.advance(by: .seconds(-7200))
         #expect(try await store.accessToken(with: authority) == Secret("access-1"))
     }
 
@@ -115,7 +118,7 @@ struct AccessTokenTests {
     private func store(issued age: TimeInterval, hasRefreshToken: Bool = true) async throws -> AccountStore {
         let clock = ManualClock()
         let account = Account.testing(
-            at: clock.now.addingTimeInterval(-age), expiringIn: 86_400, hasRefreshToken: hasRefreshToken)
+            at: clock.now.addingTimeInterval(-age), expiringIn: .seconds(86_400), hasRefreshToken: hasRefreshToken)
         return try await AccountStore.testing(signedIn: account, clock: clock)
     }
 

@@ -46,10 +46,10 @@ struct AccountStoreTests {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
-        let policy = CheckPolicy(maximumAge: 900)
+        let policy = CheckPolicy(maximumAge: .seconds(900))
         var requestCount = 0
         for (seconds, asks) in [(0.0, true), (899, false), (1, true), (-1, true), (0, false)] {
-            clock.advance(by: seconds)
+            clock.advance(by: .seconds(seconds))
             _ = await store.checkSession(with: authority, policy: policy)
             requestCount += asks ? 1 : 0
             #expect(authority.requests.count == requestCount)
@@ -61,12 +61,12 @@ struct AccountStoreTests {
         let clock = ManualClock()
         let service = ModelService(clock: clock, isStrict: true)
         let store = try await AccountStore.testing(signedIn: service.account(of: "alice"), clock: clock)
-        clock.advance(by: seconds)
+        clock.advance(by: .seconds(seconds))
         guard case .verified = await store.checkSession(with: service) else {
             Issue.record("the session was lost")
             return
         }
-        clock.advance(by: -2 * seconds)
+        clock.advance(by: .seconds(-2 * seconds))
         #expect(try await service.verify(#require(store.account)).username == "alice")
         service.trouble = .noResponse(.unreachable)
         #expect(await store.checkSession(with: service).account?.username == "alice")
@@ -97,5 +97,15 @@ struct AccountStoreTests {
         store.share()
         #expect(AccountStore.shared === store)
         #expect(AccountStore.shared?.account?.username == "alice")
+
+        // A test has one of its own, in the tasks that it begins too, and leaves the app's alone.
+        let own = try await AccountStore.testing(signedIn: nil)
+        await AccountStore.withShared(own) {
+            #expect(AccountStore.shared === own)
+            async let inChild = AccountStore.shared
+            #expect(await inChild === own)
+            #expect(await Task.detached { AccountStore.shared }.value === store)
+        }
+        #expect(AccountStore.shared === store)
     }
 }

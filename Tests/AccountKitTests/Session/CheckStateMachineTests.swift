@@ -60,12 +60,13 @@ struct CheckStateMachineTests {
     func `An expiry makes it refresh, and nothing else`(
         seconds: TimeInterval?, hasRefreshToken: Bool, step: String
     ) throws {
-        let account = Account.testing(at: Fixture.now, expiringIn: seconds, hasRefreshToken: hasRefreshToken)
+        let account = Account.testing(
+            at: Fixture.now, expiringIn: seconds.map { .seconds($0) }, hasRefreshToken: hasRefreshToken)
         #expect(try begin(with: account).action.name == step)
     }
 
     @Test func `An expiry far in the past, as after a step of the clock, keeps an offline user signed in`() throws {
-        var run = try begin(with: .testing(at: Fixture.now, expiringIn: -1_000_000_000))
+        var run = try begin(with: .testing(at: Fixture.now, expiringIn: .seconds(-1_000_000_000)))
         try run.expect("refresh", then: .refreshEnded(.kept(Fixture.expired, .init(.offline))))
         #expect(run.outcome?.text == "unverified access-1: offline")
     }

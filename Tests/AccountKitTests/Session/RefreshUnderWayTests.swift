@@ -179,11 +179,12 @@ struct RefreshUnderWayTests {
 
     @Test func `One that has not expired is used by whoever cannot wait for its successor`() async throws {
         let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .testing(at: clock.now, expiringIn: 30), clock: clock)
+        let store = try await AccountStore.testing(
+            signedIn: .testing(at: clock.now, expiringIn: .seconds(30)), clock: clock)
         let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
-        let first = Task { try await store.accessToken(minimumValidity: 60, timeout: nil, with: authority) }
+        let first = Task { try await store.accessToken(minimumValidity: .seconds(60), timeout: nil, with: authority) }
         await authority.waitForRequest(.refresh)
-        let token = try await store.accessToken(minimumValidity: 60, timeout: .zero, with: authority)
+        let token = try await store.accessToken(minimumValidity: .seconds(60), timeout: .zero, with: authority)
         #expect(token == Secret("access-1"))
         authority.release()
         #expect(try await first.value == Secret("access-2"))

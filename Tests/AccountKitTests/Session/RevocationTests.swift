@@ -43,13 +43,13 @@ struct RevocationTests {
             try await store.pendingRevocations().map(\.issuer) == ["https://auth.example.com"])
 
         let later = ScriptedAuthority(revoke: [.refuse(signal), .accept], clock: clock)
-        clock.advance(by: 60)
+        clock.advance(by: .seconds(60))
         let delivery = try #require(await store.deliverRevocations { _ in later }.first)
         #expect(delivery.outcome == .queued && delivery.failure == signal)
         #expect(delivery.issuer == "https://auth.example.com")
-        clock.advance(by: 120)
+        clock.advance(by: .seconds(120))
         #expect(await store.deliverRevocations { _ in later }.map(\.outcome) == [.done])
-        clock.advance(by: 86_400)
+        clock.advance(by: .seconds(86_400))
         #expect(await store.deliverRevocations { _ in later }.isEmpty)
         #expect(later.requests == [.revoke, .revoke])
         #expect(try await store.pendingRevocations().isEmpty)
@@ -77,7 +77,7 @@ struct RevocationTests {
         let storage = InMemoryArchiveStorage()
         let (store, _) = try await signedOut(storage, answering: .refuse(.noResponse(.timeout)))
         storage.overwrite(.account, with: [1, 2, 3])
-        clock.advance(by: 60)
+        clock.advance(by: .seconds(60))
         let authority = ScriptedAuthority(clock: clock)
         #expect(await store.deliverRevocations { _ in authority }.isEmpty)
         #expect(authority.requests.isEmpty)
@@ -159,14 +159,14 @@ struct RevocationTests {
         let storage = InMemoryArchiveStorage()
         for _ in 0..<10 {
             _ = try await signedOut(storage, answering: .refuse(.noResponse(.timeout)))
-            clock.advance(by: 3600)
+            clock.advance(by: .seconds(3600))
         }
         let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
         let pending = try await store.pendingRevocations()
         #expect(pending.count == 8)
         #expect(pending.map { clock.now.timeIntervalSince($0.date).rounded() }.max() == 28_800.0)
 
-        clock.advance(by: 31 * 24 * 3600)
+        clock.advance(by: .seconds(31 * 24 * 3600))
         let authority = ScriptedAuthority(clock: clock)
         await store.deliverRevocations { _ in authority }
         #expect(authority.requests.isEmpty)
@@ -206,9 +206,9 @@ struct RevocationTests {
         #expect(
             try await store.signOut(with: refusing).revocation == .refused(.oauthError("unsupported_token_type")))
         for pause in [60.0, 120] {
-            clock.advance(by: pause - 1)
+            clock.advance(by: .seconds(pause - 1))
             #expect(await store.deliverRevocations { _ in refusing }.isEmpty, "it costs no requests meanwhile")
-            clock.advance(by: 1)
+            clock.advance(by: .seconds(1))
             #expect(await store.deliverRevocations { _ in refusing }.map(\.outcome) == [.refused])
         }
         #expect(refusing.requests == ["revoke", "revoke", "revoke"])
@@ -222,9 +222,9 @@ struct RevocationTests {
         let second = await store.deliverRevocations { _ in failing }
         #expect(second.map(\.outcome) == [.queued], "the next time that it is reached")
         for pause in (1..<11).map({ 60.0 * Double(1 << $0) }) + [86_400, 86_400] {
-            clock.advance(by: pause - 1)
+            clock.advance(by: .seconds(pause - 1))
             #expect(await store.deliverRevocations { _ in failing }.isEmpty)
-            clock.advance(by: 1)
+            clock.advance(by: .seconds(1))
             #expect(await store.deliverRevocations { _ in failing }.map(\.outcome) == [.queued], "after \(pause) s")
         }
         #expect(try await store.pendingRevocations().count == 1)
@@ -237,7 +237,7 @@ struct RevocationTests {
             try await store.signOut(with: failing)
             await store.deliverRevocations { _ in failing }
             #expect(await store.deliverRevocations { _ in failing }.isEmpty)
-            if !isAskedFor { clock.advance(by: -2 * 86_400) }
+            if !isAskedFor { clock.advance(by: .seconds(-2 * 86_400)) }
             let authority = SteppedAuthority()
             let reports = await store.deliverRevocations(with: { _ in authority }, ignoringPauses: isAskedFor)
             #expect(reports.map(\.outcome) == [.done])

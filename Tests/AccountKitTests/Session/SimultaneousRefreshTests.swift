@@ -97,7 +97,7 @@ struct SimultaneousRefreshTests {
         let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
         let authority = ScriptedAuthority(clock: clock)
         _ = try await store.accessToken(timeout: nil, with: authority)
-        clock.advance(by: 3600)
+        clock.advance(by: .seconds(3600))
         _ = try await store.accessToken(timeout: nil, with: authority)
         try await store.refresh(with: authority)
         #expect(authority.requests == [.refresh, .refresh, .refresh])

@@ -39,7 +39,7 @@ struct StorageFaultTests {
             case .load: _ = await store.load()
             case .check, .checkExpired, .checkRejected: _ = await store.checkSession(with: service)
             case .refresh: try await store.refresh(with: service)
-            case .earlyToken: _ = try await store.accessToken(minimumValidity: 60, with: service)
+            case .earlyToken: _ = try await store.accessToken(minimumValidity: .seconds(60), with: service)
             case .update: try await store.update { $0.profile.points = 7 }
             case .updateProfile: try await store.updateProfile(with: service) { $0.points = 7 }
             case .signOut: try await store.signOut(with: service)
@@ -142,7 +142,7 @@ struct StorageFaultTests {
             for error in Fixture.failures + Fixture.unreadable {
                 let scene = try await Scene(.earlyToken)
                 scene.storage.inject(.fails(error), at: number)
-                let token = try await scene.store.accessToken(minimumValidity: 60, with: scene.service)
+                let token = try await scene.store.accessToken(minimumValidity: .seconds(60), with: scene.service)
                 #expect(try await scene.service.verify(#require(scene.before).with(token)).id == scene.before?.id)
             }
         }

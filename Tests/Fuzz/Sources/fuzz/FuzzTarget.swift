@@ -1,6 +1,8 @@
 @testable import AccountHTTP
 import AccountKit
 import Foundation
+import HTTPTypes
+import Sealing
 
 /// A reader of bytes that come from outside, and what it promises whatever they are.
 struct FuzzTarget: Sendable {
@@ -44,7 +46,7 @@ func clearings(on failure: AuthorityError) -> [Clearing] {
     return clearings
 }
 
-extension HTTPResponse {
+extension ServiceResponse {
     /// A response in the form of the corpus: three digits of status, lines of header fields, an empty line, the body.
     init(corpus bytes: [UInt8]) {
         var rest = bytes[...]
@@ -54,12 +56,18 @@ extension HTTPResponse {
             return String(decoding: rest[..<end], as: UTF8.self)
         }
         let status = line().flatMap { Int($0) } ?? 200
-        var headers: [Header] = []
+        var head = HTTPResponse(status: .init(code: min(max(status, 100), 999)))
         while let line = line(), !line.isEmpty {
             let parts = line.split(separator: ":", maxSplits: 1)
-            guard parts.count == 2 else { continue }
-            headers.append(Header(name: String(parts[0]), value: parts[1].trimmingCharacters(in: .whitespaces)))
+            guard parts.count == 2, let name = HTTPField.Name(String(parts[0])) else { continue }
+            head.headerFields.append(HTTPField(name: name, value: String(parts[1])))
         }
-        self.init(status: min(max(status, 100), 999), headers: headers, body: Array(rest), receivedAt: now)
+        self.init(head: head, body: WipedBytes(rest), receivedAt: now)
+    }
+    /// A response of nothing but a field, as often as it has values.
+    init(_ status: Int, _ name: HTTPField.Name, _ values: [String]) {
+        var head = HTTPResponse(status: .init(code: status))
+        head.headerFields[values: name] = values
+        self.init(head: head, body: WipedBytes(), receivedAt: now)
     }
 }

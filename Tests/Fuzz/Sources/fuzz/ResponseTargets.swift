@@ -1,6 +1,7 @@
 @testable import AccountHTTP
 import AccountKit
 import Foundation
+import HTTPTypes
 
 let responseTargets = [
     FuzzTarget(name: "token-response", body: { readTokenResponse($0) }),
@@ -26,7 +27,7 @@ extension Collection<UInt8> {
 }
 
 private func readTokenResponse(_ bytes: [UInt8]) {
-    let response = HTTPResponse(corpus: bytes)
+    let response = ServiceResponse(corpus: bytes)
     promiseSameObject(response)
     for quirks in [ServiceQuirks.standard] + KnownService.all.map(\.quirks) {
         let reading = ResponseParser(.token, sent: [sentToken], quirks: quirks, isRefresh: true)
@@ -60,7 +61,7 @@ private func readTokenResponse(_ bytes: [UInt8]) {
 }
 
 /// Reading the secrets beside the decoder gives what the decoder would have made of them.
-private func promiseSameObject(_ response: HTTPResponse) {
+private func promiseSameObject(_ response: ServiceResponse) {
     let names: Set<String> = ["access_token", "refresh_token", "id_token"]
     let decoded = JSONValue.object(from: response.body)
     guard let object = ResponseObject(response.body, secrets: names) else {
@@ -84,7 +85,7 @@ private func promiseSameObject(_ response: HTTPResponse) {
 }
 
 /// What RFC 6749, section 5.2, calls an error, found out in another way: by another parser of JSON, and by status.
-private func isOAuthError(_ response: HTTPResponse, _ quirks: ServiceQuirks) -> Bool {
+private func isOAuthError(_ response: ServiceResponse, _ quirks: ServiceQuirks) -> Bool {
     guard quirks.errorStatuses.union([200, 201, 204]).contains(response.status),
         let object = try? JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any],
         let code = object["error"] as? String
@@ -95,7 +96,7 @@ private func isOAuthError(_ response: HTTPResponse, _ quirks: ServiceQuirks) -> 
 }
 
 private func readDiscovery(_ bytes: [UInt8]) {
-    let response = HTTPResponse(corpus: bytes)
+    let response = ServiceResponse(corpus: bytes)
     for issuer in ["https://login.example.com", "http://127.0.0.1:8080/tenant"] {
         guard let issuer = try? Issuer(issuer) else { fatalError("the issuer is well-formed") }
         let (metadata, refusal) = failure { () throws(AuthorityError) in
@@ -111,13 +112,13 @@ private func readDiscovery(_ bytes: [UInt8]) {
 }
 
 private func readUserInfo(_ bytes: [UInt8]) {
-    let response = HTTPResponse(corpus: bytes)
+    let response = ServiceResponse(corpus: bytes)
     for quirks in [ServiceQuirks.standard] + KnownService.all.map(\.quirks) {
         let (identity, refusal) = failure { () throws(AuthorityError) in
             try ResponseParser(.userInfo, sent: [sentToken], quirks: quirks).identity(in: response)
         }
         if let refusal, !clearings(on: refusal).isEmpty {
-            let isSaid = response.values(of: "WWW-Authenticate").contains { isRefusal($0) }
+            let isSaid = response.head.headerFields[values: .wwwAuthenticate].contains { isRefusal($0) }
             promise(response.status == 401 && isSaid, "only 401 with a Bearer challenge ends a session")
             promise(
                 clearings(on: refusal).allSatisfy {
@@ -160,8 +161,7 @@ private func readChallenges(_ bytes: [UInt8]) {
     if challenges.contains(where: { $0.scheme == "bearer" && $0.parameters["error"] == "invalid_token" }) {
         promise(fields.contains { isRefusal($0) }, "a refusal is not made out of nothing")
     }
-    let response = HTTPResponse(
-        status: 401, headers: fields.map { .init(name: "WWW-Authenticate", value: $0) }, body: [], receivedAt: now)
+    let response = ServiceResponse(401, .wwwAuthenticate, fields)
     let (_, refusal) = failure { () throws(AuthorityError) in
         try ResponseParser(.userInfo, sent: [sentToken]).object(in: response)
     }

@@ -1,6 +1,7 @@
 @testable import AccountHTTP
 import AccountKit
 import Foundation
+import HTTPTypes
 
 let textTargets = [
     FuzzTarget(name: "id-token", body: { readIDToken($0) }),
@@ -12,7 +13,7 @@ private func readIDToken(_ bytes: [UInt8]) {
     // As it is, and as the payload of a token, so that the search need not find out base64.
     let payload = Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
         .replacing("=", with: "")
-    let response = HTTPResponse(status: 200, headers: [], body: [], receivedAt: now)
+    let response = ServiceResponse(status: 200, headers: [], body: [], receivedAt: now)
     for token in [Secret(bytes: bytes), Secret("e30.\(payload).c2ln")] {
         if let expiry = TokenExpiry.date(expiresIn: nil, accessToken: token, response: response) {
             promise(expiry > now && expiry <= now.addingTimeInterval(10 * 365 * 86_400), "an expiry is believable")
@@ -36,8 +37,7 @@ private func readIDToken(_ bytes: [UInt8]) {
 
 private func readDate(_ bytes: [UInt8]) {
     let text = String(decoding: bytes, as: UTF8.self)
-    let response = HTTPResponse(
-        status: 503, headers: [.init(name: "Retry-After", value: text)], body: [], receivedAt: now)
+    let response = ServiceResponse(503, .retryAfter, [text])
     if let wait = RetryAfter.duration(in: response) {
         promise(wait >= .zero && wait <= RetryAfter.limit, "between nothing and a day")
     }

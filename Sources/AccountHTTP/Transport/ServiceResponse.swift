@@ -1,3 +1,4 @@
+import HTTPTypes
 import Sealing
 
 #if canImport(FoundationEssentials)
@@ -7,17 +8,13 @@ import Foundation
 #endif
 
 /// A response as plain values, so that what it means can be decided, and tested, without a network.
-struct HTTPResponse: Sendable {
+struct ServiceResponse: Sendable {
     /// Longer bodies of an authority are not read to their end. The longest honest ones are user infos of some kilobytes.
     static let bodyLimit = 1 << 20
 
-    struct Header: Sendable, Hashable {
-        var name: String
-        var value: String
-    }
+    /// Status and header fields.
+    var head: HTTPResponse
 
-    var status: Int
-    var headers: [Header]
     /// What came. It may hold tokens, so nothing of it stays in memory once it was read.
     var body: WipedBytes
 
@@ -27,37 +24,22 @@ struct HTTPResponse: Sendable {
     /// When the response began to come, by the local clock.
     var receivedAt: Date
 
-    init(
-        status: Int, headers: [Header], body: some Collection<UInt8>, isBodyWhole: Bool = true, receivedAt: Date
-    ) {
-        self.status = status
-        self.headers = headers
-        self.body = WipedBytes(body)
-        self.isBodyWhole = isBodyWhole
-        self.receivedAt = receivedAt
-    }
-
-    /// The values of all header fields of a name, in order. Names are case-insensitive.
-    func values(of name: String) -> [String] {
-        let name = name.lowercased()
-        return headers.compactMap { $0.name.lowercased() == name ? $0.value : nil }
-    }
+    /// The status code.
+    var status: Int { head.status.code }
 
     /// When the service says that it responded (RFC 9110, section 6.6.1).
-    var date: Date? {
-        values(of: "Date").first.flatMap { HTTPDate.date(from: $0) }
-    }
+    var date: Date? { head.headerFields[values: .date].first.flatMap { HTTPDate.date(from: $0) } }
 
     /// The media type of the body in lower case, without parameters.
     var mediaType: String? {
-        guard let value = values(of: "Content-Type").first else { return nil }
+        guard let value = head.headerFields[values: .contentType].first else { return nil }
         let type = value.prefix { $0 != ";" && $0 != "," }
         return type.filter { $0 != " " && $0 != "\t" }.lowercased()
     }
 
     /// Whether the body is in a form that was not asked for.
     var isCompressed: Bool {
-        values(of: "Content-Encoding").contains { !["", "identity"].contains($0.lowercased()) }
+        head.headerFields[values: .contentEncoding].contains { !["", "identity"].contains($0.lowercased()) }
     }
 
     /// Whether the body is a web page, or some other markup, where data should be.

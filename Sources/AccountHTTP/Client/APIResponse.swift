@@ -1,0 +1,56 @@
+import AccountKit
+public import HTTPTypes
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// What an API responded.
+public struct APIResponse: Sendable {
+    /// Status and header fields.
+    public let head: HTTPResponse
+
+    /// The body; empty if there is none.
+    public let body: Data
+
+    /// Why there is nothing to decode, where the status is no success.
+    private let failure: AccountError?
+
+    /// - Parameters:
+    ///   - response: The response, read to its end.
+    ///   - origin: Who responded.
+    ///   - token: What no error repeats.
+    init(_ response: ServiceResponse, from origin: String, hiding token: Secret) {
+        head = response.head
+        body = Data(response.body)
+        guard head.status.kind != .successful else {
+            failure = nil
+            return
+        }
+        let words = Self.words(in: response, ServerText(secrets: [token])).map { ": \($0)" } ?? ""
+        failure = AccountError(.requestFailed, "\(origin) responded with status \(head.status.code)\(words)")
+    }
+
+    /// The body, decoded from JSON.
+    ///
+    /// - Throws: `requestFailed` with the status and the service's own words, if the status is not from 200 to 299; else
+    ///   what the decoder throws.
+    public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
+        if let failure { throw failure }
+        return try JSONDecoder().decode(type, from: body)
+    }
+
+    /// What the service says about a failure, in one line that is fit for a terminal; `nil` if it says nothing.
+    private static func words(in response: ServiceResponse, _ text: ServerText) -> String? {
+        guard !response.isMarkup, !response.isCompressed else { return nil }
+        guard let object = JSONValue.object(from: response.body) else {
+            return response.mediaType == "text/plain" ? text.shown(String(decoding: response.body, as: UTF8.self)) : nil
+        }
+        // GitHub, GitLab and many others; RFC 6749, section 5.2; RFC 9457, section 3.1; Google has an object in `error`.
+        let nested: JSONObject = if case .object(let members)? = object["error"] { members } else { [:] }
+        let named = ["message", "error_description", "detail", "title", "error"].map { object[$0] }
+        return (named + [nested["message"]]).lazy.compactMap { text.shown($0?.string) }.first
+    }
+}

@@ -1,0 +1,83 @@
+public import AccountKit
+public import HTTPTypes
+import Synchronization
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// An API that responds as a test tells it to, and remembers what it was sent: no server, no network.
+///
+/// ```swift
+/// let transport = ScriptedTransport([.expiredToken, .json(#"[{"id": 1}]"#)])
+/// let api = try AuthenticatedClient(
+///     origin: "https://api.example.com", store: store, authority: ScriptedAuthority(), transport: transport.send)
+/// ```
+public final class ScriptedTransport: Sendable {
+    /// What comes back.
+    public enum Response: Sendable {
+        /// A whole response.
+        case response(HTTPResponse, Data)
+
+        /// No response, and why.
+        case failure(AuthorityError)
+
+        /// A response with a JSON body.
+        public static func json(_ text: String, status: HTTPResponse.Status = .ok) -> Response {
+            .response(
+                HTTPResponse(status: status, headerFields: [.contentType: "application/json"]), Data(text.utf8))
+        }
+
+        /// A response without a body.
+        public static func status(_ status: HTTPResponse.Status) -> Response {
+            .response(HTTPResponse(status: status), Data())
+        }
+
+        /// 401 with the challenge that says that the token is not valid any more (RFC 6750, section 3.1).
+        public static var expiredToken: Response {
+            let head = HTTPResponse(
+                status: .unauthorized, headerFields: [.wwwAuthenticate: #"Bearer error="invalid_token""#])
+            return .response(head, Data())
+        }
+
+        /// There is no way to the service.
+        public static var offline: Response { .failure(.noResponse(.unreachable)) }
+    }
+
+    /// A request that came, with the token in its `Authorization` field.
+    public struct Request: Sendable {
+        /// Method, URL and header fields.
+        public let head: HTTPRequest
+
+        /// The body.
+        public let body: Data?
+    }
+
+    private let state: Mutex<(responses: [Response], requests: [Request])>
+
+    /// An API with these responses, in order; the last one is given again and again.
+    ///
+    /// - Parameter responses: The responses; without one each request gets `204 No Content`.
+    public init(_ responses: [Response] = []) {
+        state = Mutex((responses.isEmpty ? [.status(.noContent)] : responses, []))
+    }
+
+    /// What was sent, in order.
+    public var requests: [Request] { state.withLock { $0.requests } }
+
+    /// Takes a request: for the parameter `transport` of `AuthenticatedClient`.
+    ///
+    /// - Throws: The `AuthorityError` of the script.
+    public func send(_ request: HTTPRequest, body: Data?) async throws -> (head: HTTPResponse, body: Data) {
+        let response = state.withLock { state in
+            state.requests.append(Request(head: request, body: body))
+            return state.responses.count > 1 ? state.responses.removeFirst() : state.responses[0]
+        }
+        switch response {
+        case .response(let head, let body): return (head, body)
+        case .failure(let failure): throw failure
+        }
+    }
+}

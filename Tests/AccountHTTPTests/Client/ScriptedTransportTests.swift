@@ -1,0 +1,85 @@
+import AccountHTTP
+import AccountKit
+import AccountTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+/// What an app's own tests of its API calls look like: no server, no network.
+struct ScriptedTransportTests {
+    private struct Gist: Codable, Equatable {
+        var id: Int
+    }
+
+    private let clock = ManualClock()
+
+    private func api(_ transport: ScriptedTransport, age: Duration = .seconds(600)) async throws -> AuthenticatedClient
+    {
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        clock.advance(by: age)
+        return try AuthenticatedClient(
+            origin: "https://api.example.com", store: store, authority: ScriptedAuthority(clock: clock),
+            transport: transport.send)
+    }
+
+    @Test func `A refused token is refreshed, and the request is sent once more`() async throws {
+        let transport = ScriptedTransport([.expiredToken, .json(#"[{"id": 1}]"#)])
+        let gists: [Gist] = try await api(transport).get("/gists?page=2").decoded()
+        #expect(gists == [Gist(id: 1)])
+        #expect(transport.requests.map(\.head.path) == ["/gists?page=2", "/gists?page=2"])
+        #expect(transport.requests.map(\.head.authority) == ["api.example.com", "api.example.com"])
+        #expect(transport.requests.map(\.head.headerFields[.authorization]) == ["Bearer access-1", "Bearer access-2"])
+    }
+
+    @Test func `A value goes out as JSON, and without a script nothing comes back`() async throws {
+        let transport = ScriptedTransport()
+        let api = try await api(transport)
+        #expect(try await api.post("/gists", Gist(id: 7)).head.status == .noContent)
+        _ = try await api.put("/gists/7", Gist(id: 7))
+        _ = try await api.patch("/gists/7", Gist(id: 7))
+        _ = try await api.delete("/gists/7")
+        #expect(transport.requests.map(\.head.method) == [.post, .put, .patch, .delete])
+        #expect(transport.requests.map { $0.body.map { String(decoding: $0, as: UTF8.self) } }.first == #"{"id":7}"#)
+        #expect(transport.requests.last?.body == nil)
+        #expect(transport.requests.first?.head.headerFields[.contentType] == "application/json")
+    }
+
+    @Test(
+        arguments: [
+            (.json(#"{"message":"no such gist"}"#, status: .notFound), "404: no such gist"),
+            (.json(#"{"title":"Out","detail":"for\u001b[2J lunch\n"}"#, status: 503), "503: for[2J lunch"),
+            (.json(#"{"error":{"code":403,"message":"not yours"}}"#, status: 403), "403: not yours"),
+            (.json(#"{"error":"invalid_request"}"#, status: 400), "400: invalid_request"),
+            (.json(#"{"message":"sent was access-1"}"#, status: 400), "400"), (.json("[]", status: 400), "400"),
+            (
+                .response(HTTPResponse(status: 404, headerFields: [.contentType: "text/plain"]), .init("gone".utf8)),
+                "404: gone"
+            ),
+            (.response(HTTPResponse(status: 404, headerFields: [.contentType: "text/html"]), .init("<p>".utf8)), "404"),
+            (.status(302), "302"),
+        ] as [(ScriptedTransport.Response, String)])
+    func `A status that is no success says so, in the service's words`(
+        response: ScriptedTransport.Response, expected: String
+    ) async throws {
+        let transport = ScriptedTransport([response])
+        let response = try await api(transport).get("/gists/1")
+        let error = expectAccountError(.requestFailed) { try response.decoded(as: Gist.self) }
+        #expect(error?.message == "https://api.example.com responded with status \(expected)")
+    }
+
+    @Test func `Offline is an error that keeps the account`() async throws {
+        let transport = ScriptedTransport([.offline, .json(#"{"id":1}"#)])
+        let api = try await api(transport)
+        let error = await expectAccountError(.serviceUnavailable) { try await api.get("/gists/1") }
+        #expect(error?.message.contains("you are still signed in") == true)
+        #expect(try await api.get("/gists/1").decoded(as: Gist.self) == Gist(id: 1))
+    }
+
+    @Test func `A response that is too long is refused here too`() async throws {
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let api = try AuthenticatedClient(
+            origin: "https://api.example.com", store: store, authority: ScriptedAuthority(clock: clock),
+            maximumResponseLength: 3, transport: ScriptedTransport([.json("1234")]).send)
+        await expectAccountError(.tooLarge) { try await api.get("/") }
+    }
+}
