@@ -16,8 +16,8 @@ public import Foundation
 ///
 /// Of an archive, the object named `root` is read, or the only one, whatever its class was called. No class is looked
 /// up and no object is made from the file: it is parsed as data, within fixed limits, since `NSKeyedUnarchiver` ends the
-/// process on damaged input. The file itself is never changed. Tokens go from the file to guarded memory without a stop
-/// in between, and are in no error and no warning.
+/// process on damaged input. The file itself is never changed. Tokens go from the file to guarded memory; what holds them in
+/// between is wiped, and they are in no error and no warning.
 ///
 /// Which key becomes what is listed at ``read(_:now:)``.
 public enum LegacyArchive {
@@ -55,8 +55,8 @@ public enum LegacyArchive {
     /// | nickname, registration | `nickname`; `registered_at`, `register_time` |
     /// | e-mail address | `email`; `email_verified` |
     /// | picture, groups | `picture`, `avatar_url`; `groups`, `group_name` |
-    /// | points, signature text | `points`; `signature_text`, `saytext` |
-    /// | telephone, QQ | `phone_number`, `phone`; `qq_number`, `qq` |
+    /// | telephone | `phone_number`, `phone` |
+    /// | fields `points`, `signature_text`, `qq_number` | `points`; `signature_text`, `saytext`; `qq_number`, `qq` |
     ///
     /// Times are Unix seconds as a number or text, dates, `yyyy-MM-dd` or `yyyy-MM-dd HH:mm:ss` (UTC where no offset
     /// stands there). A registration time of another form is kept as it is in the field `register_time_text`.
@@ -74,21 +74,24 @@ public enum LegacyArchive {
     public static func read(_ bytes: some Collection<UInt8>, now: Date) throws(AccountError) -> ImportedAccount {
         do throws(ImportFault) {
             guard bytes.count <= maximumByteCount else { throw .tooLarge }
-            return try account(in: SourceBytes(GuardedBytes(copying: bytes)), now: now)
+            return try account(in: WipedBytes(bytes), now: now)
         } catch {
             throw error.accountError(about: "The file")
         }
     }
 
-    private static func account(in source: SourceBytes, now: Date) throws(ImportFault) -> ImportedAccount {
-        let isXML = !source.starts(with: BinaryPropertyList.signature)
-        let root = isXML ? try XMLPropertyList.read(source) : try BinaryPropertyList.read(source)
+    private static func account(in bytes: WipedBytes, now: Date) throws(ImportFault) -> ImportedAccount {
+        let isXML = !bytes.starts(with: "bplist".utf8)
+        let root =
+            isXML
+            ? try XMLReader.read(bytes)
+            : try bytes.withUnsafeBytes { bytes throws(ImportFault) in try BinaryReader.read(bytes) }
         guard case .dictionary(let dictionary) = root else {
             throw .unusable("It holds \(root.kind), not a dictionary of account fields.")
         }
         let isArchive = KeyedArchive.describes(dictionary)
-        let fields = isArchive ? try KeyedArchive.rootFields(of: dictionary, in: source) : dictionary
-        var mapper = AccountMapper(fields: fields, source: source)
+        let fields = isArchive ? try KeyedArchive.rootFields(of: dictionary) : dictionary
+        var mapper = AccountMapper(fields: fields)
         let account = try mapper.account(now: now)
         let format: ImportedAccount.Format =
             switch (isArchive, isXML) {

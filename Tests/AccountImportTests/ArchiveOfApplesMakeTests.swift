@@ -24,10 +24,10 @@ struct ArchiveOfApplesMakeTests {
         profile.registeredAt = Date(timeIntervalSince1970: 1_448_266_500)
         profile.picture = "https://example.com/avatars/8.png?size=120&round=1"
         profile.groups = ["注册会员"]
-        profile.points = 1350
-        profile.signatureText = "<Stay hungry & foolish>"
+        profile["points"] = 1350
+        profile["signature_text"] = "<Stay hungry & foolish>"
         profile.phoneNumber = "13800138000"
-        profile.qqNumber = "10001"
+        profile["qq_number"] = "10001"
         #expect(account.profile == profile)
     }
 }

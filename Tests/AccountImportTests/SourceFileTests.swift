@@ -42,7 +42,9 @@ struct SourceFileTests {
         try withFolder { folder in
             let error = refusal(of: folder.appendingPathComponent("none.plist"))
             #expect(error?.code == .inaccessible)
-            #expect(error?.description.contains("open failed with errno 2") == true)
+            #expect(
+                error?.description.contains("open \"\(folder.path)/none.plist\": No such file or directory (ENOENT)")
+                    == true)
         }
         let error = #expect(throws: AccountError.self) { try LegacyArchive.read(contentsOf: "", now: Legacy.now) }
         #expect(error?.code == .invalidArgument)

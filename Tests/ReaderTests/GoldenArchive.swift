@@ -40,10 +40,10 @@ struct GoldenArchiveTests {
         let session = try SessionName("work")
         let store = AccountStore(container: container, session: session)
         #expect(await store.load() == .unverified(GoldenArchive.account, UnverifiedReason(.notChecked)))
-        try await store.update { $0.profile.points = 43 }
+        try await store.update { $0.profile["points"] = 43 }
         let changed = AccountStore(container: container, session: session)
         _ = await changed.load()
-        #expect(changed.account?.profile.points == 43)
+        #expect(changed.account?.profile["points"] == 43)
         #expect(changed.account?.credentials == GoldenArchive.account.credentials)
     }
 

@@ -64,7 +64,7 @@ struct ReaderTests {
     @Test func `Each write counts in the generation`() async throws {
         let archive = try await signIn()
         let store = AccountStore(container: container)
-        for points in 1...2 as ClosedRange<Int64> { try await store.update { $0.profile.points = points } }
+        for points in 1...2 as ClosedRange<Int64> { try await store.update { $0.profile["points"] = .integer(points) } }
         let json = try PythonReader.read(archive, "--key", key.path, "--app", "com.example.gists").json()
         #expect(json["generation"] as? Int == 3)
         #expect((json["profile"] as? [String: Any])?["points"] as? Int == 2)

@@ -463,7 +463,7 @@ extension Judge {
 }
 
 extension Account {
-    fileprivate var points: Int64 { profile.points ?? 0 }
+    fileprivate var points: Int64 { if case .integer(let points)? = profile["points"] { points } else { 0 } }
 }
 
 private final class Box: @unchecked Sendable {

@@ -165,5 +165,11 @@ final class Operation: @unchecked Sendable {
 }
 
 extension Account {
-    fileprivate mutating func addPoint() { profile.points = (profile.points ?? 0) + 1 }
+    fileprivate mutating func addPoint() {
+        if case .integer(let points)? = profile["points"] {
+            profile["points"] = .integer(points + 1)
+        } else {
+            profile["points"] = 1
+        }
+    }
 }

@@ -85,7 +85,7 @@ func description(of container: AppContainer) async -> String {
     if case .string(let text) = account.profile["note"] { note = text.count }
     let tokens = ["canary-access-7f3a": "first", "canary-access-8e4b": "second"]
     let token = tokens.first { account.credentials.accessToken == Secret($0.key) }?.value ?? "other"
-    return "in \(account.username ?? "?") points=\(account.profile.points ?? 0) token=\(token) "
+    return "in \(account.username ?? "?") points=\(account.profile.points) token=\(token) "
         + "note=\(note) \(rest)"
 }
 
@@ -110,12 +110,12 @@ do {
         let store = AccountStore(container: container)
         let count = argument.flatMap(Int.init) ?? 1
         for _ in 0..<count {
-            try await store.update { $0.profile.points = ($0.profile.points ?? 0) + 1 }
+            try await store.update { $0.profile["points"] = .integer($0.profile.points + 1) }
         }
         print("updated \(count)")
     case "read":
         switch await AccountStore(container: container).load() {
-        case .verified(let account), .unverified(let account, _): print("signed in, \(account.profile.points ?? 0)")
+        case .verified(let account), .unverified(let account, _): print("signed in, \(account.profile.points)")
         case .signedOut: print("signed out")
         case .unreadable(let error): print("unreadable \(error.code)")
         }
@@ -169,7 +169,7 @@ do {
             var line: String?
             switch event {
             case .loaded(let user), .signedIn(let user), .refreshed(let user), .updated(let user):
-                line = "signed in, \(user.profile.points ?? 0)"
+                line = "signed in, \(user.profile.points)"
             case .signedOut: line = "signed out"
             default: break
             }
@@ -186,4 +186,9 @@ do {
 } catch let error as AccountError {
     print("\(error.code): \(error)")
     exit(1)
+}
+
+extension UserProfile {
+    /// What `update` counts.
+    fileprivate var points: Int64 { if case .integer(let points)? = self["points"] { points } else { 0 } }
 }

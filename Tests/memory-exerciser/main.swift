@@ -38,7 +38,7 @@ let authority: any AccountAuthority = service ?? NoService()
 _ = await store.load()
 let length = try await store.accessToken(with: authority).withBytes { $0.byteCount }
 pause("loaded \(length > 0)")
-try await store.update { $0.profile.points = 1 }
+try await store.update { $0.profile["points"] = 1 }
 pause("updated")
 if service != nil {
     try await store.refresh(with: authority)

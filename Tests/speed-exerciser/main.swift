@@ -56,7 +56,7 @@ MainThreadExecutor.run {
                 guard await AccountStore(container: container).load().account != nil else { exit(1) }
             }
         case "save":
-            for _ in 0..<count { try await store.update { $0.profile.points = ($0.profile.points ?? 0) ^ 1 } }
+            for _ in 0..<count { try await store.update { $0.profile["points"] = $0.profile["points"] == 1 ? 0 : 1 } }
         case "read":
             _ = await store.load()
             for _ in 0..<count { guard store.account != nil else { exit(1) } }

@@ -1,5 +1,6 @@
 import AccountKit
 import Foundation
+import SampleAccount
 
 /// The account as an iOS app of old kept it: an object that codes itself, and the tokens as text.
 final class ArchivedAccount: NSObject, NSSecureCoding {
@@ -33,7 +34,7 @@ final class ArchivedAccount: NSObject, NSSecureCoding {
         ].compactMapValues { $0 }
         scopes = credentials.scopes
         isEmailVerified = account.profile.isEmailVerified ?? false
-        points = Int(account.profile.points ?? 0)
+        points = Int(account.profile.points)
     }
 
     init?(coder: NSCoder) {

@@ -8,7 +8,7 @@ func eventBenchmarks() {
     Benchmark("event: store, heard by another task") { benchmark, listener in
         benchmark.startMeasurement()
         try await listener.store.update { (account: inout Account) throws(AccountError) in
-            account.profile.points = (account.profile.points ?? 0) + 1
+            account.profile["points"] = .integer(account.profile.points + 1)
         }
         await listener.answer()
         benchmark.stopMeasurement()
@@ -19,7 +19,7 @@ func eventBenchmarks() {
     Benchmark("event: the same change, heard by nobody") { benchmark, store in
         benchmark.startMeasurement()
         try await store.update { (account: inout Account) throws(AccountError) in
-            account.profile.points = (account.profile.points ?? 0) + 1
+            account.profile["points"] = .integer(account.profile.points + 1)
         }
         benchmark.stopMeasurement()
     } setup: {

@@ -9,7 +9,7 @@ func saveBenchmarks() {
     Benchmark("save: store") { benchmark, store in
         benchmark.startMeasurement()
         try await store.update { (account: inout Account) throws(AccountError) in
-            account.profile.points = (account.profile.points ?? 0) + 1
+            account.profile["points"] = .integer(account.profile.points + 1)
         }
         benchmark.stopMeasurement()
     } setup: {

@@ -17,7 +17,7 @@ extension Account {
         profile.name = "Alice Example"
         profile.email = "alice@example.com"
         profile.isEmailVerified = true
-        profile.points = 42
+        profile["points"] = 42
         profile.registeredAt = Date(timeIntervalSince1970: 1_577_934_245)
         // A name, a text and their places in the property list.
         for number in 0..<max(0, (profileByteCount - 300) / 80) {
@@ -31,4 +31,9 @@ extension Account {
                 expiresAt: now.addingTimeInterval(86_400)),
             profile: profile, verifiedAt: now)
     }
+}
+
+extension UserProfile {
+    /// What the benchmarks count.
+    public var points: Int64 { if case .integer(let points)? = self["points"] { points } else { 0 } }
 }

@@ -15,14 +15,21 @@ import NIOHTTP1
 
     func run() async throws {
         switch try await Notes.store().checkSession(with: JSONAPI()) {
-        case .verified(let user): print("Hello \(user.displayName), you have \(user.profile.points ?? 0) points.")
+        case .verified(let user):
+            let points = try user.profile.decoded(as: Player.self).points ?? 0
+            print("Hello \(user.displayName), you have \(points) points.")
         case .unverified(let user, let why): print("Hello \(user.displayName). (\(why))")
         case .signedOut, .unreadable: print("Hello stranger. Sign in with `notes account login`.")
         }
     }
 }
 
-/// The service's own API: JSON in, JSON out, and a `code` in the reply that says what went wrong.
+/// What this tool knows of a user besides the usual; optional, since a service need not say it.
+struct Player: Codable {
+    var points: Int?
+}
+
+/// The service's own API: JSON in, JSON out, and a `code` in the response that says what went wrong.
 struct JSONAPI: PasswordAuthority {
     func signIn(username: String, password: Secret) async throws -> Account {
         var user = try await post("/login", ["username": username, "password": password.reveal()])
@@ -42,7 +49,7 @@ struct JSONAPI: PasswordAuthority {
 
     func isAuthority(of account: Account) -> Bool { true }
 
-    /// Sends a request, and says what the answer looked like. What that means for the account is AccountKit's to rule.
+    /// Sends a request, and says what the response looked like. What that means for the account is AccountKit's to rule.
     func post(_ path: String, _ body: [String: String] = [:], token: Secret? = nil) async throws -> UserProfile {
         let server = ProcessInfo.processInfo.environment["NOTES_SERVER"] ?? "http://127.0.0.1:8080"
         var request = HTTPClientRequest(url: server + path)
@@ -53,7 +60,7 @@ struct JSONAPI: PasswordAuthority {
         guard let body = try? await response?.body.collect(upTo: 1 << 20) else {
             throw AuthorityError.noResponse(.reset)
         }
-        let reply = try? JSONDecoder().decode([String: ProfileValue].self, from: Data(body.readableBytesView))
+        let response = try? JSONDecoder().decode([String: ProfileValue].self, from: Data(body.readableBytesView))
         switch (reply?["code"], reply?["data"]) {
         case (nil, .dictionary(let user)?): return UserProfile(user)
         case (.string("wrong_password")?, _): throw AuthorityError.signInRefused("wrong password")

@@ -1,4 +1,5 @@
 import AccountKit
+import Sealing
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -12,11 +13,11 @@ import Foundation
 /// `$objects`, place 0 is the text `$null`, and each object has its class, as one more object, under `$class`.
 struct KeyedArchive {
     private let objects: [LegacyValue]
-    private let source: SourceBytes
     private var remainingValues = ImportLimits.valueCount
+    private var remainingBytes = ImportLimits.copiedByteCount
 
-    /// The names of the classes that were met, by their places.
-    private var knownClasses: [Int: [String]] = [:]
+    /// The classes that were met, by their places.
+    private var knownClasses: [Int: String?] = [:]
 
     /// The objects that are being read, to notice one that holds itself.
     private var path: [Int] = []
@@ -27,9 +28,7 @@ struct KeyedArchive {
     }
 
     /// The fields of the root object.
-    static func rootFields(
-        of dictionary: [String: LegacyValue], in source: SourceBytes
-    ) throws(ImportFault) -> [String: LegacyValue] {
+    static func rootFields(of dictionary: [String: LegacyValue]) throws(ImportFault) -> [String: LegacyValue] {
         guard case .array(let objects)? = dictionary["$objects"], case .dictionary(let top)? = dictionary["$top"] else {
             throw .damaged("the list of its objects, or of those to begin with, is missing")
         }
@@ -42,13 +41,12 @@ struct KeyedArchive {
             throw .unusable(
                 "It holds \(top.count) objects side by side and none is named `root`; archive the account alone.")
         }
-        var archive = KeyedArchive(objects: objects, source: source)
+        var archive = KeyedArchive(objects: objects)
         return try archive.fields(ofRoot: root)
     }
 
-    private init(objects: [LegacyValue], source: SourceBytes) {
+    private init(objects: [LegacyValue]) {
         self.objects = objects
-        self.source = source
     }
 
     private mutating func fields(ofRoot root: LegacyValue) throws(ImportFault) -> [String: LegacyValue] {
@@ -57,18 +55,16 @@ struct KeyedArchive {
         guard case .dictionary(let members) = object else {
             throw .unusable("Its root object is \(object.kind), not an account.")
         }
-        let names = try classNames(of: members)
-        guard let known = FoundationClass(anyOf: names) else {
-            var fields: [String: LegacyValue] = [:]
-            for (name, value) in members {
-                guard let name = Self.fieldName(name) else { continue }
-                fields[name] = try self.value(value)
+        if let name = try foundationClass(of: members) {
+            let value = try value(of: name, members: members)
+            guard case .dictionary(let fields) = value else {
+                throw .unusable("Its root object is \(value.kind), not an account; archive the account alone.")
             }
             return fields
         }
-        let value = try value(of: known, members: members)
-        guard case .dictionary(let fields) = value else {
-            throw .unusable("Its root object is \(value.kind), not an account; archive the account alone.")
+        var fields: [String: LegacyValue] = [:]
+        for (name, value) in members {
+            if let name = Self.fieldName(name) { fields[name] = try self.value(value) }
         }
         return fields
     }
@@ -92,32 +88,45 @@ struct KeyedArchive {
         remainingValues -= 1
         guard remainingValues >= 0 else { throw .damaged("it holds too many values") }
         switch value {
-        case .null, .boolean, .integer, .real, .date, .text, .data, .object: return value
         case .array, .dictionary: throw .damaged("a value stands outside the list of objects")
         case .reference(let index): return try self.value(at: index)
+        default: return value
         }
     }
 
     private mutating func value(at index: Int) throws(ImportFault) -> LegacyValue {
         let object = try object(at: index)
         switch object {
-        case .null, .boolean, .integer, .real, .date, .text, .data, .object: return object
         case .array, .reference: throw .damaged("an object has no class")
         case .dictionary(let members):
-            let names = try classNames(of: members)
-            guard let known = FoundationClass(anyOf: names) else { return .object }
+            guard let name = try foundationClass(of: members) else { return .object }
             guard !path.contains(index) else { throw .damaged("an object holds itself") }
             guard path.count < ImportLimits.depth else { throw .damaged("objects are nested too deeply") }
             path.append(index)
             defer { path.removeLast() }
-            return try value(of: known, members: members)
+            return try value(of: name, members: members)
+        default:
+            remainingBytes -= object.byteCount
+            guard remainingBytes >= 0 else { throw .damaged("it repeats its texts too often") }
+            return object
         }
     }
+}
 
-    /// The names of the class of an object and of those above it.
-    private mutating func classNames(of members: [String: LegacyValue]) throws(ImportFault) -> [String] {
+// MARK: What Foundation's own classes hold
+
+extension KeyedArchive {
+    /// The classes whose content a property list can hold, and the key that it is archived under.
+    private static let contentKeys = [
+        "NSNull": "", "NSString": "NS.string", "NSData": "NS.data", "NSDate": "NS.time", "NSUUID": "NS.uuidbytes",
+        "NSURL": "NS.relative", "NSArray": "NS.objects", "NSSet": "NS.objects", "NSDictionary": "NS.objects",
+    ]
+
+    /// The first of the classes of an object that is one of Foundation's; `nil` if none is. A mutable class names its super
+    /// class too.
+    private mutating func foundationClass(of members: [String: LegacyValue]) throws(ImportFault) -> String? {
         guard case .reference(let index)? = members["$class"] else { throw .damaged("an object has no class") }
-        if let names = knownClasses[index] { return names }
+        if let known = knownClasses[index] { return known }
         guard case .dictionary(let description) = try object(at: index),
             case .text(let name)? = description["$classname"]
         else { throw .damaged("an object has no class") }
@@ -126,36 +135,34 @@ struct KeyedArchive {
             guard others.count <= ImportLimits.depth else { throw .damaged("a class has too many classes above it") }
             texts += others.compactMap { if case .text(let text) = $0 { text } else { nil } }
         }
-        let names = try texts.map { text throws(ImportFault) in
-            try source.string(text, limit: ImportLimits.keyByteCount)
+        guard texts.allSatisfy({ $0.count <= ImportLimits.keyByteCount }) else {
+            throw .damaged("the name of a class is too long")
         }
-        knownClasses[index] = names
-        return names
+        let known = texts.map { String(decoding: $0, as: UTF8.self) }.first { Self.contentKeys[$0] != nil }
+        knownClasses.updateValue(known, forKey: index)
+        return known
     }
-}
 
-// MARK: What Foundation's own classes hold
-
-extension KeyedArchive {
     private mutating func value(
-        of foundationClass: FoundationClass, members: [String: LegacyValue]
+        of foundationClass: String, members: [String: LegacyValue]
     ) throws(ImportFault) -> LegacyValue {
-        let content = try members[foundationClass.contentKey].map { content throws(ImportFault) in
-            if case .array = content { content } else { try value(content) }
+        var content = members[Self.contentKeys[foundationClass] ?? ""]
+        if let single = content {
+            if case .array = single {} else { content = try value(single) }
         }
         switch (foundationClass, content) {
-        case (.null, _): return .null
-        case (.string, .text(let text)?): return .text(text)
-        case (.data, .data(let data)?): return .data(data)
-        case (.date, .real(let seconds)?): return .date(Date(timeIntervalSinceReferenceDate: seconds))
-        case (.date, .integer(let seconds)?): return .date(Date(timeIntervalSinceReferenceDate: Double(seconds)))
-        case (.uuid, .data(let data)?): return try uuid(data)
-        case (.url, .text(let text)?):
+        case ("NSNull", _): return .null
+        case ("NSString", .text?), ("NSData", .data?): return content ?? .null
+        case ("NSDate", .real(let seconds)?): return .date(Date(timeIntervalSinceReferenceDate: seconds))
+        case ("NSDate", .integer(let seconds)?): return .date(Date(timeIntervalSinceReferenceDate: Double(seconds)))
+        case ("NSUUID", .data(let data)?): return try uuid(data)
+        case ("NSURL", .text?):
             // A URL relative to another one is more than a text.
             guard let base = members["NS.base"], case .null = try value(base) else { return .object }
-            return .text(text)
-        case (.list, .array(let elements)?): return .array(try values(elements))
-        case (.dictionary, .array(let elements)?):
+            return content ?? .null
+        case ("NSArray", .array(let elements)?), ("NSSet", .array(let elements)?):
+            return .array(try values(elements))
+        case ("NSDictionary", .array(let elements)?):
             guard case .array(let keys)? = members["NS.keys"], keys.count == elements.count else {
                 throw .damaged("a dictionary has more keys than values, or fewer")
             }
@@ -174,17 +181,18 @@ extension KeyedArchive {
         var result: [String: LegacyValue] = [:]
         for (key, value) in zip(keys, values) {
             guard case .text(let text) = key else { return .object }
-            let name = try source.string(text, limit: ImportLimits.keyByteCount)
-            guard result.updateValue(value, forKey: name) == nil else { throw .damaged("a key stands there twice") }
+            guard text.count <= ImportLimits.keyByteCount else { throw .damaged("a key is too long") }
+            guard result.updateValue(value, forKey: String(decoding: text, as: UTF8.self)) == nil else {
+                throw .damaged("a key stands there twice")
+            }
         }
         return .dictionary(result)
     }
 
-    private func uuid(_ data: SourceData) throws(ImportFault) -> LegacyValue {
-        let bytes = Array(try source.data(data))
-        guard bytes.count == 16 else { throw .damaged("a UUID has not 16 bytes") }
-        let digits = bytes.map { String(UInt16($0) + 0x100, radix: 16, uppercase: true).dropFirst() }
+    private func uuid(_ data: Data) throws(ImportFault) -> LegacyValue {
+        guard data.count == 16 else { throw .damaged("a UUID has not 16 bytes") }
+        let digits = data.map { String(UInt16($0) + 0x100, radix: 16, uppercase: true).dropFirst() }
         let groups = [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { digits[$0].joined() }
-        return .text(.made(groups.joined(separator: "-")))
+        return .text(WipedBytes(groups.joined(separator: "-").utf8))
     }
 }

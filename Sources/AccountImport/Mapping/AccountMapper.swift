@@ -1,4 +1,5 @@
 import AccountKit
+import Sealing
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -11,15 +12,13 @@ struct AccountMapper {
     /// What could not be taken.
     var warnings = Warnings()
 
-    var reader: FieldReader
     private var fields: [String: LegacyValue]
     private var namesByKey: [String: [String]]
     private var profile = UserProfile()
 
-    init(fields: [String: LegacyValue], source: SourceBytes) {
+    init(fields: [String: LegacyValue]) {
         self.fields = fields.filter { if case .null = $0.value { false } else { true } }
         namesByKey = Dictionary(grouping: self.fields.keys.sorted(), by: KnownField.folded)
-        reader = FieldReader(source: source)
     }
 
     /// The account. Tokens come first, so that their text is known when everything else is looked at.
@@ -28,22 +27,22 @@ struct AccountMapper {
             throw .unusable("It is an account archive of this program already; there is nothing to import.")
         }
         let accessToken = try accessToken()
-        let refreshToken = try optionalToken(.refreshToken)
-        let idToken = try optionalToken(.idToken)
+        let refreshToken = optionalToken(.refreshToken)
+        let idToken = optionalToken(.idToken)
         warnings.search = TokenSearch([accessToken, refreshToken, idToken].compactMap(\.self))
 
         let id = try id()
         let credentials = Credentials(
             accessToken: accessToken, refreshToken: refreshToken, idToken: idToken,
-            tokenType: try word(.tokenType) ?? "Bearer", scopes: try scopes(), clientID: try text(.clientID),
-            issuedAt: try date(.issuedAt) ?? now, expiresAt: try date(.expiresAt))
+            tokenType: word(.tokenType) ?? "Bearer", scopes: scopes(), clientID: text(.clientID),
+            issuedAt: date(.issuedAt) ?? now, expiresAt: date(.expiresAt))
         if let (name, _) = take(.expiresIn) {
             leaveOut(name, "it counts from a time that the file does not hold, so the expiry is unknown")
         }
-        let issuer = try issuer()
-        let username = try text(.username)
-        try takeUsualFields()
-        try takeOtherFields()
+        let issuer = issuer()
+        let username = text(.username)
+        takeUsualFields()
+        takeOtherFields()
         return Account(id: id, issuer: issuer, username: username, credentials: credentials, profile: profile)
     }
 
@@ -69,40 +68,39 @@ extension AccountMapper {
         guard let (name, value) = take(.accessToken) else {
             throw .unusable("It has no access token, under `token` or `access_token`; sign in again instead.")
         }
-        guard case .text(let text) = value else {
-            throw .unusable("Its access token, `\(DisplayName.of(name))`, is \(value.kind) and must be a text.")
-        }
-        switch try reader.source.token(text) {
-        case .token(let token): return token
-        case .empty: throw .unusable("Its access token, `\(DisplayName.of(name))`, is empty; sign in again instead.")
-        case .otherText:
-            throw .unusable("Its access token, `\(DisplayName.of(name))`, holds characters that no token has.")
-        }
+        let what = "Its access token, `\(Warnings.displayName(name))`,"
+        guard case .text(let text) = value else { throw .unusable("\(what) is \(value.kind) and must be a text.") }
+        guard !text.isEmpty else { throw .unusable("\(what) is empty; sign in again instead.") }
+        guard let token = Self.token(text) else { throw .unusable("\(what) holds characters that no token has.") }
+        return token
     }
 
-    private mutating func optionalToken(_ field: KnownField) throws(ImportFault) -> Secret? {
+    private mutating func optionalToken(_ field: KnownField) -> Secret? {
         guard let (name, value) = take(field) else { return nil }
         guard case .text(let text) = value else {
             leaveOut(name, "it is \(value.kind) and must be a text")
             return nil
         }
-        switch try reader.source.token(text) {
-        case .empty: return nil
-        case .token(let token): return token
-        case .otherText:
-            leaveOut(name, "it holds characters that no token has")
-            return nil
-        }
+        if text.isEmpty { return nil }
+        let token = Self.token(text)
+        if token == nil { leaveOut(name, "it holds characters that no token has") }
+        return token
+    }
+
+    /// A token of visible ASCII characters (RFC 6749, appendix A.12, without the space), which a request header can carry.
+    private static func token(_ text: WipedBytes) -> Secret? {
+        text.allSatisfy { $0 > 0x20 && $0 < 0x7F } ? Secret(bytes: text) : nil
     }
 
     private mutating func id() throws(ImportFault) -> String {
         guard let (name, value) = take(.id) else {
             throw .unusable("It has no user id, under `id`, `user_id` or `sub`; sign in again instead.")
         }
-        guard let id = try reader.text(value) else {
-            throw .unusable("Its user id, `\(DisplayName.of(name))`, is \(value.kind), not a text or whole number.")
+        guard let id = value.string else {
+            throw .unusable(
+                "Its user id, `\(Warnings.displayName(name))`, is \(value.kind), not a text or whole number.")
         }
-        guard !id.isEmpty else { throw .unusable("Its user id, `\(DisplayName.of(name))`, is empty.") }
+        guard !id.isEmpty else { throw .unusable("Its user id, `\(Warnings.displayName(name))`, is empty.") }
         guard !warnings.search.findsToken(in: id) else { throw .damaged("its user id holds the token") }
         return id
     }
@@ -112,9 +110,9 @@ extension AccountMapper {
 
 extension AccountMapper {
     /// A text or whole number as a text; empty is absent.
-    private mutating func text(_ field: KnownField) throws(ImportFault) -> String? {
+    private mutating func text(_ field: KnownField) -> String? {
         guard let (name, value) = take(field) else { return nil }
-        guard let text = try reader.text(value) else {
+        guard let text = value.string else {
             leaveOut(name, "it is \(value.kind) and must be a text")
             return nil
         }
@@ -126,8 +124,8 @@ extension AccountMapper {
     }
 
     /// A text that goes into a request header.
-    private mutating func word(_ field: KnownField) throws(ImportFault) -> String? {
-        guard let text = try text(field) else { return nil }
+    private mutating func word(_ field: KnownField) -> String? {
+        guard let text = text(field) else { return nil }
         guard text.utf8.count <= 64, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             leaveOut(field.keys[0], "it is not one word")
             return nil
@@ -135,8 +133,8 @@ extension AccountMapper {
         return text
     }
 
-    private mutating func issuer() throws(ImportFault) -> String? {
-        guard let text = try text(.issuer) else { return nil }
+    private mutating func issuer() -> String? {
+        guard let text = text(.issuer) else { return nil }
         guard text.hasPrefix("https://") || text.hasPrefix("http://"), !text.contains(where: \.isWhitespace) else {
             leaveOut("issuer", "it is not a web address")
             return nil
@@ -144,16 +142,16 @@ extension AccountMapper {
         return text
     }
 
-    private mutating func scopes() throws(ImportFault) -> [String] {
-        try texts(.scopes).flatMap { $0.split { $0 == " " || $0 == "," }.map(String.init) }
+    private mutating func scopes() -> [String] {
+        texts(.scopes).flatMap { $0.split { $0 == " " || $0 == "," }.map(String.init) }
     }
 
-    private mutating func texts(_ field: KnownField) throws(ImportFault) -> [String] {
+    private mutating func texts(_ field: KnownField) -> [String] {
         guard let (name, value) = take(field) else { return [] }
         let values = if case .array(let values) = value { values } else { [value] }
         var result: [String] = []
         for value in values {
-            guard let text = try reader.text(value), !warnings.search.findsToken(in: text) else {
+            guard let text = value.string, !warnings.search.findsToken(in: text) else {
                 leaveOut(name, "it must be a text or a list of texts")
                 return []
             }
@@ -162,9 +160,9 @@ extension AccountMapper {
         return result
     }
 
-    private mutating func date(_ field: KnownField) throws(ImportFault) -> Date? {
+    private mutating func date(_ field: KnownField) -> Date? {
         guard let (name, value) = take(field) else { return nil }
-        if let date = try reader.date(value) { return date }
+        if let date = value.date { return date }
         leaveOut(name, "it is not a time in seconds since 1970 or in a form that is known")
         return nil
     }
@@ -173,41 +171,41 @@ extension AccountMapper {
 // MARK: The profile
 
 extension AccountMapper {
-    private mutating func takeUsualFields() throws(ImportFault) {
-        profile.nickname = try text(.nickname)
-        profile.email = try text(.email)
-        profile.picture = try text(.picture)
-        profile.groups = try texts(.groups)
-        profile.signatureText = try text(.signatureText)
-        profile.phoneNumber = try text(.phoneNumber)
-        profile.qqNumber = try text(.qqNumber)
+    private mutating func takeUsualFields() {
+        profile.nickname = text(.nickname)
+        profile.email = text(.email)
+        profile.picture = text(.picture)
+        profile.groups = texts(.groups)
+        profile.phoneNumber = text(.phoneNumber)
+        profile["signature_text"] = text(.signatureText).map { .string($0) }
+        profile["qq_number"] = text(.qqNumber).map { .string($0) }
         if let (name, value) = take(.points) {
-            profile.points = try reader.integer(value)
-            if profile.points == nil { leaveOut(name, "it is not a whole number") }
+            profile["points"] = value.integer.map { .integer($0) }
+            if profile["points"] == nil { leaveOut(name, "it is not a whole number") }
         }
         if let (name, value) = take(.emailVerified) {
-            profile.isEmailVerified = try reader.boolean(value)
+            profile.isEmailVerified = value.boolean
             if profile.isEmailVerified == nil { leaveOut(name, "it is neither true nor false") }
         }
         if let (name, value) = take(.registeredAt) {
-            profile.registeredAt = try reader.date(value)
-            if profile.registeredAt == nil { try keepRegistrationText(name, value) }
+            profile.registeredAt = value.date
+            if profile.registeredAt == nil { keepRegistrationText(name, value) }
         }
     }
 
-    private mutating func keepRegistrationText(_ name: String, _ value: LegacyValue) throws(ImportFault) {
-        guard let text = try reader.text(value), !warnings.search.findsToken(in: text) else {
+    private mutating func keepRegistrationText(_ name: String, _ value: LegacyValue) {
+        guard let text = value.string, !warnings.search.findsToken(in: text) else {
             return leaveOut(name, "it is \(value.kind) and not a time")
         }
         if !text.isEmpty { profile["register_time_text"] = .string(text) }
     }
 
     /// Keeps the rest under its own names; what has been taken goes before.
-    private mutating func takeOtherFields() throws(ImportFault) {
+    private mutating func takeOtherFields() {
         for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
             if profile[name] != nil {
                 leaveOut(name, "another key holds the same field")
-            } else if let kept = try profileValue(value, at: [name]) {
+            } else if let kept = profileValue(value, at: [name]) {
                 profile[name] = kept
             }
         }

@@ -11,14 +11,14 @@ extension AccountMapper {
     /// A value for the profile; `nil`, with a warning, for what must not or cannot be kept.
     ///
     /// - Parameter path: The key of the value, after those of the dictionaries around it.
-    mutating func profileValue(_ value: LegacyValue, at path: [String]) throws(ImportFault) -> ProfileValue? {
+    mutating func profileValue(_ value: LegacyValue, at path: [String]) -> ProfileValue? {
         let key = path.last ?? ""
         if SecretName.matches(key) { return leaveOut(path, "it looks like a secret") }
         if warnings.search.findsToken(in: key) { return leaveOut(path, "it holds a token") }
-        return try content(value, at: path)
+        return content(value, at: path)
     }
 
-    private mutating func content(_ value: LegacyValue, at path: [String]) throws(ImportFault) -> ProfileValue? {
+    private mutating func content(_ value: LegacyValue, at path: [String]) -> ProfileValue? {
         switch value {
         case .null: return nil
         case .boolean(let value): return .boolean(value)
@@ -28,28 +28,20 @@ extension AccountMapper {
         case .real(let number): return number.isFinite ? .real(number) : leaveOut(path, "it is not a number")
         case .date(let date): return LegacyDate.isInCalendar(date) ? .date(date) : leaveOut(path, "it is not a date")
         case .text(let text):
-            let text = try reader.string(text)
-            return warnings.search.findsToken(in: text) ? leaveOut(path, "it holds a token") : .string(text)
-        case .data(let data): return profileData(try reader.data(data), at: path)
-        case .array(let elements):
-            var result: [ProfileValue] = []
-            for element in elements {
-                if let kept = try content(element, at: path) { result.append(kept) }
+            guard !warnings.search.findsToken(in: text) else { return leaveOut(path, "it holds a token") }
+            return .string(String(decoding: text, as: UTF8.self))
+        case .data(let data):
+            if ["bplist", "<?xml", "<plist", "<!DOCTYPE"].contains(where: { data.starts(with: $0.utf8) }) {
+                return leaveOut(path, "it is an archive itself, which may hold secrets")
             }
-            return .array(result)
+            return warnings.search.findsToken(in: data) ? leaveOut(path, "it holds a token") : .data(data)
+        case .array(let elements): return .array(elements.compactMap { content($0, at: path) })
         case .dictionary(let members):
             var result: [String: ProfileValue] = [:]
-            for (name, member) in members { result[name] = try profileValue(member, at: path + [name]) }
+            for (name, member) in members { result[name] = profileValue(member, at: path + [name]) }
             return .dictionary(result)
         case .reference, .object: return leaveOut(path, "it is \(value.kind)")
         }
-    }
-
-    private mutating func profileData(_ data: Data, at path: [String]) -> ProfileValue? {
-        if ["bplist", "<?xml", "<plist", "<!DOCTYPE"].contains(where: { data.starts(with: $0.utf8) }) {
-            return leaveOut(path, "it is an archive itself, which may hold secrets")
-        }
-        return warnings.search.findsToken(in: data) ? leaveOut(path, "it holds a token") : .data(data)
     }
 
     private mutating func leaveOut(_ path: [String], _ reason: String) -> ProfileValue? {

@@ -17,7 +17,17 @@ struct Warnings {
 
     /// Notes that the field at `path`, its key after those of the dictionaries around it, was not taken.
     mutating func leaveOut(_ path: [String], _ reason: String) {
-        let names = path.suffix(4).map { search.findsToken(in: $0) ? "(hidden)" : DisplayName.of($0) }
+        let names = path.suffix(4).map { search.findsToken(in: $0) ? "(hidden)" : Self.displayName($0) }
         sentences.insert("`\(names.joined(separator: "."))` was left out: \(reason).")
+    }
+
+    /// A name from a file as it may stand in a message: short, and without characters that steer a terminal.
+    static func displayName(_ name: String) -> String {
+        var result = ""
+        for scalar in name.unicodeScalars.prefix(64) {
+            let isPlain = scalar.properties.isAlphabetic || scalar.properties.numericType != nil
+            result.unicodeScalars.append(isPlain || "_-.$: ".unicodeScalars.contains(scalar) ? scalar : "?")
+        }
+        return name.unicodeScalars.count > 64 ? result + "…" : result
     }
 }

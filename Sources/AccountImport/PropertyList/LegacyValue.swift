@@ -1,18 +1,21 @@
+import Sealing
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
 #endif
 
-/// A value of a property list, with texts and data still where they are in the file.
+/// A value of a property list. Any text may be a token, so texts stand in memory that is wiped.
 indirect enum LegacyValue {
     case null
     case boolean(Bool)
     case integer(Int128)
     case real(Double)
     case date(Date)
-    case text(SourceText)
-    case data(SourceData)
+    /// In UTF-8.
+    case text(WipedBytes)
+    case data(Data)
     case array([LegacyValue])
     case dictionary([String: LegacyValue])
 
@@ -38,29 +41,62 @@ indirect enum LegacyValue {
         case .object: "an object of the old app's own"
         }
     }
-}
 
-/// A text in a file, not yet copied out of it.
-enum SourceText {
-    case ascii(Range<Int>)
-    case utf16BigEndian(Range<Int>)
-
-    /// What stands between two tags: UTF-8 with entities and CDATA sections.
-    case xml(Range<Int>)
-
-    /// A text that is not in the file as such.
-    case made(String)
-}
-
-/// Data in a file, not yet copied out of it.
-enum SourceData {
-    case raw(Range<Int>)
-    case base64(Range<Int>)
-
-    /// How many bytes it has in the file.
+    /// How many bytes of text and data it has, without those of its elements.
     var byteCount: Int {
         switch self {
-        case .raw(let range), .base64(let range): range.count
+        case .text(let text): text.count
+        case .data(let data): data.count
+        default: 0
+        }
+    }
+}
+
+// MARK: What a field needs
+
+extension LegacyValue {
+    /// A text or whole number as a text; `nil` for anything else.
+    var string: String? {
+        switch self {
+        case .text(let text): String(decoding: text, as: UTF8.self)
+        case .integer(let number): String(number)
+        case .real(let number): Int64(exactly: number).map { String($0) }
+        default: nil
+        }
+    }
+
+    /// A whole number, also as a text; `nil` for anything else.
+    ///
+    /// Archivers keep equal numbers once, and a 1 that was met as `true` before comes back as `true`.
+    var integer: Int64? {
+        switch self {
+        case .integer(let number): Int64(exactly: number)
+        case .real(let number): Int64(exactly: number)
+        case .boolean(let value): value ? 1 : 0
+        case .text: string.flatMap { Int64($0) }
+        default: nil
+        }
+    }
+
+    /// A truth value, also as a number or text; `nil` for anything else.
+    var boolean: Bool? {
+        switch self {
+        case .boolean(let value): value
+        case .integer(0): false
+        case .integer(1): true
+        case .text: string.flatMap { Bool($0.lowercased()) }
+        default: nil
+        }
+    }
+
+    /// A time; `nil` for anything else.
+    var date: Date? {
+        switch self {
+        case .date(let date): LegacyDate.isInCalendar(date) ? date : nil
+        case .integer(let seconds): LegacyDate.unixDate(Double(seconds))
+        case .real(let seconds): LegacyDate.unixDate(seconds)
+        case .text: string.flatMap { LegacyDate.date($0) }
+        default: nil
         }
     }
 }

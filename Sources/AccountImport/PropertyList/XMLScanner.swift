@@ -1,3 +1,5 @@
+import Sealing
+
 /// Reads the tags and texts of an XML property list one after the other.
 struct XMLScanner {
     /// A tag without its attributes, which mean nothing here.
@@ -7,11 +9,11 @@ struct XMLScanner {
         case empty(String)
     }
 
-    let source: SourceBytes
+    private let bytes: WipedBytes
     private var index = 0
 
-    init(_ source: SourceBytes) {
-        self.source = source
+    init(_ bytes: WipedBytes) {
+        self.bytes = bytes
     }
 
     static let notPropertyList = ImportFault.unusable(
@@ -20,142 +22,194 @@ struct XMLScanner {
         a text or JSON file has to be converted first, for example with `plutil -convert xml1`.
         """)
 
-    /// Goes to the first tag, over the declaration, comments and the document type.
-    mutating func skipProlog() throws(ImportFault) {
-        if source.count == 0 { throw .unusable("It is empty; choose the file that the old app kept its account in.") }
-        if source.starts(with: "\u{04}\u{0B}streamtyped") {
-            throw .unusable("It was written by NSArchiver, not by NSKeyedArchiver; sign in again instead.")
-        }
-        if source.starts(with: "\u{FEFF}") { index = 3 }
-        try requireUTF8()
-        try skipBetweenTags()
-        if source.starts(with: "<!DOCTYPE", at: index) {
-            index += 9
-            while let byte = source[index], byte != UInt8(ascii: ">") {
-                guard byte != UInt8(ascii: "[") else {
-                    throw .unusable("It defines entities, which no property list does; sign in again instead.")
-                }
-                index += 1
-            }
-            guard source[index] != nil else { throw .damaged("it is cut off") }
-            index += 1
-            try skipBetweenTags()
-        }
-        guard source.starts(with: "<plist", at: index) else { throw Self.notPropertyList }
+    /// The next byte; `nil` at the end.
+    private var next: UInt8? { index < bytes.count ? bytes[index] : nil }
+
+    private func isAt(_ text: StaticString) -> Bool {
+        text.withUTF8Buffer { bytes[min(index, bytes.count)...].starts(with: $0) }
     }
 
-    /// The next tag. Anything but white space and comments before it is a fault.
-    mutating func tag() throws(ImportFault) -> Tag {
-        try skipBetweenTags()
-        guard source[index] == UInt8(ascii: "<") else {
-            throw .damaged(source[index] == nil ? "it is cut off" : "a text stands outside the values")
-        }
-        index += 1
-        let isClosing = source[index] == UInt8(ascii: "/")
-        if isClosing { index += 1 }
-        var name = ""
-        while let byte = source[index], (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte), name.utf8.count < 8 {
-            name.unicodeScalars.append(Unicode.Scalar(byte))
+    /// Goes behind `text`, if it is what follows.
+    private mutating func skip(_ text: StaticString) -> Bool {
+        guard isAt(text) else { return false }
+        index += text.utf8CodeUnitCount
+        return true
+    }
+
+    private mutating func skip(to end: StaticString) throws(ImportFault) {
+        while !skip(end) {
+            guard index < bytes.count else { throw .damaged("it is cut off") }
             index += 1
         }
-        guard let next = source[index], next.isXMLSpace || next == UInt8(ascii: "/") || next == UInt8(ascii: ">") else {
-            throw .damaged("a tag is not one of a property list")
-        }
-        let isEmpty = try skipAttributes()
-        guard !(isClosing && isEmpty) else { throw .damaged("a tag is not one of a property list") }
-        return isClosing ? .close(name) : isEmpty ? .empty(name) : .open(name)
     }
 
-    /// Goes after the `>`; `true` if a `/` stood before it.
-    private mutating func skipAttributes() throws(ImportFault) -> Bool {
-        while let byte = source[index] {
-            index += 1
-            switch byte {
-            case UInt8(ascii: ">"): return source[index - 2] == UInt8(ascii: "/")
-            case UInt8(ascii: "<"): throw .damaged("a tag has no end")
-            case UInt8(ascii: "\""), UInt8(ascii: "'"):
-                while let quoted = source[index], quoted != byte { index += 1 }
-                index += 1
-            default: break
-            }
-        }
-        throw .damaged("it is cut off")
-    }
-
-    /// Where the text up to the closing tag `name` is; goes after that tag.
-    mutating func content(of name: String) throws(ImportFault) -> Range<Int> {
-        let start = index
-        while let byte = source[index] {
-            guard byte == UInt8(ascii: "<") else {
-                index += 1
-                continue
-            }
-            if source.starts(with: "<![CDATA[", at: index) {
-                try skip(to: "]]>")
-            } else {
-                let end = index
-                guard try tag() == .close(name) else { throw .damaged("a text holds another value") }
-                return start..<end
-            }
-        }
-        throw .damaged("it is cut off")
-    }
-
-    /// The short text up to the closing tag `name`, without the white space around it.
-    mutating func word(in name: String) throws(ImportFault) -> String {
-        let range = try content(of: name)
-        let bytes = range.compactMap { source[$0] }.drop { $0.isXMLSpace }
-        let word = bytes.reversed().drop { $0.isXMLSpace }.reversed()
-        guard word.count <= 64, word.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-            throw .damaged("a number or date has other characters")
-        }
-        return String(decoding: word, as: UTF8.self)
-    }
-
-    /// Makes sure that only white space and comments follow.
-    mutating func expectEnd() throws(ImportFault) {
-        try skipBetweenTags()
-        guard index == source.count else { throw .damaged("something follows its end") }
-    }
-
-    private mutating func skipBetweenTags() throws(ImportFault) {
-        while let byte = source[index] {
+    private mutating func skipSpaceAndComments() throws(ImportFault) {
+        while let byte = next {
             if byte.isXMLSpace {
                 index += 1
-            } else if byte != UInt8(ascii: "<") {
-                return
-            } else if source.starts(with: "<!--", at: index) {
+            } else if skip("<!--") {
                 try skip(to: "-->")
-            } else if source.starts(with: "<?", at: index) {
+            } else if skip("<?") {
                 try skip(to: "?>")
             } else {
                 return
             }
         }
     }
+}
 
-    private mutating func skip(to end: StaticString) throws(ImportFault) {
-        while !source.starts(with: end, at: index) {
-            guard index < source.count else { throw .damaged("it is cut off") }
-            index += 1
+// MARK: Around the list
+
+extension XMLScanner {
+    /// Goes to the first tag, over the declaration, comments and the document type.
+    mutating func skipProlog() throws(ImportFault) {
+        if bytes.isEmpty { throw .unusable("It is empty; choose the file that the old app kept its account in.") }
+        if isAt("\u{04}\u{0B}streamtyped") {
+            throw .unusable("It was written by NSArchiver, not by NSKeyedArchiver; sign in again instead.")
         }
-        index += end.utf8CodeUnitCount
+        _ = skip("\u{FEFF}")
+        try requireUTF8()
+        try skipSpaceAndComments()
+        if skip("<!DOCTYPE") {
+            let start = index
+            try skip(to: ">")
+            if bytes[start..<index].contains(UInt8(ascii: "[")) {
+                throw .unusable("It defines entities, which no property list does; sign in again instead.")
+            }
+            try skipSpaceAndComments()
+        }
+        guard isAt("<plist") else { throw Self.notPropertyList }
     }
 
     /// Refuses another encoding than UTF-8 and ASCII, as the XML declaration names it.
     private func requireUTF8() throws(ImportFault) {
-        let isUTF16 = [[0xFE, 0xFF], [0xFF, 0xFE], [0, 0x3C], [0x3C, 0]].contains([source[0], source[1]])
-        var declaration = ""
-        if source.starts(with: "<?xml", at: index) {
-            for position in index..<min(index + 200, source.count) {
-                guard let byte = source[position], byte != UInt8(ascii: ">") else { break }
-                declaration.unicodeScalars.append(Unicode.Scalar(byte))
+        let isUTF16 = [[0xFE, 0xFF], [0xFF, 0xFE], [0, 0x3C], [0x3C, 0]].contains(Array(bytes.prefix(2)))
+        let declaration = String(
+            decoding: isAt("<?xml") ? bytes[index...].prefix(200).prefix { $0 != UInt8(ascii: ">") } : bytes[..<0],
+            as: UTF8.self
+        ).lowercased()
+        let isUTF8 = ["utf-8", "utf8", "us-ascii"].contains { declaration.contains($0) }
+        guard !isUTF16, isUTF8 || !declaration.contains("encoding") else {
+            throw .unusable("It is not in UTF-8; convert it, for example with `plutil -convert xml1`.")
+        }
+    }
+
+    /// Makes sure that only white space and comments follow.
+    mutating func expectEnd() throws(ImportFault) {
+        try skipSpaceAndComments()
+        guard next == nil else { throw .damaged("something follows its end") }
+    }
+}
+
+// MARK: In the list
+
+extension XMLScanner {
+    /// The next tag. Anything but white space and comments before it is a fault.
+    mutating func tag() throws(ImportFault) -> Tag {
+        try skipSpaceAndComments()
+        guard skip("<") else {
+            throw .damaged(next == nil ? "it is cut off" : "a text stands outside the values")
+        }
+        let isClosing = skip("/")
+        let letters = bytes[index...].prefix { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
+        index += letters.count
+        guard letters.count <= 8, let next, next.isXMLSpace || next == UInt8(ascii: "/") || next == UInt8(ascii: ">")
+        else { throw .damaged("a tag is not one of a property list") }
+        let name = String(decoding: letters, as: UTF8.self)
+        let isEmpty = try skipAttributes()
+        guard !(isClosing && isEmpty) else { throw .damaged("a tag is not one of a property list") }
+        return isClosing ? .close(name) : isEmpty ? .empty(name) : .open(name)
+    }
+
+    /// Goes behind the `>`; `true` if a `/` stood before it.
+    private mutating func skipAttributes() throws(ImportFault) -> Bool {
+        while let byte = next {
+            index += 1
+            switch byte {
+            case UInt8(ascii: ">"): return bytes[index - 2] == UInt8(ascii: "/")
+            case UInt8(ascii: "<"): throw .damaged("a tag has no end")
+            case UInt8(ascii: "\""): try skip(to: "\"")
+            case UInt8(ascii: "'"): try skip(to: "'")
+            default: break
             }
         }
-        let isNamed = declaration.lowercased().contains("encoding")
-        let isUTF8 = ["utf-8", "utf8", "us-ascii"].contains { declaration.lowercased().contains($0) }
-        guard !isUTF16, !isNamed || isUTF8 else {
-            throw .unusable("It is not in UTF-8; convert it, for example with `plutil -convert xml1`.")
+        throw .damaged("it is cut off")
+    }
+
+    /// The text up to the closing tag `name`, in which entities and CDATA sections are replaced; goes behind that tag.
+    mutating func text(upTo name: String) throws(ImportFault) -> WipedBytes {
+        var text = WipedBytes()
+        while let byte = next {
+            switch byte {
+            case UInt8(ascii: "<"):
+                if skip("<![CDATA[") {
+                    let start = index
+                    try skip(to: "]]>")
+                    text.append(contentsOf: bytes[start..<index - 3])
+                } else {
+                    guard try tag() == .close(name) else { throw .damaged("a text holds another value") }
+                    guard text.isUTF8 else { throw .damaged("a text is not UTF-8") }
+                    return text
+                }
+            case UInt8(ascii: "&"):
+                guard let end = bytes[index...].prefix(12).firstIndex(of: UInt8(ascii: ";")),
+                    let scalar = Self.scalar(bytes[index + 1..<end])
+                else { throw .damaged("an entity is not known") }
+                text.append(contentsOf: UTF8.encode(scalar)!)
+                index = end + 1
+            default:
+                text.append(byte)
+                index += 1
+            }
+        }
+        throw .damaged("it is cut off")
+    }
+
+    /// The character that an entity stands for.
+    private static func scalar(_ entity: WipedBytes.SubSequence) -> Unicode.Scalar? {
+        let name = String(decoding: entity, as: UTF8.self)
+        switch name {
+        case "lt": return "<"
+        case "gt": return ">"
+        case "amp": return "&"
+        case "apos": return "'"
+        case "quot": return "\""
+        default:
+            let isHexadecimal = name.hasPrefix("#x")
+            let digits = name.dropFirst(isHexadecimal ? 2 : 1)
+            guard name.hasPrefix("#"), digits.first?.isHexDigit == true,
+                let value = UInt32(digits, radix: isHexadecimal ? 16 : 10), value > 0
+            else { return nil }
+            return Unicode.Scalar(value)
+        }
+    }
+
+    /// The short text up to the closing tag `name`, without the white space around it.
+    mutating func word(upTo name: String) throws(ImportFault) -> String {
+        let text = try text(upTo: name).drop { $0.isXMLSpace }
+        let word = text.prefix((text.lastIndex { !$0.isXMLSpace } ?? text.startIndex - 1) - text.startIndex + 1)
+        guard word.count <= 64, word.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            throw .damaged("a number or date has other characters")
+        }
+        return String(decoding: word, as: UTF8.self)
+    }
+}
+
+extension UInt8 {
+    /// Whether it is white space in XML.
+    var isXMLSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
+}
+
+extension WipedBytes {
+    fileprivate var isUTF8: Bool {
+        var parser = UTF8.ForwardParser()
+        var bytes = makeIterator()
+        while true {
+            switch parser.parseScalar(from: &bytes) {
+            case .valid: continue
+            case .emptyInput: return true
+            case .error: return false
+            }
         }
     }
 }

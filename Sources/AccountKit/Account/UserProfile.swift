@@ -8,6 +8,28 @@ public import Foundation
 ///
 /// The fields are named as OpenID Connect names its claims (OpenID Connect Core, section 5.1), so that user info goes in
 /// as it comes. Fields that this version does not know stay as they are when an account is loaded and saved.
+///
+/// ## A profile of your own
+///
+/// An app's own `Codable` type is stored beside the service's claims, in the same encrypted archive. Each of its properties is a
+/// field, named by its coding key. Make every property optional, or pass the values that it starts with: after a first sign-in
+/// there is only what the service said.
+///
+/// ```swift
+/// struct Settings: Codable {
+///     var theme: String?
+///     var pageSize: Int?
+/// }
+///
+/// let fields = try UserProfile(encoding: Settings(theme: "dark"))
+/// try await store.update { $0.profile.merge(fields) }
+///
+/// let settings = try user.profile.decoded(as: Settings.self)  // `pageSize` was never set: nil
+/// ```
+///
+/// The service's claims win: each check of the session merges what the service says, so a field that has the name of a claim
+/// becomes the service's. Choose names that the service does not use, such as `notes_theme`. A sign-in begins with the service's
+/// claims alone.
 public struct UserProfile: Sendable, Hashable {
     /// All fields by their names.
     public var fields: [String: ProfileValue]
@@ -24,6 +46,8 @@ public struct UserProfile: Sendable, Hashable {
     }
 
     /// Takes over the fields of `newer`, and keeps those that it does not have.
+    ///
+    /// A property that is `nil` is no field, so it removes nothing; set the field itself to `nil` for that.
     public mutating func merge(_ newer: UserProfile) {
         fields.merge(newer.fields) { $1 }
     }
@@ -105,24 +129,6 @@ extension UserProfile {
         set { fields["registered_at"] = newValue.map { .date($0) } }
     }
 
-    /// Points that the user has collected (`points`).
-    public var points: Int64? {
-        get { if case .integer(let value)? = fields["points"] { value } else { nil } }
-        set { fields["points"] = newValue.map { .integer($0) } }
-    }
-
-    /// The text that the user signs with (`signature_text`).
-    public var signatureText: String? {
-        get { string("signature_text") }
-        set { fields["signature_text"] = newValue.map { .string($0) } }
-    }
-
-    /// The user's number at QQ (`qq_number`).
-    public var qqNumber: String? {
-        get { string("qq_number") }
-        set { fields["qq_number"] = newValue.map { .string($0) } }
-    }
-
     private func string(_ name: String) -> String? {
         if case .string(let value)? = fields[name] { value } else { nil }
     }
@@ -140,7 +146,7 @@ extension UserProfile {
 // MARK: An app's own type
 
 extension UserProfile {
-    /// The fields of an app's own type, named by its coding keys.
+    /// The fields of an app's own type, named by its coding keys; those that are `nil` are left out.
     ///
     /// - Throws: `EncodingError` if `value` does not encode as a dictionary of property-list values.
     public init(encoding value: some Encodable) throws {
@@ -151,10 +157,22 @@ extension UserProfile {
 
     /// The fields as an app's own type; fields that the type does not have are left out.
     ///
-    /// - Throws: `DecodingError` if a field is missing or of another kind.
+    /// A field that was never set is *not* an error where the property is optional. For properties that are not, see
+    /// ``decoded(default:)``.
+    ///
+    /// - Throws: `DecodingError` if a field is of another kind, or missing and its property not optional.
     public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .binary
         return try PropertyListDecoder().decode(type, from: try encoder.encode(fields))
+    }
+
+    /// The fields as an app's own type, with those of `value` where none was ever set.
+    ///
+    /// - Throws: `DecodingError` if a field is of another kind.
+    public func decoded<Value: Codable>(default value: Value) throws -> Value {
+        var profile = try UserProfile(encoding: value)
+        profile.merge(self)
+        return try profile.decoded()
     }
 }

@@ -10,7 +10,7 @@ import Foundation
 ///
 /// Both begin with their length in four bytes. The secrets section has an entry a token: two bytes that say which, two
 /// zero bytes, the length in four bytes, the token. The other section is a binary property list. A plaintext is opened
-/// into guarded memory, where the account's tokens stay; only the second section is copied out to be decoded.
+/// into guarded memory, where the account's tokens stay; the second section is read there too.
 enum AccountPlaintext {
     private enum SecretTag: UInt16 {
         case accessToken = 1
@@ -48,12 +48,12 @@ enum AccountPlaintext {
     ) throws(RecordPropertyList.Malformed) -> Account {
         guard let id = try fields.text("id"), let tokenType = try fields.text("tokenType"),
             let issuedAt = try fields.date("issuedAt")
-        else { throw RecordPropertyList.Malformed() }
+        else { throw RecordPropertyList.unusable }
         let profile: UserProfile
         switch fields["profile"] {
         case .dictionary(let fields)?: profile = UserProfile(fields)
         case nil: profile = UserProfile()
-        default: throw RecordPropertyList.Malformed()
+        default: throw RecordPropertyList.unusable
         }
         return Account(
             id: id, issuer: try fields.text("issuer"), username: try fields.text("username"),
@@ -136,12 +136,12 @@ enum AccountPlaintext {
         guard reader.offset == secretsEnd.upperBound else { throw malformed }
         let range = try reader.section()
         guard range.upperBound == count else { throw malformed }
-        let recordBytes = plaintext.withUnsafeBytes { [UInt8](UnsafeRawBufferPointer(rebasing: $0[range])) }
         guard let accessToken else { throw malformed }
         do {
-            return try Self.account(
-                try RecordPropertyList.read(recordBytes), accessToken: accessToken, refreshToken: refreshToken,
-                idToken: idToken)
+            let record = try plaintext.withUnsafeBytes { bytes throws(RecordPropertyList.Malformed) in
+                try RecordPropertyList.read(UnsafeRawBufferPointer(rebasing: bytes[range]))
+            }
+            return try Self.account(record, accessToken: accessToken, refreshToken: refreshToken, idToken: idToken)
         } catch {
             throw malformed
         }
@@ -180,7 +180,7 @@ extension [String: ProfileValue] {
         switch self[name] {
         case .string(let text)?: return text
         case nil: return nil
-        default: throw RecordPropertyList.Malformed()
+        default: throw RecordPropertyList.unusable
         }
     }
 
@@ -188,7 +188,7 @@ extension [String: ProfileValue] {
         switch self[name] {
         case .date(let date)?: return date
         case nil: return nil
-        default: throw RecordPropertyList.Malformed()
+        default: throw RecordPropertyList.unusable
         }
     }
 
@@ -197,12 +197,12 @@ extension [String: ProfileValue] {
         case .array(let values)?:
             var texts: [String] = []
             for value in values {
-                guard case .string(let text) = value else { throw RecordPropertyList.Malformed() }
+                guard case .string(let text) = value else { throw RecordPropertyList.unusable }
                 texts.append(text)
             }
             return texts
         case nil: return nil
-        default: throw RecordPropertyList.Malformed()
+        default: throw RecordPropertyList.unusable
         }
     }
 }

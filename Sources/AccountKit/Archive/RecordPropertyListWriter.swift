@@ -38,7 +38,7 @@ struct RecordPropertyListWriter {
 
     /// Gives the value and all that is in it numbers, the value first.
     private mutating func number(_ value: ProfileValue, depth: Int) throws(RecordPropertyList.Malformed) -> Int {
-        guard depth <= RecordPropertyList.maximumDepth else { throw RecordPropertyList.Malformed() }
+        guard depth <= RecordPropertyList.maximumDepth else { throw RecordPropertyList.unusable }
         let index = objects.count
         objects.append(.value(value))
         switch value {

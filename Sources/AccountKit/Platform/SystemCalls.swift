@@ -33,6 +33,9 @@ public struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertibl
     /// Whether there is no such file, or no folder that it could be in.
     package var isNoEntry: Bool { errno == ENOENT }
 
+    /// Whether a file stands where a folder on the way should be.
+    package var isNoDirectory: Bool { errno == ENOTDIR }
+
     /// Whether there is a symbolic link where none is followed.
     package var isLink: Bool { errno == ELOOP }
 
@@ -87,9 +90,11 @@ package struct FileDescriptor: ~Copyable {
 
     deinit { _ = close(number) }
 
-    /// Opens for reading, neither following a link nor waiting for a pipe's other end.
-    package static func openForReading(_ path: String) throws(SystemCallError) -> FileDescriptor {
-        try open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+    /// Opens for reading, without waiting for a pipe's other end or becoming a terminal's process.
+    package static func openForReading(
+        _ path: String, followingLinks: Bool = false
+    ) throws(SystemCallError) -> FileDescriptor {
+        try open(path, O_RDONLY | O_NONBLOCK | (followingLinks ? O_NOCTTY : O_NOFOLLOW))
     }
 
     /// Opens a directory, to synchronise it.

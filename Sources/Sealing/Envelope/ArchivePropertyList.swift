@@ -7,38 +7,29 @@ package enum ArchivePropertyList {
     /// The largest archive, in bytes.
     package static let maximumByteCount = 1024 * 1024
 
-    private static let formatName = "AccountKit archive"
-
     /// Everything before the length of the data: a dictionary of three keys and values, then the objects it refers to.
     private static let prefix: [UInt8] = {
-        var bytes = Array("bplist00".utf8)
-        bytes += [0xD3, 1, 2, 3, 4, 5, 6]
-        bytes += shortString("format")
-        bytes += shortString("version")
-        bytes += shortString("sealed")
-        bytes += [0x5F, 0x10, UInt8(formatName.utf8.count)] + Array(formatName.utf8)
-        bytes += [0x10, 1]
-        bytes += [0x4F, 0x12]
-        return bytes
+        var bytes = Array("bplist00".utf8) + [0xD3, 1, 2, 3, 4, 5, 6]
+        for key in ["format", "version", "sealed"] { bytes += [0x50 | UInt8(key.utf8.count)] + key.utf8 }
+        let format = "AccountKit archive"
+        return bytes + [0x5F, 0x10, UInt8(format.utf8.count)] + format.utf8 + [0x10, 1, 0x4F, 0x12]
     }()
 
     /// Where the version number stands.
     private static let versionOffset = prefix.count - 3
 
-    /// The offsets of the seven objects, in four bytes each.
-    private static let offsetTable: [UInt8] = {
-        let string = { (text: String) in text.utf8.count + 1 }
-        let offsets = [7, string("format"), string("version"), string("sealed"), formatName.utf8.count + 3, 2]
-            .reduce(into: [8]) { $0.append($0.last! + $1) }
-        return offsets.flatMap { bigEndian(UInt32($0)) }
-    }()
+    /// Where the seven objects are.
+    private static let objectOffsets: [UInt32] = [8, 15, 22, 30, 37, 58, 60]
+
+    /// How many bytes stand around an envelope.
+    private static let overhead = encode(sealed: [UInt8]()).count
 
     /// The property list around an envelope.
-    package static func encode(sealed: [UInt8]) -> [UInt8] {
-        var bytes = prefix
-        bytes += bigEndian(UInt32(sealed.count))
-        bytes += sealed
-        bytes += suffix(sealedByteCount: sealed.count)
+    package static func encode(sealed: some Collection<UInt8>) -> [UInt8] {
+        var bytes = prefix + bigEndian(UInt32(sealed.count)) + sealed
+        let tableOffset = UInt64(bytes.count)
+        bytes += objectOffsets.flatMap(bigEndian)
+        bytes += [0, 0, 0, 0, 0, 0, 4, 1] + bigEndian(UInt64(7)) + bigEndian(UInt64(0)) + bigEndian(tableOffset)
         return bytes
     }
 
@@ -48,28 +39,15 @@ package enum ArchivePropertyList {
             throw .damaged("it has \(bytes.count) bytes, an archive at most \(maximumByteCount)")
         }
         guard bytes.starts(with: "bplist00".utf8) else { throw .damaged("it is not a binary property list") }
-        let start = prefix.count + 4
-        guard bytes.count > start else { throw .damaged("it is cut off") }
-        if bytes[..<versionOffset] == prefix[..<versionOffset], bytes[versionOffset] != 1 {
+        if bytes.count > versionOffset, bytes.starts(with: prefix[..<versionOffset]), bytes[versionOffset] != 1 {
             throw .unsupported("archive version \(bytes[versionOffset])")
         }
         guard bytes.starts(with: prefix) else { throw .damaged("it is not an account archive") }
-        let count = Int(clamping: bytes[prefix.count..<start].reduce(0 as UInt32) { $0 << 8 | UInt32($1) })
-        guard bytes.count - start > count, Array(bytes[(start + count)...]) == suffix(sealedByteCount: count) else {
+        let sealed = Array(bytes.dropFirst(prefix.count + 4).prefix(max(0, bytes.count - overhead)))
+        guard encode(sealed: sealed) == bytes else {
             throw .damaged("it is cut off, or its end is not that of an account archive")
         }
-        return Array(bytes[start..<start + count])
-    }
-
-    /// The offset table and the 32-byte trailer.
-    private static func suffix(sealedByteCount: Int) -> [UInt8] {
-        let tableOffset = UInt64(prefix.count + 4 + sealedByteCount)
-        let trailer: [UInt8] = [0, 0, 0, 0, 0, 0, 4, 1] + bigEndian(UInt64(7)) + bigEndian(UInt64(0))
-        return offsetTable + trailer + bigEndian(tableOffset)
-    }
-
-    private static func shortString(_ text: String) -> [UInt8] {
-        [0x50 | UInt8(text.utf8.count)] + Array(text.utf8)
+        return sealed
     }
 
     private static func bigEndian(_ value: some FixedWidthInteger) -> [UInt8] {

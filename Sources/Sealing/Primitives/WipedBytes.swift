@@ -35,6 +35,22 @@ package struct WipedBytes: Sendable {
     /// No bytes, with room for so many.
     package init(capacity: Int) { storage = Storage(capacity: capacity) }
 
+    /// What `body` puts into so much memory; it returns how many bytes that is.
+    package init<Failure: Error>(
+        capacity: Int, filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
+    ) throws(Failure) {
+        storage = Storage(capacity: capacity)
+        count = try body(storage.buffer)
+    }
+
+    /// Lends the bytes for the time of `body`.
+    package func withUnsafeBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        defer { withExtendedLifetime(storage) {} }
+        return try body(UnsafeRawBufferPointer(rebasing: storage.buffer[..<count]))
+    }
+
     package mutating func append(_ byte: UInt8) {
         makeRoom(for: 1)
         storage.buffer[count] = byte
@@ -77,9 +93,7 @@ extension WipedBytes: RandomAccessCollection {
     package func withContiguousStorageIfAvailable<Result>(
         _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
     ) rethrows -> Result? {
-        try withExtendedLifetime(storage) {
-            try UnsafeRawBufferPointer(rebasing: storage.buffer[..<count]).withMemoryRebound(to: UInt8.self, body)
-        }
+        try withUnsafeBytes { try $0.withMemoryRebound(to: UInt8.self, body) }
     }
 }
 

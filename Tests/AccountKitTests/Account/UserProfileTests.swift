@@ -13,7 +13,7 @@ struct UserProfileTests {
 
     // MARK: The usual fields
 
-    @Test func `The usual fields are those of OpenID Connect and of older apps`() {
+    @Test func `The usual fields are those of OpenID Connect`() {
         var profile = UserProfile()
         profile.name = "Alice Liddell"
         profile.nickname = "Ally"
@@ -25,23 +25,18 @@ struct UserProfileTests {
         profile.groups = ["staff", "admin"]
         profile.updatedAt = Self.date
         profile.registeredAt = Self.date
-        profile.points = 42
-        profile.signatureText = "Curiouser and curiouser!"
-        profile.qqNumber = "10000"
         #expect(
             profile.fields == [
                 "name": "Alice Liddell", "nickname": "Ally", "preferred_username": "alice",
                 "email": "alice@example.com",
                 "email_verified": true, "picture": "https://example.com/alice.png", "phone_number": "+1 555 0100",
                 "groups": ["staff", "admin"], "updated_at": .date(Self.date), "registered_at": .date(Self.date),
-                "points": 42, "signature_text": "Curiouser and curiouser!", "qq_number": "10000",
             ])
         #expect(profile.name == "Alice Liddell" && profile.nickname == "Ally" && profile.preferredUsername == "alice")
         #expect(profile.email == "alice@example.com" && profile.isEmailVerified == true)
         #expect(profile.picture == "https://example.com/alice.png" && profile.phoneNumber == "+1 555 0100")
-        #expect(profile.groups == ["staff", "admin"] && profile.points == 42)
+        #expect(profile.groups == ["staff", "admin"])
         #expect(profile.updatedAt == Self.date && profile.registeredAt == Self.date)
-        #expect(profile.signatureText == "Curiouser and curiouser!" && profile.qqNumber == "10000")
     }
 
     @Test func `A field that is set to nothing is gone`() {
@@ -175,6 +170,53 @@ struct UserProfileTests {
         let profile = try #require(try await storage.stateForNewProcess().account).profile
         #expect(try profile.decoded(as: Settings.self) == settings)
         #expect(profile.email == "alice@example.com", "fields that the type does not have are still there")
+    }
+
+    @Test func `A profile of one's own is there after a sign-in that set nothing of it`() async throws {
+        struct Settings: Codable, Equatable {
+            var theme: String?
+            var pageSize: Int?
+        }
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let fresh = try #require(store.account).profile
+        #expect(try fresh.decoded(as: Settings.self) == Settings())
+
+        let fields = try UserProfile(encoding: Settings(theme: "dark"))
+        try await store.update { $0.profile.merge(fields) }
+        let profile = try #require(store.account).profile
+        #expect(try profile.decoded(as: Settings.self) == Settings(theme: "dark"))
+        #expect(profile.email == fresh.email)
+        let more = try UserProfile(encoding: Settings(pageSize: 20))
+        try await store.update { $0.profile.merge(more) }
+        #expect(
+            try #require(store.account).profile.decoded() == Settings(theme: "dark", pageSize: 20),
+            "a property that is nil removes nothing")
+    }
+
+    @Test func `What was never set is what the app begins with`() throws {
+        struct Settings: Codable, Equatable {
+            var theme = "light"
+            var pageSize = 50
+            var sizes = ["small": 1]
+        }
+        let fresh: UserProfile = ["email": "alice@example.com"]
+        #expect(try fresh.decoded(default: Settings()) == Settings())
+        var changed = fresh
+        changed["theme"] = "dark"
+        #expect(try changed.decoded(default: Settings()) == Settings(theme: "dark"))
+        changed["pageSize"] = "many"
+        #expect(throws: DecodingError.self) { try changed.decoded(default: Settings()) }
+    }
+
+    @Test func `The service's claims win over fields of the same name, and leave the others`() async throws {
+        let clock = ManualClock()
+        let account = Account.fresh(at: clock.now)
+        let store = try await AccountStore.testing(signedIn: account, clock: clock)
+        try await store.update { $0.profile.merge(["nickname": "mine", "theme": "dark"]) }
+        let identity = Identity(id: account.id, profile: ["nickname": "the service's"])
+        _ = await store.checkSession(with: ScriptedAuthority(verify: [.identity(identity)]))
+        #expect(store.account?.profile["nickname"] == "the service's")
+        #expect(store.account?.profile["theme"] == "dark")
     }
 
     @Test func `A missing field or one of another kind is an error of the app's type`() {

@@ -1,25 +1,29 @@
+import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// Reads an XML property list, in which a keyed archive has its references as dictionaries with the one key `CF$UID`.
 ///
 /// Only what property lists consist of is read, in UTF-8: a document that defines entities of its own is refused, so
-/// nothing in it can grow or refer to other files. The decoder of FoundationEssentials hides the references and runs out
-/// of stack on deep nesting. Source of the format: Apple's PropertyList-1.0.dtd.
-struct XMLPropertyList {
+/// nothing in it can grow or refer to other files. The decoder of FoundationEssentials hides the references, runs out
+/// of stack on deep nesting, and leaves copies of texts in memory. Source of the format: Apple's PropertyList-1.0.dtd.
+struct XMLReader {
     private var scanner: XMLScanner
     private var remainingValues = ImportLimits.valueCount
 
     /// The whole list.
-    static func read(_ source: SourceBytes) throws(ImportFault) -> LegacyValue {
-        var list = XMLPropertyList(scanner: XMLScanner(source))
-        try list.scanner.skipProlog()
-        guard try list.scanner.tag() == .open("plist") else { throw XMLScanner.notPropertyList }
-        let value = try list.value(try list.scanner.tag(), depth: 0)
-        guard try list.scanner.tag() == .close("plist") else { throw .damaged("there is more than one value") }
-        try list.scanner.expectEnd()
+    static func read(_ bytes: WipedBytes) throws(ImportFault) -> LegacyValue {
+        var reader = XMLReader(scanner: XMLScanner(bytes))
+        try reader.scanner.skipProlog()
+        guard try reader.scanner.tag() == .open("plist") else { throw XMLScanner.notPropertyList }
+        let value = try reader.value(try reader.scanner.tag(), depth: 0)
+        guard try reader.scanner.tag() == .close("plist") else { throw .damaged("there is more than one value") }
+        try reader.scanner.expectEnd()
         return value
-    }
-
-    private init(scanner: XMLScanner) {
-        self.scanner = scanner
     }
 
     private mutating func value(_ tag: XMLScanner.Tag, depth: Int) throws(ImportFault) -> LegacyValue {
@@ -30,17 +34,26 @@ struct XMLPropertyList {
         switch tag {
         case .empty("true"): return .boolean(true)
         case .empty("false"): return .boolean(false)
-        case .empty("string"): return .text(.made(""))
+        case .empty("string"): return .text(WipedBytes())
         case .empty("array"): return .array([])
         case .empty("dict"): return .dictionary([:])
-        case .empty("data"): return .data(.raw(0..<0))
-        case .open("string"): return .text(.xml(try scanner.content(of: "string")))
-        case .open("data"): return .data(.base64(try scanner.content(of: "data")))
-        case .open("integer"): return .integer(try integer(try scanner.word(in: "integer")))
-        case .open("real"): return .real(try real(try scanner.word(in: "real")))
-        case .open("date"): return try date(try scanner.word(in: "date"))
-        case .open("true"): return .boolean(try constant(true, name: "true"))
-        case .open("false"): return .boolean(try constant(false, name: "false"))
+        case .empty("data"): return .data(Data())
+        case .open("string"): return .text(try scanner.text(upTo: "string"))
+        case .open("data"): return .data(try data(try scanner.text(upTo: "data")))
+        case .open("integer"): return .integer(try integer(try scanner.word(upTo: "integer")))
+        case .open("real"):
+            guard let value = Double(try scanner.word(upTo: "real")) else {
+                throw .damaged("a number has other characters")
+            }
+            return .real(value)
+        case .open("date"):
+            guard let date = LegacyDate.calendarDate(try scanner.word(upTo: "date")) else {
+                throw .damaged("a date is not of the form of a date")
+            }
+            return .date(date)
+        case .open(let name) where name == "true" || name == "false":
+            guard try scanner.word(upTo: name).isEmpty else { throw .damaged("a truth value has a text") }
+            return .boolean(name == "true")
         case .open("array"): return try array(depth: depth)
         case .open("dict"): return try dictionary(depth: depth)
         default: throw .damaged("a value is missing or of an unknown kind")
@@ -61,15 +74,11 @@ struct XMLPropertyList {
         while true {
             let tag = try scanner.tag()
             if tag == .close("dict") { break }
-            let name: String
-            switch tag {
-            case .empty("key"): name = ""
-            case .open("key"):
-                let text = SourceText.xml(try scanner.content(of: "key"))
-                name = try scanner.source.string(text, limit: ImportLimits.keyByteCount)
-            default: throw .damaged("a key is missing")
-            }
-            guard values.updateValue(try value(try scanner.tag(), depth: depth + 1), forKey: name) == nil else {
+            guard tag == .open("key") || tag == .empty("key") else { throw .damaged("a key is missing") }
+            let key = tag == .empty("key") ? WipedBytes() : try scanner.text(upTo: "key")
+            guard key.count <= ImportLimits.keyByteCount else { throw .damaged("a key is too long") }
+            let value = try value(try scanner.tag(), depth: depth + 1)
+            guard values.updateValue(value, forKey: String(decoding: key, as: UTF8.self)) == nil else {
                 throw .damaged("a key stands there twice")
             }
         }
@@ -80,9 +89,11 @@ struct XMLPropertyList {
         return .dictionary(values)
     }
 
-    private mutating func constant(_ value: Bool, name: String) throws(ImportFault) -> Bool {
-        guard try scanner.word(in: name).isEmpty else { throw .damaged("a truth value has a text") }
-        return value
+    private func data(_ text: WipedBytes) throws(ImportFault) -> Data {
+        guard let data = Data(base64Encoded: Data(text.filter { !$0.isXMLSpace })) else {
+            throw .damaged("data is not base64")
+        }
+        return data
     }
 
     private func integer(_ word: String) throws(ImportFault) -> Int128 {
@@ -94,15 +105,5 @@ struct XMLPropertyList {
             throw .damaged("a whole number has other characters, or too many")
         }
         return value
-    }
-
-    private func real(_ word: String) throws(ImportFault) -> Double {
-        guard let value = Double(word) else { throw .damaged("a number has other characters") }
-        return value
-    }
-
-    private func date(_ word: String) throws(ImportFault) -> LegacyValue {
-        guard let date = LegacyDate.calendarDate(word) else { throw .damaged("a date is not of the form of a date") }
-        return .date(date)
     }
 }

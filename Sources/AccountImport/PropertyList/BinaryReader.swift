@@ -1,0 +1,80 @@
+import AccountKit
+import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Reads a binary property list, in which a keyed archive has its references as UIDs of their own.
+struct BinaryReader {
+    private var list: BinaryPropertyList
+    private var remainingBytes = ImportLimits.copiedByteCount
+
+    /// The whole list, from its top object on.
+    static func read(_ bytes: UnsafeRawBufferPointer) throws(ImportFault) -> LegacyValue {
+        guard bytes.count <= 8 || bytes.starts(with: "bplist00".utf8) else {
+            throw ImportFault(
+                code: .unsupportedVersion,
+                message: "It is a binary property list of another version than 00; convert it with `plutil`.")
+        }
+        do throws(BinaryPropertyList.Malformed) {
+            let list = try BinaryPropertyList(
+                bytes, maximumDepth: ImportLimits.depth, maximumCount: ImportLimits.valueCount)
+            var reader = BinaryReader(list: list)
+            return try reader.value(at: list.top, depth: 0)
+        } catch {
+            throw .damaged(error.reason)
+        }
+    }
+
+    private mutating func value(at index: Int, depth: Int) throws(BinaryPropertyList.Malformed) -> LegacyValue {
+        switch try list.object(at: index, depth: depth) {
+        case .null: return .null
+        case .boolean(let value): return .boolean(value)
+        case .integer(let value): return .integer(value)
+        case .real(let value): return .real(value)
+        case .date(let seconds): return .date(Date(timeIntervalSinceReferenceDate: seconds))
+        case .data(let range): return .data(Data(try copied(range)))
+        case .ascii(let range):
+            _ = try copied(range)
+            return .text(try list.text(ascii: range))
+        case .utf16(let range):
+            _ = try copied(range)
+            return .text(try list.text(utf16: range))
+        case .uid(let place):
+            guard let place = Int32(exactly: place) else {
+                throw BinaryPropertyList.Malformed("a reference is out of range")
+            }
+            return .reference(Int(place))
+        case .array(let elements):
+            var values: [LegacyValue] = []
+            for position in 0..<elements.count {
+                values.append(try value(at: list.element(position, of: elements), depth: depth + 1))
+            }
+            return .array(values)
+        case .dictionary(let elements):
+            var values: [String: LegacyValue] = [:]
+            let count = elements.count / 2
+            for position in 0..<count {
+                let key = try value(at: list.element(position, of: elements), depth: depth + 1)
+                guard case .text(let text) = key, text.count <= ImportLimits.keyByteCount else {
+                    throw BinaryPropertyList.Malformed("a key is too long, or not a text")
+                }
+                let value = try value(at: list.element(count + position, of: elements), depth: depth + 1)
+                guard values.updateValue(value, forKey: String(decoding: text, as: UTF8.self)) == nil else {
+                    throw BinaryPropertyList.Malformed("a key stands there twice")
+                }
+            }
+            return .dictionary(values)
+        }
+    }
+
+    /// Content that is about to be copied out, which a hostile list may refer to again and again.
+    private mutating func copied(_ range: Range<Int>) throws(BinaryPropertyList.Malformed) -> UnsafeRawBufferPointer {
+        remainingBytes -= range.count
+        guard remainingBytes >= 0 else { throw BinaryPropertyList.Malformed("it repeats its texts too often") }
+        return list[range]
+    }
+}
