@@ -8,14 +8,7 @@ public import ArgumentParser
 public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
     /// The subcommands.
     public static var configuration: CommandConfiguration {
-        var subcommands: [any ParsableCommand.Type] = [
-            UnknownCommand<App>.self, LoginCommand<App>.self, LogoutCommand<App>.self, WhoAmICommand<App>.self,
-            StatusCommand<App>.self,
-            TokenCommand<App>.self, RefreshCommand<App>.self, SessionsCommand<App>.self, SwitchCommand<App>.self,
-            KeyCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self, DoctorCommand<App>.self,
-        ]
-        if App.importer != nil { subcommands.append(ImportCommand<App>.self) }
-        return CommandConfiguration(
+        CommandConfiguration(
             commandName: "account", abstract: "Sign in once, and stay signed in.",
             discussion: """
                 The account is kept encrypted in Documents/Account.plist. It is cleared when you sign out, or when the \
@@ -25,8 +18,16 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
                 (which sign-in), \(App.environmentPrefix)_TOKEN (a token to use instead of the archive), \
                 \(App.environmentPrefix)_KEY (the archive's key, if `key add environment` said so).
                 """,
-            version: AccountCommandsVersion.current, subcommands: subcommands,
+            version: AccountCommandsVersion.current, subcommands: [UnknownCommand<App>.self] + subcommands,
             defaultSubcommand: UnknownCommand<App>.self)
+    }
+
+    static var subcommands: [any AsyncParsableCommand.Type] {
+        [
+            LoginCommand<App>.self, LogoutCommand<App>.self, WhoAmICommand<App>.self, StatusCommand<App>.self,
+            TokenCommand<App>.self, RefreshCommand<App>.self, SessionsCommand<App>.self, SwitchCommand<App>.self,
+            KeyCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self, DoctorCommand<App>.self,
+        ] + (App.importer == nil ? [] : [ImportCommand<App>.self])
     }
 
     /// Made by the parser.

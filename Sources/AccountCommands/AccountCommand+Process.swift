@@ -1,0 +1,70 @@
+import AccountKit
+import ArgumentParser
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+extension AccountCommand {
+    /// Runs the process's command line, writes what comes of it, and ends the process.
+    package static func runProcess() async -> Never {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        do {
+            if var command = parsedAlone(arguments) {
+                try await command.run()
+                endProcess(.success)
+            }
+            var command = try await asyncParseAsRoot(arguments)
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            end(after: error)
+        }
+        endProcess(.success)
+    }
+
+    /// What the parser's own function does, but that what it writes on standard output is checked.
+    private static func end(after error: any Error) -> Never {
+        let code = exitCode(for: error)
+        let text = fullMessage(for: error)
+        guard !text.isEmpty else { endProcess(code) }
+        guard code == .success else {
+            Terminal.say(text)
+            endProcess(code)
+        }
+        do {
+            try Terminal.printText(text + "\n")
+        } catch let error as AccountError {
+            Terminal.say("\(CommandLine.arguments.toolName): \(error)")
+            endProcess(ExitStatus.code(of: error))
+        } catch {
+            SignalGuard.endProcessByClosedPipe()
+        }
+        endProcess(code)
+    }
+
+    /// Parses the subcommand that the first word names, without building the whole tree of commands, which takes longer than
+    /// most commands do.
+    ///
+    /// - Returns: `nil` for everything else, such as `--help` and whatever is wrong: the whole tree knows what to say of it.
+    static func parsedAlone(_ arguments: [String]) -> (any AsyncParsableCommand)? {
+        func parsed<Subcommand: AsyncParsableCommand>(_ subcommand: Subcommand.Type) -> Subcommand? {
+            // The whole tree fails for the same reason, and says it.
+            try? subcommand.parseAsRoot(Array(arguments.dropFirst())) as? Subcommand
+        }
+        guard let name = arguments.first,
+            let subcommand = subcommands.first(where: { $0.configuration.commandName == name })
+        else { return nil }
+        return parsed(subcommand)
+    }
+}
+
+/// A free function, since the parser's commands have a function of that name.
+private func endProcess(_ code: ExitCode) -> Never { exit(code.rawValue) }

@@ -1,0 +1,45 @@
+import AccountKit
+import ArgumentParser
+import Logging
+import Testing
+
+@testable import AccountCommands
+
+@Suite struct ParsedAloneTests {
+    private enum App: AccountApplication {
+        static let identifier = "com.example.app"
+
+        static func authority(
+            for: AccountService, timeout: Duration, logger: Logger?
+        ) throws(AccountError) -> any AccountAuthority {
+            throw AccountError(.misconfigured, "not needed here")
+        }
+    }
+
+    @Test(arguments: [
+        ["whoami"], ["whoami", "--offline"], ["whoami", "--json", "--offline"], ["whoami", "--session", "work"],
+        ["whoami", "--offline", "--session=work", "--json"], ["whoami", "-v"], ["whoami", "--verify"],
+        ["whoami", "--max-age", "0"], ["token"], ["token", "--json"], ["token", "--min-validity", "90.5", "--json"],
+        ["token", "--session", "work", "--min-validity", "1e3"], ["login", "--web", "--scope", "a", "--scope", "b"],
+        ["logout", "--all"], ["status"], ["refresh", "--json"], ["sessions"], ["switch", "work"], ["doctor", "--fix"],
+        ["unlock", "--for", "2h"], ["lock"],
+    ])
+    func `A subcommand that is parsed alone means what the whole tree makes of it`(arguments: [String]) throws {
+        let alone = try #require(AccountCommand<App>.parsedAlone(arguments))
+        let parsed = try AccountCommand<App>.parseAsRoot(arguments)
+        #expect(type(of: alone) == type(of: parsed))
+        #expect(String(reflecting: alone) == String(reflecting: parsed))
+    }
+
+    @Test(
+        arguments: [
+            [], [""], ["--offline", "whoami"], ["whoam"], ["help", "whoami"], ["whoami", "--help"], ["whoami", "-h"],
+            ["whoami", "--offlin"], ["whoami", "--session"], ["whoami", "--verify", "--offline"],
+            ["whoami", "--max-age", "soon"], ["whoami", "--max-age", "-1"], ["whoami", "alice"], ["--version"],
+            ["whoami", "--version"], ["token", "--offline"], ["key"], ["key", "add", "file"],
+            ["whoami", "--generate-completion-script", "bash"], ["--generate-completion-script", "bash"],
+        ] as [[String]])
+    func `The rest is the whole tree's`(arguments: [String]) {
+        #expect(AccountCommand<App>.parsedAlone(arguments).map { "\($0)" } == nil)
+    }
+}
