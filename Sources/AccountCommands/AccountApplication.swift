@@ -18,7 +18,8 @@ public protocol AccountApplication: Sendable {
     static var identifier: String { get }
 
     /// What the app's environment variables begin with, such as `GISTS` for `GISTS_HOME`, `GISTS_SESSION` and
-    /// `GISTS_TOKEN`.
+    /// `GISTS_TOKEN`: letters, digits and underscores, and no digit at the start. By default the last part of
+    /// ``identifier``; an app whose identifier ends otherwise, such as `com.example.2do`, must say it.
     static var environmentPrefix: String { get }
 
     /// Whether the user says which service to sign in to, with `--issuer`.
@@ -61,7 +62,7 @@ extension AccountApplication {
 }
 
 /// A service that one can sign in to, as the user names it.
-public struct AccountService: Sendable, Hashable {
+public struct AccountService: Sendable, Hashable, Codable {
     /// The name of a service that the app knows, such as `github`; which these are is the app's affair.
     public var name: String?
 
@@ -127,11 +128,7 @@ public struct AccountService: Sendable, Hashable {
     }
 }
 
-extension AccountService: Codable {
-    private enum CodingKeys: CodingKey {
-        case name, issuer, clientID, scopes, redirectURI, audience, resources, parameters
-    }
-
+extension AccountService {
     /// Reads a service, also as an earlier version wrote it.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -144,19 +141,6 @@ extension AccountService: Codable {
             audience: try container.decodeIfPresent(String.self, forKey: .audience),
             resources: try container.decodeIfPresent([String].self, forKey: .resources) ?? [],
             parameters: try container.decodeIfPresent([String: String].self, forKey: .parameters) ?? [:])
-    }
-
-    /// Writes a service, without what is not set.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encodeIfPresent(name, forKey: .name)
-        try container.encodeIfPresent(issuer, forKey: .issuer)
-        try container.encodeIfPresent(clientID, forKey: .clientID)
-        try container.encode(scopes, forKey: .scopes)
-        try container.encodeIfPresent(redirectURI, forKey: .redirectURI)
-        try container.encodeIfPresent(audience, forKey: .audience)
-        if !resources.isEmpty { try container.encode(resources, forKey: .resources) }
-        if !parameters.isEmpty { try container.encode(parameters, forKey: .parameters) }
     }
 }
 
@@ -173,15 +157,4 @@ public struct ImportedLogin: Sendable {
         self.account = account
         self.warnings = warnings
     }
-}
-
-extension AccountApplication {
-    /// A token to use instead of the archive.
-    static var tokenVariable: String { environmentPrefix + "_TOKEN" }
-
-    /// The archive's key, if it is to come from the environment.
-    static var keyVariable: String { environmentPrefix + "_KEY" }
-
-    /// What no program gets that is run from here: a browser, one that has a key, one that draws a code.
-    static var secretVariables: [String] { [tokenVariable, keyVariable, environmentPrefix + "_CLIENT_SECRET"] }
 }

@@ -42,8 +42,8 @@ extension AccountCommand {
         do {
             try Terminal.printText(text + "\n")
         } catch let error as AccountError {
-            Terminal.say("\(CommandLine.arguments.toolName): \(error)")
-            endProcess(ExitStatus.code(of: error))
+            Terminal.say("\(CommandLine.toolName): \(error)")
+            endProcess(ExitCode(error.exitCode))
         } catch {
             SignalGuard.endProcessByClosedPipe()
         }

@@ -16,7 +16,7 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
 
                 Environment: \(App.environmentPrefix)_HOME (folder for everything), \(App.environmentPrefix)_SESSION \
                 (which sign-in), \(App.environmentPrefix)_TOKEN (a token to use instead of the archive), \
-                \(App.environmentPrefix)_KEY (the archive's key, if `key add environment` said so).
+                \(App.environmentPrefix)_KEY (the archive's key, if `\(CommandLine.toolName) key add environment` said so).
                 """,
             version: AccountCommandsVersion.current, subcommands: [UnknownCommand<App>.self] + subcommands,
             defaultSubcommand: UnknownCommand<App>.self)

@@ -96,7 +96,7 @@ import Testing
         let error = await expectAccountError(.insecureContainer) {
             try await KeyFile(path: isRoot ? path : "/etc/passwd").key()
         }
-        #expect(error?.message.contains("belongs to user \(isRoot ? 65534 : 0)") == true)
+        #expect(error?.message.contains("belongs to \(SystemCall.userName(isRoot ? 65534 : 0)),") == true)
     }
 
     @Test(arguments: ["a link", "a dangling link", "a pipe", "a folder"])

@@ -286,7 +286,7 @@ struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority {
     func beginDeviceSignIn() async throws -> DeviceAuthorization {
         _ = try await process.call(.beginDevice)
         return DeviceAuthorization(
-            deviceCode: Secret("d"), userCode: "U", verificationURL: "https://auth.example.com/device",
+            deviceCode: Secret("d"), userCode: "U", verificationURI: "https://auth.example.com/device",
             lifetime: .seconds(40))
     }
 

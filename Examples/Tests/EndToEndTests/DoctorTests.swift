@@ -155,7 +155,7 @@ struct DoctorTests {
             let found = try await report(user.account, "--fix")
             #expect(found.outcome.exitCode == 78)
             #expect(found.report.findings.count == 1)
-            #expect(found.report.findings[0].problem.contains("put the key back, or sign in again"))
+            #expect(found.report.findings[0].problem.contains("put the key back at "))
             #expect(try user.container.entry(user.container.archive) == archive)
         }
     }

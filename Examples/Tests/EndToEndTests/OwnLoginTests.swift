@@ -63,6 +63,53 @@ struct OwnLoginTests {
         }
     }
 
+    @Test func `The app and its commands agree on the session, whoever chose it`() async throws {
+        try await run { notes, _, _ in
+            let login = try await notes(
+                "account", "login", "--username", "bob", "--password-stdin", "--session", "work",
+                input: ExampleServer.bobPassword + "\n")
+            try #require(login.exitCode == 0, "\(login)")
+            #expect(try await notes().output.hasPrefix("Hello alice,"))
+            #expect(try await notes.with("NOTES_SESSION", "work")().output.hasPrefix("Hello bob,"))
+            _ = try await notes("account", "switch", "work")
+            #expect(try await notes().output.hasPrefix("Hello bob,"))
+            #expect(try await notes("account", "whoami").output == "bob\n")
+            #expect(try await notes.with("NOTES_SESSION", "default")().output.hasPrefix("Hello alice,"))
+        }
+    }
+
+    @Test func `A token from the environment is the app's account too, and is written nowhere`() async throws {
+        try await run { notes, container, _ in
+            let login = try await notes(
+                "account", "login", "--username", "bob", "--password-stdin", "--session", "work",
+                input: ExampleServer.bobPassword + "\n")
+            try #require(login.exitCode == 0, "\(login)")
+            let token = try await notes("account", "token", "--session", "work").output.dropLast()
+            let before = try container.contents()
+            let given = notes.with("NOTES_TOKEN", String(token))
+            #expect(try await given().output.hasPrefix("Hello bob,"))
+            let name = try await given("account", "whoami")
+            #expect(name.output == "bob\n", "\(name)")
+            #expect(try await given("account", "logout").exitCode == 64)
+            let wrong = notes.with("NOTES_TOKEN", "made-up")
+            #expect(try await !wrong().output.contains("alice"))
+            #expect(try container.contents() == before)
+            #expect(try await notes().output.hasPrefix("Hello alice,"))
+        }
+    }
+
+    @Test func `Help names this tool's own commands, and only what its service takes`() async throws {
+        try await run { notes, _, _ in
+            let help = try await notes("account", "login", "--help").output
+            #expect(help.contains("embed-login account login"))
+            #expect(help.contains("--password-stdin"))
+            for option in ["--issuer", "--client-id", "--device", "--web", "--scope", "--with-token"] {
+                #expect(!help.contains(option), "\(option)")
+            }
+            #expect(try await notes("help", "account", "token").output.contains("$(embed-login account token)"))
+        }
+    }
+
     @Test func `A wrong password keeps who is signed in`() async throws {
         try await run { notes, container, _ in
             let before = try container.entry(container.archive)

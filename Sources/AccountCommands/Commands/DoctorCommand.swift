@@ -7,12 +7,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// `doctor`: looks for what may go wrong, and mends what it can.
+/// `doctor`: looks for problems, and repairs what it can.
 struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "doctor", abstract: "Look for problems; with --fix, mend those that can be mended.",
-            discussion: "Exits with 0 only if all is well.")
+            commandName: "doctor", abstract: "Look for problems; with --fix, repair those that can be repaired.",
+            discussion: "Exits with 0 only if there are no problems.")
     }
 
     @Flag(help: "Repair what can be repaired without losing data.")
@@ -37,9 +37,9 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
         let sessions = SessionInspection(context: context)
         var findings = try ContainerInspection(container: context.container).findings()
         // Modes first: what cannot be trusted is not opened.
-        if fix { for index in findings.indices { await findings[index].mend() } }
+        if fix { for index in findings.indices { await findings[index].repairIfPossible() } }
         var others = try await sessions.findings()
-        if fix { for index in others.indices { await others[index].mend() } }
+        if fix { for index in others.indices { await others[index].repairIfPossible() } }
         findings += others
         if fix { await context.deliverRevocations(isRequested: true) }
         let account = await account(context)
@@ -47,7 +47,7 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
         if let (problem, advice) = MemoryProtection.problem() {
             findings.append(Finding(problem: problem, advice: advice))
         }
-        let environment = await context.environment(of: account)
+        let environment = context.environment(of: account)
         for setting in environment {
             guard let problem = setting.problem else { continue }
             findings.append(Finding(problem: problem))
@@ -58,8 +58,8 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
     /// The session's account, if nobody has to be asked for a passphrase. An archive that cannot be read is a finding of its
     /// own by now, and leaves only the service unasked.
     private func account(_ context: CommandContext<App>) async -> Account? {
-        guard (try? await context.store.keySlots())?.contains(where: \.isAvailable) == true else { return nil }
-        return await context.store.load().account
+        guard (try? await context.archive.keySlots())?.contains(where: \.isAvailable) == true else { return nil }
+        return await context.archive.load().account
     }
 
     private func report(
@@ -87,6 +87,6 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
                     "No problems found in \(context.container.documents.path(percentEncoded: false)).")
             }
         }
-        if !isWell { throw ExitStatus.misconfigured }
+        if !isWell { throw ExitCode(78) }
     }
 }

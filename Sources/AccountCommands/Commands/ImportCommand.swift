@@ -1,11 +1,11 @@
 import AccountKit
 import ArgumentParser
 
-/// `import`: takes over what an older app left behind.
+/// `import`: imports what an older app left behind.
 struct ImportCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "import", abstract: "Take over the account of an older app.",
+            commandName: "import", abstract: "Import the account of an older app.",
             discussion: """
                 Reads an archive of NSKeyedArchiver, or a plain property list. The file stays as it is unless \
                 --remove-original says otherwise, and then it is removed only after the account was read back.
@@ -15,7 +15,7 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
     @Argument(help: "The file.")
     var file: String
 
-    @OptionGroup var service: ServiceOptions
+    @OptionGroup var service: IssuerOptions<App>
 
     @Flag(help: "Replace the account that is signed in now.")
     var replace = false
@@ -26,6 +26,7 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
     @OptionGroup var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
+        try context.refuseEnvironmentToken(to: "import an account")
         guard let importer = App.importer else {
             throw AccountError(.invalidArgument, "this tool has nothing to import")
         }
@@ -43,7 +44,7 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         try await context.store.signIn { account }
 
         // Read back with nothing in memory, as the next start will.
-        let state = try await context.store(of: context.session).load()
+        let state = try await context.archive(of: context.session).load()
         guard state.account == account else {
             throw AccountError(.damaged, "the account was stored, and came back changed: \(file) was left alone")
         }
@@ -63,7 +64,7 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
             try SystemCall.remove(file)
         } catch {
             throw AccountError(
-                .inaccessible, "the account was taken over, and \(file) could not be removed", cause: error)
+                .inaccessible, "the account was imported, and \(file) could not be removed", cause: error)
         }
     }
 }

@@ -55,11 +55,11 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
             discussion: """
                 A program is run without a shell, and prints 32 random bytes as Base64 or in hexadecimal:
 
-                  openssl rand -base64 32 | secret-tool store --label "account" service account
-                  account key add command -- secret-tool lookup service account
+                  openssl rand -base64 32 | secret-tool store --label "\(App.identifier)" service \(App.identifier)
+                  \(CommandLine.toolName) key add command -- secret-tool lookup service \(App.identifier)
 
-                  openssl rand -base64 32 | pass insert --echo account-key
-                  account key add command -- pass show account-key
+                  openssl rand -base64 32 | pass insert --echo \(App.identifier)-key
+                  \(CommandLine.toolName) key add command -- pass show \(App.identifier)-key
                 """)
     }
 
@@ -74,16 +74,19 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
     func validate() throws {
         if kind == .command, command.isEmpty {
             throw ValidationError(
-                "name the program that prints the key: key add command -- secret-tool lookup service account")
+                "name the program that prints the key: `\(CommandLine.toolName) key add command -- secret-tool lookup service "
+                    + "\(App.identifier)`")
         }
-        if kind != .command, !command.isEmpty { throw ValidationError("only `key add command` takes a program") }
+        if kind != .command, !command.isEmpty {
+            throw ValidationError("only `\(CommandLine.toolName) key add command` takes a program")
+        }
     }
 
     func run(in context: CommandContext<App>) async throws {
-        let before = try await context.preferences.keySettings(of: context.session)
+        let before = try context.preferences.keySettings(of: context.session)
         let source = KeySettings.Source(kind: kind, command: kind == .command ? command : nil)
         let keySource = try source.keySource(of: context.session, context.container, App.self)
-        let isSignedIn = try await !context.store.keySlots().isEmpty
+        let isSignedIn = try await !context.archive.keySlots().isEmpty
         if !isSignedIn, kind != .passphrase, try await keySource.key() == nil { _ = try await keySource.makeKey() }
         // The settings first: one that is there too early does no harm, and an archive whose key nobody knows of would.
         var settings = before
@@ -93,8 +96,7 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
             context.say("The archive that the next sign-in makes opens with this key too.")
             return try await KeyDocument(context).print(asJSON: options.json)
         }
-        let store = context.store(
-            of: context.session, try settings.sources(of: context.session, context.container, App.self))
+        let store = context.archive(with: try settings.sources(of: context.session, context.container, App.self))
         let slot: ArchiveKeySlot
         do {
             slot = try await store.addKey(from: keySource)
@@ -126,8 +128,8 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
     @OptionGroup var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
-        let slots = try await context.store.keySlots()
-        var settings = try await context.preferences.keySettings(of: context.session)
+        let slots = try await context.archive.keySlots()
+        var settings = try context.preferences.keySettings(of: context.session)
         guard !slots.isEmpty else {
             let kept = settings.sources.filter { $0.kind.description != key }
             guard kept.count < settings.sources.count, !kept.isEmpty else {
@@ -142,7 +144,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
             return try await KeyDocument(context).print(asJSON: options.json)
         }
         let slot = try slot(among: slots, context)
-        try await context.store.removeKey(slot.id)
+        try await context.archive.removeKey(slot.id)
         settings.sources = try await used(settings.sources, context)
         try await context.preferences.setKeySettings(settings, of: context.session)
         context.say("The key \(slot.id.prefix(8)) no longer opens the archive.")
@@ -175,8 +177,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         var used: [KeySettings.Source] = []
         for source in sources {
             let keySource = try source.keySource(of: context.session, context.container, App.self)
-            let slots = try await context.store(of: context.session, [keySource]).keySlots()
-                .filter { $0.kind == source.kind }
+            let slots = try await context.archive(with: [keySource]).keySlots().filter { $0.kind == source.kind }
             // One that cannot be asked just now may open what is left.
             let key = try? await keySource.key()
             if !slots.isEmpty, key == nil || slots.contains(where: \.isAvailable) { used.append(source) }
@@ -202,7 +203,7 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
     @OptionGroup var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
-        let settings = try await context.preferences.keySettings(of: context.session)
+        let settings = try context.preferences.keySettings(of: context.session)
         let kinds = Set(settings.sources.map(\.kind)).intersection([.keyFile, .passphrase])
         guard let kind = kind ?? (kinds.count == 1 ? kinds.first : nil) else {
             throw AccountError(
@@ -212,7 +213,7 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
                         + "`\(context.tool) key add`, then remove the old one with `\(context.tool) key remove`"
                     : "say which key to replace: file or passphrase")
         }
-        try await context.store.rotateKey(of: kind)
+        try await context.archive.rotateKey(of: kind)
         context.say("The archive has a new \(kind == .keyFile ? "key file" : "passphrase"), and its data a new key.")
         try await KeyDocument(context).print(asJSON: options.json)
     }
@@ -237,8 +238,8 @@ private struct KeyDocument: Encodable {
 
     init(_ context: CommandContext<some AccountApplication>) async throws {
         session = context.session.rawValue
-        sources = try await context.preferences.keySettings(of: context.session).sources
-        slots = try await context.store(of: context.session).keySlots().map {
+        sources = try context.preferences.keySettings(of: context.session).sources
+        slots = try await context.archive(of: context.session).keySlots().map {
             Slot(
                 id: $0.id, kind: $0.kind.description, created: $0.created,
                 opensNow: $0.isAvailable)

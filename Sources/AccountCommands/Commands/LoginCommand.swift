@@ -7,46 +7,74 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "login", abstract: "Sign in.",
             discussion: """
-                On a terminal, and without an option that says how, you sign in with the browser of this machine, or, where \
-                there is none, by a code that you enter on another device. A secret is never taken from an argument, where \
-                other users of the machine could see it.
+                \(App.offers(.browser, .device) ? defaultWay : "")A secret is never taken from an argument, where other users \
+                of the machine could see it.
 
-                  account login --issuer https://auth.example.com --client-id my-tool
-                  account login --issuer https://auth.example.com --client-id my-tool --with-token < token.txt
+                \(examples.map { "  \(CommandLine.toolName) login\($0)" }.joined(separator: "\n"))
                 """ + (App.signInHelp.isEmpty ? "" : "\n\n" + App.signInHelp))
     }
 
-    /// The ways to sign in.
-    private enum Way {
-        case device, browser, password, token
+    private static var defaultWay: String {
+        """
+        On a terminal, and without an option that says how, you sign in with the browser of this machine, or, where there is \
+        none, by a code that you enter on another device.\u{20}
+        """
     }
 
-    @OptionGroup var service: ServiceOptions
+    private static var examples: [String] {
+        let issuer = App.acceptsIssuer ? " --issuer https://auth.example.com --client-id my-tool" : ""
+        return [issuer] + (App.offers(.token) ? [issuer + " --with-token < token.txt"] : [])
+    }
 
-    @OptionGroup var request: RequestOptions
+    @Option(
+        name: .customLong("service"),
+        help: ArgumentHelp(
+            "A service that is known by name, such as github; with --issuer, a copy of it on a host of its own.",
+            valueName: "name", visibility: App.acceptsIssuer ? .default : .hidden))
+    var serviceName: String?
 
-    @Flag(help: "Show a code to enter on another device.")
+    @OptionGroup var issuer: IssuerOptions<App>
+
+    @OptionGroup var request: RequestOptions<App>
+
+    @Flag(help: ArgumentHelp("Show a code to enter on another device.", visibility: App.visibility(of: .device)))
     var device = false
 
-    @Flag(help: "Sign in with the browser of this machine.")
+    @Flag(help: ArgumentHelp("Sign in with the browser of this machine.", visibility: App.visibility(of: .browser)))
     var web = false
 
-    @Flag(help: "Sign in with a browser on another machine: paste the address that it ends on.")
+    @Flag(
+        help: ArgumentHelp(
+            "Sign in with a browser on another machine: paste the address that it ends on.",
+            visibility: App.visibility(of: .browser)))
     var paste = false
 
-    @Flag(help: "Sign in with a user name and a password, asked for on the terminal.")
+    @Flag(
+        help: ArgumentHelp(
+            "Sign in with a user name and a password, asked for on the terminal.",
+            visibility: App.visibility(of: .password)))
     var password = false
 
-    @Flag(help: "Read the password from the first line of standard input.")
+    @Flag(
+        help: ArgumentHelp(
+            "Read the password from the first line of standard input.", visibility: App.visibility(of: .password)))
     var passwordStdin = false
 
-    @Flag(help: "Read an access token from the first line of standard input.")
+    @Flag(
+        help: ArgumentHelp(
+            "Read an access token from the first line of standard input.", visibility: App.visibility(of: .token)))
     var withToken = false
 
-    @Option(help: "The user name; asked for on the terminal if it is missing.")
+    @Option(
+        help: ArgumentHelp(
+            "The user name; asked for on the terminal if it is missing.", visibility: App.visibility(of: .password)))
     var username: String?
 
-    @Flag(inversion: .prefixedNo, help: "Show the address of --device as a QR code too, if qrencode is installed.")
+    @Flag(
+        inversion: .prefixedNo,
+        help: ArgumentHelp(
+            "Show the address of --device as a QR code too, if qrencode is installed.",
+            visibility: App.visibility(of: .device)))
     var qr = true
 
     @OptionGroup var options: CommonOptions
@@ -64,7 +92,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
-        let service = try await context.service(service, request)
+        let service = try context.service(named: serviceName, issuer, request)
         let authority = try context.authority(for: service, timeout: .seconds(30))
         let way = try way(for: authority)
         // Later that could end the new sign-in too, where the same user signs in.
@@ -120,7 +148,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     /// What was asked for; else, for a person at a terminal, what suits the machine and the service.
-    private func way(for authority: any AccountAuthority) throws(AccountError) -> Way {
+    private func way(for authority: any AccountAuthority) throws(AccountError) -> SignInWay {
         if device { return .device }
         if web || paste { return .browser }
         if withToken { return .token }

@@ -45,7 +45,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         let start = Date()
         for session in sessions {
             do {
-                let store = try await context.store(of: session)
+                let store = try context.archive(of: session)
                 let report = try await signOut(store, context)
                 parts.append(part(session, report))
                 if !options.json { context.say(text(session, report)) }
@@ -60,14 +60,14 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             }
         }
         if options.json { try JSONDocument.print(Document(sessions: parts)) }
-        if let failure { throw ExitStatus.code(of: failure) }
+        if let failure { throw ExitCode(failure.exitCode) }
     }
 
     private func signOut(_ store: AccountStore, _ context: CommandContext<App>) async throws -> SignOutReport {
         var authority: (any AccountAuthority)?
         if !local, let account = await store.load().account {
             do {
-                authority = try await context.authority(of: account, in: store.session, timeout: .seconds(5))
+                authority = try context.authority(of: account, in: store.session, timeout: .seconds(5))
             } catch {
                 // An account whose service cannot be made out must not stay signed in for that.
                 context.say("note: no service is told of this sign-out (\(error))")

@@ -27,14 +27,14 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     func run(in context: CommandContext<App>) async throws {
-        let chosen = try await context.preferences.defaultSession()
+        let chosen = try context.preferences.defaultSession()
         var parts: [Document.Part] = []
         let sessions = try context.container.sessions()
         if sessions.isEmpty, !options.json {
             context.say("There are no sign-ins yet. Sign in with `\(context.tool) login`.")
         }
         for session in sessions {
-            let state = try await context.state(of: session)
+            let state = try await context.archive(of: session, asksPerson: false).load()
             if options.json {
                 parts.append(
                     Document.Part(status: StateDocument(state, session: session), isDefault: session == chosen))
@@ -79,7 +79,7 @@ struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
                     + (names.isEmpty ? "" : ", or choose one of: \(names)"))
         }
         try await context.preferences.setDefaultSession(session)
-        let state = try await context.state(of: session)
+        let state = try await context.archive(of: session, asksPerson: false).load()
         if options.json { return try JSONDocument.print(StateDocument(state, session: session)) }
         let user =
             switch state {

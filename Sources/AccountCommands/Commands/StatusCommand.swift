@@ -39,17 +39,17 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     func run(in context: CommandContext<App>) async throws {
-        let state = await context.store.load()
-        let unfinished = state.account == nil ? nil : try await context.store.unfinishedRefresh()
+        let state = await context.archive.load()
+        let unfinished = state.account == nil ? nil : try await context.archive.unfinishedRefresh()
         // If these cannot be read, the state says why.
-        let revocations = (try? await context.store.pendingRevocations()) ?? []
+        let revocations = (try? await context.archive.pendingRevocations()) ?? []
         var document = StateDocument(state, session: context.session)
         if let unfinished { document.unfinishedRefreshAt = unfinished }
         let isOver = state.account?.isOver(at: Date()) == true
         if isOver { document.reason = "expired" }
-        if context.environmentToken != nil { document.source = CommandContext<App>.tokenVariable }
+        if App.environmentToken != nil { document.source = App.tokenVariable }
         let archive = context.container.archivePath(of: context.session)
-        let environment = await context.environment(of: state.account)
+        let environment = context.environment(of: state.account)
         if options.json {
             try JSONDocument.print(
                 Document(
@@ -61,7 +61,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                 try Terminal.printLine(label.padding(to: 12) + value)
             }
         }
-        let code = isOver ? ExitStatus.notSignedIn : ExitStatus.code(of: state)
+        let code = isOver ? ExitCode(77) : state.exitCode()
         if code != .success { throw code }
     }
 

@@ -12,7 +12,9 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "token", abstract: "Print an access token that is good for a while.",
-            discussion: "For scripts: curl -H \"Authorization: Bearer $(account token)\" https://api.example.com/me")
+            discussion:
+                "For scripts: curl -H \"Authorization: Bearer $(\(CommandLine.toolName) token)\" https://api.example.com/me"
+        )
     }
 
     @Option(
@@ -38,15 +40,15 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     func run(in context: CommandContext<App>) async throws {
-        if let token = context.environmentToken {
+        if let token = App.environmentToken {
             return try print(
-                token, type: "Bearer", expiresAt: nil, source: CommandContext<App>.tokenVariable, context)
+                token, type: "Bearer", expiresAt: nil, source: App.tokenVariable, context)
         }
         guard let account = await context.store.load().account else { return try await fail(context) }
         guard !account.isOver(at: Date()) else {
             throw AccountError(.notSignedIn, StateText.end(of: account, tool: context.tool))
         }
-        let authority = try await context.authority(of: account)
+        let authority = try context.authority(of: account)
         // Without a token that is still good, there is nothing better than to wait.
         let isExpired = account.credentials.expires(within: .zero, of: Date())
         let timeout: Duration? = isExpired ? nil : .seconds(5)
@@ -84,7 +86,7 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "refresh the stored tokens")
         guard let account = await context.store.load().account else { return try await fail(context) }
-        let authority = try await context.authority(of: account)
+        let authority = try context.authority(of: account)
         let refreshed = try await Waiting.shown(for: account.issuer ?? "the service", upTo: authority.exchangeTimeout) {
             try await context.store.refresh(with: authority)
         }
@@ -104,6 +106,6 @@ extension AccountSubcommand {
         let state = await context.store.load()
         if options.json { try JSONDocument.print(StateDocument(state, session: context.session)) }
         if let text = StateText.explanation(of: state, tool: context.tool) { context.say(text) }
-        throw ExitStatus.code(of: state)
+        throw state.exitCode()
     }
 }

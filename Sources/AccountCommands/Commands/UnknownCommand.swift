@@ -19,7 +19,7 @@ struct UnknownCommand<App: AccountApplication>: AsyncParsableCommand {
         if names.contains(word) {
             let others = words.filter { $0 != word }.map(\.shown).joined(separator: " ")
             throw ValidationError(
-                "Options follow the subcommand: `\(CommandLine.arguments.toolName) \(word) \(others)`")
+                "Options follow the subcommand: `\(CommandLine.toolName) \(word) \(others)`")
         }
         throw ValidationError(Suggestion.text(for: word, among: names))
     }

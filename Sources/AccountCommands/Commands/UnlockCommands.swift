@@ -18,7 +18,7 @@ struct UnlockCommand<App: AccountApplication>: AccountSubcommand {
     @OptionGroup var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
-        try await context.store.unlock(for: duration.duration)
+        try await context.archive.unlock(for: duration.duration)
         if options.json {
             try JSONDocument.print(LockDocument(session: context.session, isLocked: false))
         } else {
@@ -36,7 +36,7 @@ struct LockCommand<App: AccountApplication>: AccountSubcommand {
     @OptionGroup var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
-        try await context.store.lock()
+        try await context.archive.lock()
         if options.json {
             try JSONDocument.print(LockDocument(session: context.session, isLocked: true))
         } else {

@@ -1,6 +1,12 @@
 import AccountKit
 import ArgumentParser
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// `whoami`: the user's name, after the start-up check.
 struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
@@ -31,14 +37,18 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
     }
 
     func run(in context: CommandContext<App>) async throws {
-        if let token = context.environmentToken { return try await identify(token, context) }
+        if App.environmentToken != nil { return try await identify(context) }
         var state = await context.store.load()
         let confirmedBefore = state.account?.verifiedAt
         if !offline, let account = state.account {
-            let authority = try await context.authority(of: account, timeout: .seconds(5))
-            let policy = verify ? CheckPolicy.always : CheckPolicy(maximumAge: .seconds(min(maxAge, 1e12)))
-            state = await Waiting.shown(for: account.issuer ?? "the service", upTo: .seconds(5)) {
-                await context.store.checkSession(with: authority, policy: policy, timeout: .seconds(5))
+            if !verify, account.isConfirmed(within: maxAge, of: Date()) {
+                // The service is not asked, so nothing that belongs to it is made.
+                state = .verified(account)
+            } else {
+                let authority = try context.authority(of: account, timeout: .seconds(5))
+                state = await Waiting.shown(for: account.issuer ?? "the service", upTo: .seconds(5)) {
+                    await context.store.checkSession(with: authority, timeout: .seconds(5))
+                }
             }
         }
         try present(StateDocument(state, session: context.session), state, context)
@@ -46,7 +56,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         if case .verified(let account) = state, account.verifiedAt != confirmedBefore {
             await context.deliverRevocations(to: account.issuer)
         }
-        let code = ExitStatus.code(of: state, verdictNeeded: verify)
+        let code = state.exitCode(verdictNeeded: verify)
         if code != .success { throw code }
     }
 
@@ -62,44 +72,30 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
     }
 
     /// Says whose a token from the environment is, which only the service knows.
-    private func identify(_ token: Secret, _ context: CommandContext<App>) async throws {
-        let source = CommandContext<App>.tokenVariable
+    private func identify(_ context: CommandContext<App>) async throws {
+        let source = App.tokenVariable
         guard !offline else {
             throw AccountError(
                 .serviceUnavailable, "only the service knows whose the token in \(source) is: omit --offline")
         }
-        let service = try await context.rememberedService()
-        guard let authority = try context.authority(for: service, timeout: .seconds(5)) as? any TokenAuthority else {
+        let authority = try context.authority(for: try context.rememberedService(), timeout: .seconds(5))
+        let state = await context.store.checkSession(with: authority, timeout: nil)
+        switch state {
+        case .verified:
+            var document = StateDocument(state, session: context.session)
+            document.source = source
+            try present(document, state, context)
+            if !options.json { context.say("This is the user of \(source), not of the archive.") }
+        case .unverified(_, let reason):
             throw AccountError(
-                .misconfigured, "this service cannot tell whose the token in \(source) is: unset \(source)")
-        }
-        let account: Account
-        do {
-            account = try await authority.signIn(token: token)
-        } catch {
-            throw AccountError(token: AuthorityError(error), from: source)
-        }
-        var document = StateDocument(.verified(account), session: context.session)
-        document.source = source
-        try present(document, .verified(account), context)
-        if !options.json { context.say("This is the user of \(source), not of the archive.") }
-    }
-}
-
-extension AccountError {
-    /// Why it is not known whose a token is.
-    fileprivate init(token failure: AuthorityError, from source: String) {
-        switch SessionDecision.afterSignIn(failure) {
-        case .refused(let detail):
-            self.init(
-                .signInRefused,
-                "the service does not take the token in \(source) (\(detail)): set another one, or unset \(source)")
-        case .unclear(let reason):
-            self.init(
                 reason.code == .misconfigured ? .misconfigured : .serviceUnavailable,
                 "the service did not say whose the token in \(source) is (\(reason))")
-        case .pollAgain, .startOver:
-            self.init(.serviceUnavailable, "the service did not say whose the token in \(source) is")
+        case .signedOut(let signOut):
+            throw AccountError(
+                .signInRefused,
+                "the service does not take the token in \(source) (\(signOut.detail ?? "rejected")): set another one, or unset "
+                    + source)
+        case .unreadable(let error): throw error
         }
     }
 }

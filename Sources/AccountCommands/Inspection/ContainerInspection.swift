@@ -52,7 +52,8 @@ struct ContainerInspection {
                 Finding(
                     problem: "the key file \(file.path) is in \(folder), which \(program) copies elsewhere",
                     advice: ": whoever gets that copy and one of the archive can open it; move the keys out of there "
-                        + "(XDG_STATE_HOME), or open the archive with a passphrase instead (`key add passphrase`)"))
+                        + "(XDG_STATE_HOME), or open the archive with a passphrase instead (`\(CommandLine.toolName) key add passphrase`)"
+                ))
         }
         return findings
     }
@@ -72,11 +73,11 @@ struct ContainerInspection {
     private func check(_ path: String, mode: UInt32, isFolder: Bool) throws -> [Finding] {
         guard let status = try isFolder ? SystemCall.targetStatus(path) : SystemCall.status(path) else { return [] }
         if status.owner != SystemCall.effectiveUser {
-            let user = SystemCall.effectiveUser
+            let (owner, user) = (SystemCall.userName(status.owner), SystemCall.userName(SystemCall.effectiveUser))
             return [
                 Finding(
-                    problem: "\(path) belongs to user \(status.owner), this runs as user \(user)",
-                    advice: ": run `chown \(user) '\(path)'` as root, or run this as that user")
+                    problem: "\(path) belongs to \(owner), and this runs as \(user)",
+                    advice: ": run it as \(owner), or run `sudo chown \(SystemCall.effectiveUser) \(path.shellWord)`")
             ]
         }
         if status.kind != (isFolder ? .directory : .regular) {
@@ -91,7 +92,7 @@ struct ContainerInspection {
         return [
             Finding(
                 problem: "others can \(what) \(path)",
-                advice: ": run `chmod \(isUsersOwn(path) ? "go-w" : String(mode, radix: 8)) '\(path)'`",
+                advice: ": run `chmod \(isUsersOwn(path) ? "go-w" : String(mode, radix: 8)) \(path.shellWord)`",
                 repair: {
                     try SystemCall.changePermissions(path, isUsersOwn(path) ? status.permissions & ~mask : mode)
                 })
@@ -118,10 +119,10 @@ struct ContainerInspection {
             findings.append(
                 Finding(
                     problem: isForeign
-                        ? "\(folder), which \(path) is in, belongs to user \(status.owner)"
+                        ? "\(folder), which \(path) is in, belongs to \(SystemCall.userName(status.owner))"
                         : "others can write to \(folder), which \(path) is in",
                     advice: ": they could put a folder of theirs in place of yours; "
-                        + (isForeign ? "keep the account elsewhere" : "run `chmod go-w '\(folder)'`")))
+                        + (isForeign ? "keep the account elsewhere" : "run `chmod go-w \(String(folder).shellWord)`")))
         }
         return findings
     }

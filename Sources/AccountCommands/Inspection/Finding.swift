@@ -5,7 +5,7 @@ struct Finding {
     /// What can be done, to go behind the problem.
     var advice = ""
 
-    /// Mends it without losing anything; `nil` if that is up to a person.
+    /// Repairs it without losing data; `nil` if that is up to a person.
     var repair: (() async throws -> Void)?
 
     /// Whether it is only worth knowing.
@@ -13,13 +13,13 @@ struct Finding {
 
     var isFixed = false
 
-    mutating func mend() async {
+    mutating func repairIfPossible() async {
         guard let repair else { return }
         do {
             try await repair()
             isFixed = true
         } catch {
-            advice += " (it could not be mended: \(error))"
+            advice += " (it could not be repaired: \(error))"
         }
     }
 }

@@ -24,7 +24,7 @@ struct SessionInspection<App: AccountApplication> {
             }
         }
         do {
-            let chosen = try await context.preferences.defaultSession()
+            let chosen = try context.preferences.defaultSession()
             if chosen != .default, !sessions.contains(chosen) {
                 findings.append(
                     Finding(
@@ -32,7 +32,7 @@ struct SessionInspection<App: AccountApplication> {
                         advice: ": run `\(context.tool) switch default`",
                         repair: { try await context.preferences.setDefaultSession(.default) }))
             }
-            if App.acceptsIssuer { _ = try await context.preferences.service(of: context.session) }
+            if App.acceptsIssuer { _ = try context.preferences.service(of: context.session) }
         } catch {
             findings.append(Finding(problem: "\(error)"))
         }
@@ -40,7 +40,7 @@ struct SessionInspection<App: AccountApplication> {
     }
 
     private func findings(of session: SessionName) async throws -> [Finding] {
-        let store = try await context.store(of: session)
+        let store = try context.archive(of: session)
         var findings: [Finding] = []
         if try await store.hasUnfinishedReplacement() {
             findings.append(
@@ -79,7 +79,7 @@ struct SessionInspection<App: AccountApplication> {
     /// Compares the clock with the service's, if it can be asked. Without an authority there is nobody to compare with; why
     /// there is none is said by every command that needs one.
     func clockFindings(of account: Account?) async -> [Finding] {
-        guard let account, let authority = try? await context.authority(of: account, timeout: .seconds(5)),
+        guard let account, let authority = try? context.authority(of: account, timeout: .seconds(5)),
             let authority = authority as? any ClockAuthority
         else { return [] }
         do {

@@ -1,6 +1,6 @@
-public import AccountKit
+import AccountKit
 import ArgumentParser
-public import Logging
+import Logging
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -8,86 +8,50 @@ import FoundationEssentials
 import Foundation
 #endif
 
-extension AccountApplication {
-    /// The app's folders: those below `<PREFIX>_HOME` if that is set, else where the platform has them.
-    ///
-    /// - Throws: `AccountError.Code.invalidArgument` if the variable is not an absolute path.
-    public static func container() throws(AccountError) -> AppContainer {
-        if let home = Environment.value(environmentPrefix + "_HOME") {
-            return try AppContainer(root: home, identifier: identifier)
-        }
-        return try AppContainer(identifier: identifier)
-    }
-
-    /// The store of the session that the commands use: that of `<PREFIX>_SESSION`, else the one that `switch` chose.
-    public static func store(logger: Logger? = nil) async throws -> AccountStore {
-        let container = try container()
-        let preferences = Preferences(container: container)
-        let session = try await session(named: nil, preferences)
-        let keys = try await preferences.keySettings(of: session)
-        return AccountStore(
-            container: container, session: session, keySources: try keys.sources(of: session, container, Self.self),
-            logger: logger)
-    }
-
-    fileprivate static func session(named name: String?, _ preferences: Preferences) async throws -> SessionName {
-        guard let name = name ?? Environment.value(environmentPrefix + "_SESSION") else {
-            return try await preferences.defaultSession()
-        }
-        return try SessionName(name)
-    }
-}
-
-/// What a command works with: the container, the session, the store, and the ways to the service.
+/// What a command works with: the container, the session, its stores, and the ways to the service.
 struct CommandContext<App: AccountApplication> {
     let options: CommonOptions
     let container: AppContainer
     let preferences: Preferences
     let session: SessionName
+
+    /// The app's own store, whose account is the token from the environment if there is one.
     let store: AccountStore
+
+    /// The store of the session's archive, for commands that are about what is stored.
+    let archive: AccountStore
+
     private var logger: Logger?
 
-    /// A token from the environment, which is used instead of the archive.
-    let environmentToken: Secret?
-
-    /// The environment variable with a token.
-    static var tokenVariable: String { App.tokenVariable }
-
-    init(_ options: CommonOptions) async throws {
+    init(_ options: CommonOptions) throws {
         self.options = options
         container = try App.container()
         preferences = Preferences(container: container)
-        session = try await App.session(named: options.session, preferences)
-        environmentToken = Environment.value(Self.tokenVariable).map { Secret($0) }
+        session = try App.chosenSession(options.session.map(SessionName.init), preferences)
         if options.verbose {
             logger = Logger(label: "account") { StreamLogHandler.standardError(label: $0) }
             logger?.logLevel = .debug
         }
-        let keys = try await preferences.keySettings(of: session)
-        store = AccountStore(
-            container: container, session: session, keySources: try keys.sources(of: session, container, App.self),
-            logger: logger)
+        store = try App.store(session: session, logger: logger)
+        archive =
+            App.environmentToken == nil
+            ? store : try App.archiveStore(of: session, in: container, logger: logger)
         store.observeExchanges(SignalGuard.shared)
+        archive.observeExchanges(SignalGuard.shared)
     }
 
-    /// The store of another session of the same container.
-    func store(of session: SessionName) async throws -> AccountStore {
-        store(of: session, try await preferences.keySettings(of: session).sources(of: session, container, App.self))
-    }
-
-    /// How things stand with a session, as far as that can be seen without asking a person.
-    func state(of session: SessionName) async throws -> SessionState {
-        let settings = try await preferences.keySettings(of: session)
-        return await store(
-            of: session, try settings.sources(of: session, container, App.self, asksPerson: false)
-        ).load()
-    }
-
-    /// A store whose keys are from somewhere else.
-    func store(of session: SessionName, _ keySources: [any KeySource]) -> AccountStore {
-        let store = AccountStore(container: container, session: session, keySources: keySources, logger: logger)
+    /// The store of a session's archive, with nothing in memory.
+    ///
+    /// - Parameter asksPerson: Whether a passphrase may be asked for.
+    func archive(of session: SessionName, asksPerson: Bool = true) throws -> AccountStore {
+        let store = try App.archiveStore(of: session, in: container, asksPerson: asksPerson, logger: logger)
         store.observeExchanges(SignalGuard.shared)
         return store
+    }
+
+    /// A store of the session's archive whose keys are from somewhere else.
+    func archive(with keySources: [any KeySource]) -> AccountStore {
+        AccountStore(container: container, session: session, keySources: keySources, logger: logger)
     }
 
     /// Waits for the token exchanges that are under way, and says so to someone who is watching.
@@ -96,7 +60,7 @@ struct CommandContext<App: AccountApplication> {
     }
 
     /// The name that a person types for these commands: `account`, or `gists account`.
-    var tool: String { CommandLine.arguments.toolName }
+    var tool: String { CommandLine.toolName }
 
     // MARK: The service
 
@@ -108,8 +72,8 @@ struct CommandContext<App: AccountApplication> {
     ///   - timeout: How long one request may take.
     func authority(
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
-    ) async throws -> any AccountAuthority {
-        let named = AccountService(of: account, remembered: await readableService(of: other ?? session))
+    ) throws -> any AccountAuthority {
+        let named = AccountService(of: account, remembered: readableService(of: other ?? session))
         do {
             return try authority(for: named, timeout: timeout)
         } catch  where named != AccountService(of: account, remembered: nil) {
@@ -122,8 +86,8 @@ struct CommandContext<App: AccountApplication> {
     ///
     /// The account itself says where its service is, so settings that were damaged are no reason to leave it without one.
     /// That they were is said by `doctor`, and by `login`, which needs them.
-    private func readableService(of session: SessionName) async -> AccountService? {
-        App.acceptsIssuer ? try? await preferences.service(of: session) : nil
+    private func readableService(of session: SessionName) -> AccountService? {
+        App.acceptsIssuer ? try? preferences.service(of: session) : nil
     }
 
     /// The authority of a service.
@@ -132,23 +96,25 @@ struct CommandContext<App: AccountApplication> {
     }
 
     /// The service to sign in to: the options', else the one that the session signed in to last.
-    func service(_ options: ServiceOptions, _ request: RequestOptions) async throws -> AccountService {
+    func service(
+        named name: String?, _ options: IssuerOptions<App>, _ request: RequestOptions<App>
+    ) throws -> AccountService {
         guard App.acceptsIssuer else {
-            if options.name != nil || options.issuer != nil || options.clientID != nil {
+            if name != nil || options.issuer != nil || options.clientID != nil {
                 throw AccountError(
                     .invalidArgument, "this tool knows its service: omit --service, --issuer and --client-id")
             }
             return AccountService(
-                scopes: options.scopes, redirectURI: request.redirectURI, audience: request.audience,
+                scopes: request.scopes, redirectURI: request.redirectURI, audience: request.audience,
                 resources: request.resources, parameters: request.parameters.values)
         }
-        let remembered = try await preferences.service(of: session)
-        guard options.name != nil || options.issuer != nil || remembered != nil else {
+        let remembered = try preferences.service(of: session)
+        guard name != nil || options.issuer != nil || remembered != nil else {
             throw AccountError(
                 .invalidArgument,
                 "say where to sign in: add --issuer https://auth.example.com (and --client-id), or --service github")
         }
-        let name = options.name?.lowercased()
+        let name = name?.lowercased()
         // Nothing said is the same again; a name alone is that service at its home.
         let isSame =
             (name == nil || name == remembered?.name)
@@ -157,7 +123,7 @@ struct CommandContext<App: AccountApplication> {
             name: name ?? (isSame ? remembered?.name : nil),
             issuer: options.issuer ?? (name == nil ? remembered?.issuer : nil),
             clientID: options.clientID ?? (isSame ? remembered?.clientID : nil),
-            scopes: options.scopes.isEmpty && isSame ? remembered?.scopes ?? [] : options.scopes,
+            scopes: request.scopes.isEmpty && isSame ? remembered?.scopes ?? [] : request.scopes,
             redirectURI: request.redirectURI ?? (isSame ? remembered?.redirectURI : nil),
             audience: request.audience ?? (isSame ? remembered?.audience : nil),
             resources: request.resources.isEmpty && isSame ? remembered?.resources ?? [] : request.resources,
@@ -166,12 +132,12 @@ struct CommandContext<App: AccountApplication> {
     }
 
     /// The service that the session signed in to last: that of a token from the environment, too.
-    func rememberedService() async throws -> AccountService {
+    func rememberedService() throws -> AccountService {
         guard App.acceptsIssuer else { return AccountService() }
-        guard let service = try await preferences.service(of: session) else {
+        guard let service = try preferences.service(of: session) else {
             throw AccountError(
                 .invalidArgument,
-                "it is not known which service the token in \(Self.tokenVariable) is for: sign in once without it, with "
+                "it is not known which service the token in \(App.tokenVariable) is for: sign in once without it, with "
                     + "`\(tool) login`")
         }
         return service
@@ -189,8 +155,8 @@ struct CommandContext<App: AccountApplication> {
         to issuer: String? = nil, of store: AccountStore? = nil, before date: Date = .distantFuture,
         isRequested: Bool = false
     ) async {
-        let store = store ?? self.store
-        let remembered = await readableService(of: store.session)
+        let store = store ?? archive
+        let remembered = readableService(of: store.session)
         let reports = await store.deliverRevocations(
             with: { account in
                 guard issuer == nil || account.issuer == issuer, (account.verifiedAt ?? .distantPast) < date else {
@@ -210,26 +176,25 @@ struct CommandContext<App: AccountApplication> {
     // MARK: The environment
 
     /// The environment variables that are set and count, those on the way to an account's service among them.
-    func environment(of account: Account?) async -> [NetworkSetting] {
-        let own = [("HOME", "the folder for everything"), ("SESSION", "which sign-in")].compactMap { suffix, effect in
+    func environment(of account: Account?) -> [NetworkSetting] {
+        let effects = [
+            ("HOME", "the folder for everything"), ("SESSION", "which sign-in"),
+            ("TOKEN", "used instead of the archive"),
+        ]
+        let own = effects.compactMap { suffix, effect in
             let variable = "\(App.environmentPrefix)_\(suffix)"
-            return Environment.value(variable).map { NetworkSetting(variable: variable, value: $0, effect: effect) }
-        }
-        let token = environmentToken.map { _ in
-            NetworkSetting(variable: Self.tokenVariable, value: "set", effect: "used instead of the archive")
-        }
-        var network: [NetworkSetting] = []
-        // Only what is shown beside the state depends on it; who needs the service hears why there is none.
-        let service: (any AccountAuthority)? =
-            if let account {
-                try? await authority(of: account)
-            } else if let remembered = await readableService(of: session) {
-                try? authority(for: remembered, timeout: .seconds(10))
-            } else {
-                App.acceptsIssuer ? nil : try? authority(for: AccountService(), timeout: .seconds(10))
+            return Environment.value(variable).map {
+                NetworkSetting(variable: variable, value: suffix == "TOKEN" ? "set" : $0, effect: effect)
             }
-        if let service { network = service.networkSettings }
-        return own + (token.map { [$0] } ?? []) + network
+        }
+        // Only what is shown beside the state depends on it; who needs the service hears why there is none.
+        let authority =
+            if let account {
+                try? authority(of: account)
+            } else {
+                try? authority(for: rememberedService(), timeout: .seconds(10))
+            }
+        return own + ((authority as? any NetworkSettingsAuthority)?.networkSettings ?? [])
     }
 
     // MARK: Output
@@ -239,10 +204,10 @@ struct CommandContext<App: AccountApplication> {
 
     /// Refuses what makes no sense while a token from the environment is used.
     func refuseEnvironmentToken(to what: String) throws {
-        guard environmentToken != nil else { return }
+        guard App.environmentToken != nil else { return }
         throw AccountError(
             .invalidArgument,
-            "\(Self.tokenVariable) is set and is used instead of the archive: unset it to \(what)")
+            "\(App.tokenVariable) is set and is used instead of the archive: unset it to \(what)")
     }
 }
 
@@ -259,63 +224,40 @@ extension AccountSubcommand {
     func run() async throws {
         let context: CommandContext<App>
         do {
-            context = try await CommandContext(options)
+            context = try CommandContext(options)
         } catch {
-            throw CommandEnd(after: error, asJSON: options.json).carriedOut()
+            say(error)
+            throw end(after: error)
         }
-        var end: CommandEnd?
+        var failure: (any Error)?
         do {
             try await run(in: context)
         } catch {
-            end = CommandEnd(after: error, asJSON: options.json)
+            failure = error
+            say(error)
         }
         // What there was to say has been said.
         await context.finishExchanges()
-        if let end { throw end.carriedOut() }
+        if let failure { throw end(after: failure) }
     }
-}
 
-/// How a command ends that did not do what it was asked for.
-private enum CommandEnd {
-    case code(ExitCode)
-    case closedOutput
-    case interruption
-    /// The parser's.
-    case other(any Error)
-
-    /// Says what is wrong, on standard error and as JSON.
-    init(after error: any Error, asJSON isJSON: Bool) {
-        switch error {
-        case let error as AccountError:
-            let isInterruption = error.cause is Interruption
-            Terminal.say(isInterruption ? "Cancelled." : "\(CommandLine.arguments.toolName): \(error)")
-            self = isInterruption ? .interruption : .code(ExitStatus.code(of: error))
-            // Where standard output is what is wrong, that was said a line before.
-            if isJSON { try? JSONDocument.print(ErrorDocument(error)) }
-        case is Terminal.ClosedOutput: self = .closedOutput
-        case let code as ExitCode: self = .code(code)
-        default: self = .other(error)
-        }
+    /// Says what is wrong, on standard error and as JSON. What is not this module's, the parser says.
+    private func say(_ error: any Error) {
+        guard let error = error as? AccountError else { return }
+        Terminal.say(error.cause is Interruption ? "Cancelled." : "\(CommandLine.toolName): \(error)")
+        // Where standard output is what is wrong, that was said a line before.
+        if options.json { try? JSONDocument.print(ErrorDocument(error)) }
     }
 
     /// What is to be thrown, if the process does not end here by a signal.
-    func carriedOut() -> any Error {
-        switch self {
-        case .code(let code): return code
-        case .closedOutput: SignalGuard.endProcessByClosedPipe()
-        case .interruption:
-            SignalGuard.interruptProcess()
-            return ExitStatus.interrupted
-        case .other(let error): return error
+    private func end(after error: any Error) -> any Error {
+        switch error {
+        case is Terminal.ClosedOutput: SignalGuard.endProcessByClosedPipe()
+        case let error as AccountError:
+            if error.cause is Interruption { SignalGuard.interruptProcess() }
+            return ExitCode(error.exitCode)
+        default: return error
         }
-    }
-}
-
-extension [String] {
-    /// The words up to and with `account`: how a person calls these commands.
-    var toolName: String {
-        let name = first.map { String($0.split(separator: "/").last ?? "account") } ?? "account"
-        return dropFirst().first == "account" ? name + " account" : name
     }
 }
 

@@ -12,48 +12,57 @@ struct CommonOptions: ParsableArguments {
     var verbose = false
 }
 
-/// The options that name a service.
-struct ServiceOptions: ParsableArguments {
+/// The options that say where a service is, for tools that do not know it.
+struct IssuerOptions<App: AccountApplication>: ParsableArguments {
     @Option(
-        name: .customLong("service"),
         help: ArgumentHelp(
-            "A service that is known by name, such as github; with --issuer, a copy of it on a host of its own.",
-            valueName: "name"))
-    var name: String?
-
-    @Option(help: "The address of the service, such as https://auth.example.com. Remembered for the session.")
+            "The address of the service, such as https://auth.example.com. Remembered for the session.",
+            visibility: App.acceptsIssuer ? .default : .hidden))
     var issuer: String?
 
-    @Option(name: .customLong("client-id"), help: "The client identifier that the service knows this tool by.")
+    @Option(
+        name: .customLong("client-id"),
+        help: ArgumentHelp(
+            "The client identifier that the service knows this tool by.",
+            visibility: App.acceptsIssuer ? .default : .hidden))
     var clientID: String?
-
-    @Option(name: .customLong("scope"), help: "What to ask for; may be given several times.")
-    var scopes: [String] = []
 }
 
-/// The options that say what a sign-in asks for beyond its scopes.
-struct RequestOptions: ParsableArguments {
+/// The options that say what a sign-in asks for.
+struct RequestOptions<App: AccountApplication>: ParsableArguments {
+    @Option(
+        name: .customLong("scope"),
+        help: ArgumentHelp(
+            "What to ask for; may be given several times.", visibility: App.visibility(of: .browser, .device)))
+    var scopes: [String] = []
+
     @Option(
         name: .customLong("redirect-uri"),
         help: ArgumentHelp(
             "Where the service sends the browser back to, as it is registered there, such as "
-                + "http://127.0.0.1:8400/callback. Remembered for the session, as are the next three.", valueName: "uri"
-        ))
+                + "http://127.0.0.1:8400/callback."
+                + (App.acceptsIssuer ? " Remembered for the session, as are the next three." : ""),
+            valueName: "uri", visibility: App.visibility(of: .browser)))
     var redirectURI: String?
 
-    @Option(help: "Whom the tokens are for, where the service calls it audience.")
+    @Option(
+        help: ArgumentHelp(
+            "Whom the tokens are for, where the service calls it audience.",
+            visibility: App.visibility(of: .browser, .device)))
     var audience: String?
 
     @Option(
         name: .customLong("resource"),
-        help: ArgumentHelp("Whom the tokens are for (RFC 8707); may be given several times.", valueName: "uri"))
+        help: ArgumentHelp(
+            "Whom the tokens are for (RFC 8707); may be given several times.", valueName: "uri",
+            visibility: App.visibility(of: .browser, .device)))
     var resources: [String] = []
 
     @Option(
         name: .customLong("parameter"),
         help: ArgumentHelp(
             "A further parameter for the service, such as prompt=login or login_hint=NAME; may be given several times.",
-            valueName: "name=value"))
+            valueName: "name=value", visibility: App.visibility(of: .browser, .device)))
     var parameters: [RequestParameter] = []
 
     func validate() throws {

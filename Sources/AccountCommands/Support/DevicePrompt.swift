@@ -12,10 +12,17 @@ struct DevicePrompt: Sendable {
     private struct Document: Encodable {
         struct Prompt: Encodable {
             var userCode: String
-            var verificationURL: String
-            var completeVerificationURL: String?
+            var verificationURI: String
+            var verificationURIComplete: String?
             var expiresIn: Int64
             var interval: Int64
+
+            // Programs know them by these names.
+            enum CodingKeys: String, CodingKey {
+                case userCode, expiresIn, interval
+                case verificationURI = "verificationURL"
+                case verificationURIComplete = "completeVerificationURL"
+            }
         }
 
         var prompt: Prompt
@@ -26,16 +33,16 @@ struct DevicePrompt: Sendable {
             return try JSONDocument.print(
                 Document(
                     prompt: .init(
-                        userCode: authorization.userCode, verificationURL: authorization.verificationURL,
-                        completeVerificationURL: authorization.completeVerificationURL,
+                        userCode: authorization.userCode, verificationURI: authorization.verificationURI,
+                        verificationURIComplete: authorization.verificationURIComplete,
                         expiresIn: authorization.lifetime.components.seconds,
                         interval: authorization.interval.components.seconds)))
         }
-        Terminal.say("Open this address on any device:\n\n    \(authorization.verificationURL.shown)\n")
+        Terminal.say("Open this address on any device:\n\n    \(authorization.verificationURI.shown)\n")
         Terminal.say("and enter this code:\n\n    \(authorization.userCode.shown)\n")
         if showsQRCode, Terminal.isTerminal(.error),
             let code = await QRCode(
-                of: authorization.completeVerificationURL ?? authorization.verificationURL, hiding: secretVariables),
+                of: authorization.verificationURIComplete ?? authorization.verificationURI, hiding: secretVariables),
             code.fits(in: Terminal.size(of: .error))
         {
             Terminal.say("or scan this:\n\n\(code.text)")

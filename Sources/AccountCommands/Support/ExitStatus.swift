@@ -1,42 +1,35 @@
-import AccountKit
+public import AccountKit
 import ArgumentParser
 
-/// The exit codes, as sysexits(3) names them.
-enum ExitStatus {
-    static let unreadable = ExitCode(65)
-    static let unavailable = ExitCode(69)
-    static let inputOutput = ExitCode(74)
-    static let busy = ExitCode(75)
-    static let notSignedIn = ExitCode(77)
-    static let misconfigured = ExitCode(78)
-    static let usage = ExitCode(64)
-    static let interrupted = ExitCode(130)
-
-    /// The exit code of an error.
-    static func code(of error: AccountError) -> ExitCode {
-        switch error.code {
-        case .noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion, .tooLarge: unreadable
-        case .serviceUnavailable: unavailable
-        case .busy, .conflict: busy
-        case .notSignedIn, .signInRefused: notSignedIn
-        case .misconfigured, .insecureContainer: misconfigured
-        case .invalidArgument: usage
-        case .cancelled: interrupted
-        default: inputOutput
+extension AccountError {
+    /// The exit code that the account commands end with after this error, for commands of the app's own: 64 usage, 65 archive
+    /// unreadable, 69 the service was needed and could not be reached, 74 input/output error, 75 busy, 77 not signed in or
+    /// rejected, 78 misconfigured, 130 interrupted (sysexits(3)).
+    public var exitCode: Int32 {
+        switch code {
+        case .noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion, .tooLarge, .insecureContainer: 65
+        case .serviceUnavailable: 69
+        case .busy, .conflict: 75
+        case .notSignedIn, .signInRefused: 77
+        case .misconfigured: 78
+        case .invalidArgument: 64
+        case .cancelled: 130
+        default: 74
         }
     }
+}
 
-    /// The exit code of a state; success for everyone who is signed in.
+extension SessionState {
+    /// The exit code of a command that reports the state; success for everyone who is signed in.
     ///
     /// - Parameter verdictNeeded: Whether an account that the service did not confirm is a failure.
-    static func code(of state: SessionState, verdictNeeded: Bool = false) -> ExitCode {
-        switch state {
+    func exitCode(verdictNeeded: Bool = false) -> ExitCode {
+        switch self {
         case .verified: .success
-        case .unverified(_, let reason) where verdictNeeded:
-            reason.code == .misconfigured ? misconfigured : unavailable
+        case .unverified(_, let reason) where verdictNeeded: ExitCode(reason.code == .misconfigured ? 78 : 69)
         case .unverified: .success
-        case .signedOut: notSignedIn
-        case .unreadable: unreadable
+        case .signedOut: ExitCode(77)
+        case .unreadable: ExitCode(65)
         }
     }
 }

@@ -68,7 +68,7 @@ extension KeyKind: ExpressibleByArgument {
 struct PassphrasePrompt {
     let session: SessionName
 
-    private var tool: String { CommandLine.arguments.toolName }
+    private var tool: String { CommandLine.toolName }
     private var place: String { session == .default ? "" : " of session \(session)" }
 
     /// What is said where nobody is to be asked.

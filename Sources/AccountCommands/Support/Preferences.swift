@@ -26,8 +26,8 @@ struct Preferences {
         folder = path.hasSuffix("/") ? String(path.dropLast()) : path
     }
 
-    func defaultSession() async throws -> SessionName {
-        guard let stored: DefaultSession = try await read(Self.defaultSessionEntry, in: folder) else { return .default }
+    func defaultSession() throws(AccountError) -> SessionName {
+        guard let stored: DefaultSession = try read(Self.defaultSessionEntry, in: folder) else { return .default }
         return try SessionName(stored.session)
     }
 
@@ -35,22 +35,22 @@ struct Preferences {
         try await write(DefaultSession(session: session.rawValue), to: Self.defaultSessionEntry, in: folder)
     }
 
-    func service(of session: SessionName) async throws -> AccountService? {
-        try await read(Self.serviceEntry, in: folder(of: session))
+    func service(of session: SessionName) throws(AccountError) -> AccountService? {
+        try read(Self.serviceEntry, in: folder(of: session))
     }
 
     func setService(_ service: AccountService, of session: SessionName) async throws {
-        if try await self.service(of: session) == service { return }
+        if try self.service(of: session) == service { return }
         try await write(service, to: Self.serviceEntry, in: folder(of: session))
     }
 
     /// Where the keys of a session's archive are: a key file, unless the user said otherwise.
-    func keySettings(of session: SessionName) async throws -> KeySettings {
-        try await read(Self.keysEntry, in: folder(of: session)) ?? KeySettings()
+    func keySettings(of session: SessionName) throws(AccountError) -> KeySettings {
+        try read(Self.keysEntry, in: folder(of: session)) ?? KeySettings()
     }
 
     func setKeySettings(_ settings: KeySettings, of session: SessionName) async throws {
-        if try await keySettings(of: session) == settings { return }
+        if try keySettings(of: session) == settings { return }
         try await write(settings, to: Self.keysEntry, in: folder(of: session))
     }
 
@@ -58,13 +58,16 @@ struct Preferences {
         folder + "/Sessions/" + session.rawValue
     }
 
-    private func read<Value: Decodable>(_ entry: ArchiveEntry, in folder: String) async throws -> Value? {
-        guard let stored = try await FileArchiveStorage(folder: folder).read(entry) else { return nil }
+    private func read<Value: Decodable>(
+        _ entry: ArchiveEntry, in folder: String
+    ) throws(AccountError) -> Value? {
+        guard let stored = try FileArchiveStorage(folder: folder).read(entry) else { return nil }
         do {
             return try PropertyListDecoder().decode(Value.self, from: Data(stored.bytes))
         } catch {
+            let path = "\(folder)/\(entry.rawValue)"
             throw AccountError(
-                .misconfigured, "the setting \(folder)/\(entry.rawValue) is not one of this tool's: remove the file")
+                .misconfigured, "\(path) is not a setting of this tool: remove it with `rm \(path.shellWord)`")
         }
     }
 

@@ -38,9 +38,6 @@ extension OAuthAuthority: AccountAuthority {
     /// The ``issuer``.
     public var accountIssuer: String? { issuer }
 
-    /// `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`, as far as they are set.
-    public var networkSettings: [NetworkSetting] { transport.environment.settings(for: issuerIdentifier.url) }
-
     /// Takes the refresh token back, and then the access token (RFC 7009).
     ///
     /// A token that the service does not know any more counts as taken back, and so does an access token at a service that
@@ -97,4 +94,9 @@ extension OAuthAuthority: AccountAuthority {
 
     /// As the service's entry says; of one without an entry it is not known.
     public var revokesSingleGrants: Bool { service?.revokesSingleGrants ?? false }
+}
+
+extension OAuthAuthority: NetworkSettingsAuthority {
+    /// `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`, as far as they are set.
+    package var networkSettings: [NetworkSetting] { transport.environment.settings(for: issuerIdentifier.url) }
 }

@@ -16,8 +16,8 @@ extension ResponseParser {
         else { throw .unclear("\(endpoint.name) sent no code, or no address to enter it at") }
         let complete = object["verification_uri_complete"]?.string
         return DeviceAuthorization(
-            deviceCode: deviceCode, userCode: userCode, verificationURL: address,
-            completeVerificationURL: complete.flatMap { Self.isAddress($0) ? $0 : nil },
+            deviceCode: deviceCode, userCode: userCode, verificationURI: address,
+            verificationURIComplete: complete.flatMap { Self.isAddress($0) ? $0 : nil },
             lifetime: seconds(object["expires_in"], in: 1...86_400, otherwise: 600),
             interval: seconds(object["interval"], in: 0...300, otherwise: 5))
     }

@@ -25,15 +25,14 @@ struct ArchiveDirectory: Sendable {
             guard status.owner == SystemCall.effectiveUser else {
                 throw AccountError(
                     .insecureContainer,
-                    "\(folder) belongs to user \(status.owner), and this runs as user \(SystemCall.effectiveUser): run it "
-                        + "as that user (without sudo), or take the folder over with `chown -R \(SystemCall.effectiveUser) "
-                        + "\(folder)`")
+                    "\(folder) \(SystemCall.ownership(status.owner)), or take the folder over with `sudo chown -R "
+                        + "\(SystemCall.effectiveUser) \(folder.shellWord)`")
             }
             guard status.permissions & 0o022 == 0 else {
                 throw AccountError(
                     .insecureContainer,
                     "others can write to \(folder), and could put a file of theirs in place of yours: run `chmod go-w "
-                        + "\(folder)`")
+                        + "\(folder.shellWord)`")
             }
         }
     }

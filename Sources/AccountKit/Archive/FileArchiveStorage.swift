@@ -34,7 +34,7 @@ public struct FileArchiveStorage: ArchiveStorage {
     }
 
     /// Reads an entry, without a lock and without writing anything.
-    public func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+    public func read(_ entry: ArchiveEntry) throws(AccountError) -> StoredEntry? {
         try directory.checkTrust()
         return try directory.read(entry)
     }

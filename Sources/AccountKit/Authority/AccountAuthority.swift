@@ -40,9 +40,6 @@ public protocol AccountAuthority: Sendable {
 
     /// The issuer that the accounts of this service have; `nil` for an app that knows one service only.
     var accountIssuer: String? { get }
-
-    /// What of the machine's settings there is on the way to the service, such as a proxy. Nothing is sent to find out.
-    var networkSettings: [NetworkSetting] { get }
 }
 
 extension AccountAuthority {
@@ -62,9 +59,6 @@ extension AccountAuthority {
 
     /// For an app that knows one service only.
     public var accountIssuer: String? { nil }
-
-    /// For a service that does not say.
-    public var networkSettings: [NetworkSetting] { [] }
 }
 
 /// A user, as the service knows them.

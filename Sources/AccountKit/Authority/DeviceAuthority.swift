@@ -29,10 +29,10 @@ public struct DeviceAuthorization: Sendable, Equatable {
     public var userCode: String
 
     /// Where the user enters it.
-    public var verificationURL: String
+    public var verificationURI: String
 
     /// The same with the code in it, for a QR code; `nil` if the service has none.
-    public var completeVerificationURL: String?
+    public var verificationURIComplete: String?
 
     /// How long the code is good, from its receipt.
     public var lifetime: Duration
@@ -45,18 +45,18 @@ public struct DeviceAuthorization: Sendable, Equatable {
     /// - Parameters:
     ///   - deviceCode: What the service knows this sign-in by.
     ///   - userCode: What the user enters.
-    ///   - verificationURL: Where the user enters it.
-    ///   - completeVerificationURL: The same with the code in it.
+    ///   - verificationURI: Where the user enters it.
+    ///   - verificationURIComplete: The same with the code in it.
     ///   - lifetime: How long the code is good.
     ///   - interval: How long to wait between two polls; 5 s where the service does not say (RFC 8628, section 3.2).
     public init(
-        deviceCode: Secret, userCode: String, verificationURL: String, completeVerificationURL: String? = nil,
+        deviceCode: Secret, userCode: String, verificationURI: String, verificationURIComplete: String? = nil,
         lifetime: Duration, interval: Duration = .seconds(5)
     ) {
         self.deviceCode = deviceCode
         self.userCode = userCode
-        self.verificationURL = verificationURL
-        self.completeVerificationURL = completeVerificationURL
+        self.verificationURI = verificationURI
+        self.verificationURIComplete = verificationURIComplete
         self.lifetime = lifetime
         self.interval = interval
     }

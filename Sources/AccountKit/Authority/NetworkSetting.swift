@@ -1,22 +1,28 @@
 /// A setting of the machine on the way to a service, for someone who wonders why it cannot be reached.
-public struct NetworkSetting: Sendable, Hashable {
+package struct NetworkSetting: Sendable, Hashable {
     /// Where it is set, such as `HTTPS_PROXY`.
-    public var variable: String
+    package var variable: String
 
     /// What it is set to, without a password.
-    public var value: String
+    package var value: String
 
     /// What that does, in a few words.
-    public var effect: String
+    package var effect: String
 
     /// What is wrong with it; `nil` if nothing is.
-    public var problem: String?
+    package var problem: String?
 
     /// Creates a setting.
-    public init(variable: String, value: String, effect: String, problem: String? = nil) {
+    package init(variable: String, value: String, effect: String, problem: String? = nil) {
         self.variable = variable
         self.value = value
         self.effect = effect
         self.problem = problem
     }
+}
+
+/// An authority that can tell what of the machine's settings there is on the way to its service, such as a proxy.
+package protocol NetworkSettingsAuthority: AccountAuthority {
+    /// The settings. Nothing is sent to find out.
+    var networkSettings: [NetworkSetting] { get }
 }

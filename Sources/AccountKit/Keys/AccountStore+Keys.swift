@@ -28,6 +28,7 @@ extension AccountStore {
     @discardableResult
     public func addKey(from source: any KeySource) async throws(AccountError) -> ArchiveKeySlot {
         try await accountErrors {
+            try refuseGivenToken()
             // A person is not asked under the lock, where others would wait.
             _ = try await loadedAccount()
             var key = try await source.key()

@@ -17,7 +17,7 @@ public struct ArchiveKeySlot: Identifiable, Hashable, Sendable {
     /// When the slot was made.
     public let created: Date
 
-    /// Whether it opens now, without asking a person.
+    /// Whether its key is at hand, without asking a person.
     public let isAvailable: Bool
 
     init(_ slot: KeySlot, isAvailable: Bool) {

@@ -52,11 +52,11 @@ public struct KeyFile: KeySource {
             guard status.owner == SystemCall.effectiveUser else {
                 throw AccountError(
                     .insecureContainer,
-                    "the key file \(path) belongs to user \(status.owner), and this runs as user "
-                        + "\(SystemCall.effectiveUser): run it as that user (without sudo)")
+                    "the key file \(path) \(SystemCall.ownership(status.owner))")
             }
             guard status.permissions & 0o077 == 0 else {
-                throw AccountError(.insecureContainer, "others can use the key file \(path): run `chmod 600 \(path)`")
+                throw AccountError(
+                    .insecureContainer, "others can use the key file \(path): run `chmod 600 \(path.shellWord)`")
             }
             var count = 0
             let bytes = try GuardedBytes(count: 32) { buffer throws(SystemCallError) in

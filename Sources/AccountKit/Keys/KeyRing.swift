@@ -134,8 +134,11 @@ struct KeyRing: Sendable {
                 "Account.plist opens with \(ways), and no such key is set up here: add it again (`key add`), or move "
                     + "the file away to begin anew")
         }
+        let places = sources.compactMap { ($0 as? KeyFile)?.path.shellWord }.joined(separator: " or ")
         return AccountError(
-            .noKey, "there is an account archive, and no key to open it: put the key back, or sign in again")
+            .noKey,
+            "there is an account archive, and no key to open it: put the key back"
+                + (places.isEmpty ? "" : " at \(places)") + ", or sign in again")
     }
 
     // MARK: Making

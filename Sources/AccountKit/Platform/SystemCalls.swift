@@ -251,6 +251,19 @@ package struct FileLock: ~Copyable {
 package enum SystemCall {
     package static var effectiveUser: UInt32 { geteuid() }
 
+    /// The name of a user, or their number if the user database does not know them.
+    package static func userName(_ user: UInt32) -> String {
+        guard let entry = getpwuid(user), let name = entry.pointee.pw_name else { return "user \(user)" }
+        return String(cString: name)
+    }
+
+    /// What to say of a file or folder that another user owns, to go behind its path.
+    static func ownership(_ owner: UInt32) -> String {
+        let (owner, user) = (userName(owner), userName(effectiveUser))
+        return "belongs to \(owner), and this runs as \(user): run it as \(owner)"
+            + (effectiveUser == 0 ? " (without sudo)" : "")
+    }
+
     /// What is at `path`, not following a link at its end; `nil` if there is nothing.
     package static func status(_ path: String) throws(SystemCallError) -> FileStatus? {
         var info = stat()

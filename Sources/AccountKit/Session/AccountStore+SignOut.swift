@@ -1,7 +1,7 @@
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+package import FoundationEssentials
 #else
-public import Foundation
+package import Foundation
 #endif
 
 /// Signing out, and telling the service.
@@ -91,18 +91,18 @@ extension AccountStore {
     }
 
     /// The tokens that a service is still to revoke.
-    public func pendingRevocations() async throws -> [PendingRevocation] {
+    package func pendingRevocations() async throws -> [PendingRevocation] {
         try await driver.revocations.pending().map(PendingRevocation.init)
     }
 }
 
 /// Tokens that a service is still to revoke.
-public struct PendingRevocation: Sendable, Hashable {
+package struct PendingRevocation: Sendable, Hashable {
     /// The service.
-    public let issuer: String?
+    package let issuer: String?
 
     /// When the user signed out, or signed in anew.
-    public let date: Date
+    package let date: Date
 
     init(_ pending: RevocationQueue.Pending) {
         issuer = pending.account.issuer

@@ -103,11 +103,9 @@ extension AccountStore {
     }
 
     private func check(_ account: Account, isOf authority: any AccountAuthority) throws(AccountError) {
-        guard authority.isAuthority(of: account) else {
-            throw AccountError(
-                .misconfigured,
-                "who is signed in is of \(account.issuer ?? "another service"), whose token goes nowhere else")
-        }
+        // Of a given token only the service knows where it belongs.
+        if givenToken != nil, account.issuer == nil { return }
+        if let mismatch = authority.mismatch(with: account) { throw AccountError(.misconfigured, mismatch) }
     }
 
     /// Refreshes the tokens now, whether they look expired or not.
@@ -121,6 +119,7 @@ extension AccountStore {
     public func refresh(
         with authority: any AccountAuthority, timeout: Duration? = nil
     ) async throws(AccountError) -> Account {
+        try refuseGivenToken()
         let account = try await loadedAccount(of: authority)
         guard account.credentials.refreshToken != nil else {
             throw AccountError(
@@ -132,7 +131,7 @@ extension AccountStore {
     func loadedAccount() async throws(AccountError) -> Account {
         switch await load() {
         case .verified(let account), .unverified(let account, _): return account
-        case .signedOut(let signOut): throw AccountError(notSignedIn: signOut)
+        case .signedOut(let signOut): throw givenToken?.rejection(signOut) ?? AccountError(notSignedIn: signOut)
         case .unreadable(let error): throw error
         }
     }

@@ -3,9 +3,9 @@ import Sealing
 import Synchronization
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+package import FoundationEssentials
 #else
-public import Foundation
+package import Foundation
 #endif
 
 /// The account of one session: archived, encrypted, shared in memory, checked at start-up.
@@ -141,7 +141,8 @@ public final class AccountStore: Sendable {
     ///
     /// - Returns: `.unverified` with the reason `notChecked`, `.signedOut` or `.unreadable`.
     public func load() async -> SessionState {
-        switch await driver.load() {
+        if let givenToken { return load(givenToken) }
+        return switch await driver.load() {
         case .present(let account, _): .unverified(account, .init(.notChecked))
         case .absent(let signOut): .signedOut(signOut)
         case .unreadable(let error): .unreadable(error)
@@ -163,8 +164,9 @@ public final class AccountStore: Sendable {
     public func checkSession(
         with authority: any AccountAuthority, policy: CheckPolicy = .always, timeout: Duration? = .seconds(10)
     ) async -> SessionState {
+        if let givenToken { return await check(givenToken, with: authority, policy, timeout) }
         let machine = CheckStateMachine(now: clock.now, maximumAge: policy.maximumAge.seconds) {
-            authority.isAuthority(of: $0)
+            authority.mismatch(with: $0)
         }
         return await driver.run(machine, .init(authority: authority, deadline: timeout.map { .now + $0 }))
     }
@@ -174,7 +176,7 @@ public final class AccountStore: Sendable {
     /// The stored refresh token may then be spent, and the next refresh may have to end the session.
     ///
     /// - Returns: `nil` if there is none, which is the usual case.
-    public func unfinishedRefresh() async throws -> Date? {
+    package func unfinishedRefresh() async throws -> Date? {
         guard let date = try await driver.archive.journal.record()?.date else { return nil }
         // Whoever holds the lease is at it.
         guard let lease = try? await driver.archive.storage.acquireRefreshLease(timeout: .zero) else { return nil }
@@ -217,6 +219,7 @@ public final class AccountStore: Sendable {
     public func updateProfile(
         with authority: any ProfileAuthority, _ change: (inout UserProfile) -> Void
     ) async throws(AccountError) -> Account {
+        try refuseGivenToken()
         var account = try await loadedAccount()
         let before = account.profile.fields
         change(&account.profile)

@@ -1,7 +1,7 @@
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 /// The start-up check: is the stored account still good?
@@ -28,18 +28,18 @@ struct CheckStateMachine: SessionStateMachine {
 
     private let now: Date
     private let maximumAge: TimeInterval
-    private let isAuthority: @Sendable (Account) -> Bool
+    private let mismatch: @Sendable (Account) -> String?
     private var repetitionCount = 0
     private var state = State.loading
 
     /// - Parameters:
     ///   - now: The date of the check.
     ///   - maximumAge: For how many seconds a confirmation holds; 0 always asks.
-    ///   - isAuthority: Whether an account is of the service that is asked.
-    init(now: Date, maximumAge: TimeInterval, isAuthority: @escaping @Sendable (Account) -> Bool = { _ in true }) {
+    ///   - mismatch: Why an account is not of the service that is asked; `nil` if it is.
+    init(now: Date, maximumAge: TimeInterval, mismatch: @escaping @Sendable (Account) -> String? = { _ in nil }) {
         self.now = now
         self.maximumAge = maximumAge
-        self.isAuthority = isAuthority
+        self.mismatch = mismatch
     }
 
     mutating func start() -> SessionAction<SessionState> { .load }
@@ -99,10 +99,8 @@ struct CheckStateMachine: SessionStateMachine {
 
     private mutating func begin(with account: Account) -> SessionAction<SessionState> {
         if account.isConfirmed(within: maximumAge, of: now) { return finish(.verified(account)) }
-        guard isAuthority(account) else {
-            let detail =
-                "who is signed in is of \(account.issuer ?? "another service"), and this program asks another one"
-            return finish(.unverified(account, .init(.misconfigured, detail: detail)))
+        if let mismatch = mismatch(account) {
+            return finish(.unverified(account, .init(.misconfigured, detail: mismatch)))
         }
         if account.credentials.refreshToken != nil, account.credentials.expires(within: .zero, of: now) {
             return go(to: .refreshing(account, afterRefusal: false), .refresh(account))
@@ -111,7 +109,7 @@ struct CheckStateMachine: SessionStateMachine {
     }
 
     private mutating func verify(_ account: Account, justRefreshed: Bool) -> SessionAction<SessionState> {
-        guard isAuthority(account) else { return begin(with: account) }
+        guard mismatch(account) == nil else { return begin(with: account) }
         return go(to: .verifying(account, justRefreshed: justRefreshed), .verify(account))
     }
 
@@ -170,9 +168,18 @@ struct CheckStateMachine: SessionStateMachine {
     }
 }
 
+extension AccountAuthority {
+    /// Why an account is not of this service, and what to do; `nil` if it is.
+    func mismatch(with account: Account) -> String? {
+        guard !isAuthority(of: account) else { return nil }
+        return "you are signed in at \(account.issuer ?? "another service"), but this program uses "
+            + "\(accountIssuer ?? "another one"): sign in again"
+    }
+}
+
 extension Account {
     /// Whether the service confirmed the account in the last `seconds`. A confirmation from the future does not count.
-    func isConfirmed(within seconds: TimeInterval, of date: Date) -> Bool {
+    package func isConfirmed(within seconds: TimeInterval, of date: Date) -> Bool {
         guard seconds > 0, let verifiedAt else { return false }
         let age = date.timeIntervalSince(verifiedAt)
         return age >= 0 && age < seconds

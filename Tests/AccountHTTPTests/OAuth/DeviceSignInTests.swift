@@ -25,8 +25,8 @@ struct DeviceSignInTests {
                 server.address, scopes: ["openid", "email"], endpoints: Self.endpoints(at: server.address))
             let authorization = try await authority.beginDeviceSignIn()
             #expect(authorization.userCode == "WDJB-MJHT")
-            #expect(authorization.verificationURL == "https://example.com/device")
-            #expect(authorization.completeVerificationURL == "https://example.com/device?user_code=WDJB-MJHT")
+            #expect(authorization.verificationURI == "https://example.com/device")
+            #expect(authorization.verificationURIComplete == "https://example.com/device?user_code=WDJB-MJHT")
             #expect(authorization.lifetime == .seconds(900))
             #expect(authorization.interval == .seconds(7))
             #expect(authorization.deviceCode == Secret(canary))
@@ -49,7 +49,7 @@ struct DeviceSignInTests {
                 server.address, endpoints: Self.endpoints(at: server.address))
             let credentials = try await authority.pollDeviceSignIn(
                 DeviceAuthorization(
-                    deviceCode: Secret("a b&c"), userCode: "X", verificationURL: "https://example.com",
+                    deviceCode: Secret("a b&c"), userCode: "X", verificationURI: "https://example.com",
                     lifetime: .seconds(60)))
             #expect(server.targets == ["/token"])
             let account = try await authority.account(with: credentials)
@@ -75,7 +75,7 @@ struct DeviceSignInTests {
             let thrown = await asyncFailure {
                 try await authority.pollDeviceSignIn(
                     DeviceAuthorization(
-                        deviceCode: Secret(canary), userCode: "X", verificationURL: "https://example.com",
+                        deviceCode: Secret(canary), userCode: "X", verificationURI: "https://example.com",
                         lifetime: .seconds(60)))
             }
             #expect(thrown == .oauthError(OAuthErrorCode(rawValue: code)))

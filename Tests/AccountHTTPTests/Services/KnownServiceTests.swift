@@ -16,7 +16,7 @@ struct KnownServiceTests {
     }
 
     private static let device = DeviceAuthorization(
-        deviceCode: Secret("device-code"), userCode: "X", verificationURL: "https://example.com", lifetime: .seconds(60)
+        deviceCode: Secret("device-code"), userCode: "X", verificationURI: "https://example.com", lifetime: .seconds(60)
     )
 
     // MARK: Which service
@@ -302,7 +302,7 @@ struct KnownServiceTests {
         } _: { server in
             let authority = try authority(.google, server.address, secret: Secret("not a secret"))
             let authorization = try await authority.beginDeviceSignIn()
-            #expect(authorization.verificationURL == "https://www.google.com/device")
+            #expect(authorization.verificationURI == "https://www.google.com/device")
             let thrown = await asyncFailure { try await authority.pollDeviceSignIn(authorization) }
             #expect(thrown == .oauthError(.authorizationPending))
             let bodies = server.requests.filter { $0.method == "POST" }.map(\.body)

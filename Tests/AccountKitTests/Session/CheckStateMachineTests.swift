@@ -172,7 +172,9 @@ struct CheckStateMachineTests {
     @Test func `A service is asked about its own accounts only`() throws {
         for signsInMeanwhile in [false, true] {
             var run = Run(
-                CheckStateMachine(now: Fixture.now, maximumAge: 0) { signsInMeanwhile && $0.id == Fixture.alice.id })
+                CheckStateMachine(now: Fixture.now, maximumAge: 0) {
+                    signsInMeanwhile && $0.id == Fixture.alice.id ? nil : "another service"
+                })
             try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
             if signsInMeanwhile {
                 try run.expect("verify", then: .verified(Self.identity))
@@ -185,7 +187,8 @@ struct CheckStateMachineTests {
     }
 
     @Test func `Nor is it asked about an account of another service that a refresh has found`() throws {
-        var run = Run(CheckStateMachine(now: Fixture.now, maximumAge: 0) { $0.id == Fixture.alice.id })
+        var run = Run(
+            CheckStateMachine(now: Fixture.now, maximumAge: 0) { $0.id == Fixture.alice.id ? nil : "another service" })
         try run.expect("load", then: .content(.present(Fixture.expired, Fixture.old)))
         try run.expect("refresh", then: .refreshEnded(.adopted(Fixture.bob)))
         #expect(run.outcome?.text == "unverified bob-access: misconfigured")

@@ -4,7 +4,7 @@ import Testing
 
 struct DevicePollingTests {
     private static let authorization = DeviceAuthorization(
-        deviceCode: Secret("device"), userCode: "WDJB-MJHT", verificationURL: "https://example.com/device",
+        deviceCode: Secret("device"), userCode: "WDJB-MJHT", verificationURI: "https://example.com/device",
         lifetime: .seconds(600), interval: .seconds(5))
 
     @Test func `The first poll comes after one interval`() {

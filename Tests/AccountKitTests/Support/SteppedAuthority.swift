@@ -86,7 +86,7 @@ final class SteppedAuthority: PasswordAuthority, DeviceAuthority, BrowserAuthori
 
     func beginDeviceSignIn() async throws -> DeviceAuthorization {
         DeviceAuthorization(
-            deviceCode: Secret("device"), userCode: "WDJB-MJHT", verificationURL: "https://example.com/device",
+            deviceCode: Secret("device"), userCode: "WDJB-MJHT", verificationURI: "https://example.com/device",
             lifetime: .seconds(600), interval: .seconds(5))
     }
 

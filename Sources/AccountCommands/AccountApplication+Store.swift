@@ -1,0 +1,101 @@
+public import AccountKit
+public import Logging
+
+extension AccountApplication {
+    /// The app's folders: those below `<PREFIX>_HOME` if that is set, else where the platform has them.
+    ///
+    /// - Throws: `AccountError.Code.invalidArgument` if the variable is not an absolute path, or if the shell knows no variables
+    ///   with this ``environmentPrefix``.
+    public static func container() throws(AccountError) -> AppContainer {
+        guard isVariableName(environmentPrefix) else {
+            throw AccountError(
+                .invalidArgument,
+                "no environment variable can begin with \"\(environmentPrefix)\", which the app \(identifier) would have: give "
+                    + "it an environmentPrefix of its own, such as \"NOTES\"")
+        }
+        if let home = Environment.value(environmentPrefix + "_HOME") {
+            return try AppContainer(root: home, identifier: identifier)
+        }
+        return try AppContainer(identifier: identifier)
+    }
+
+    /// The store that the account commands of the app use: with the folders of ``container()``, and the keys that the user has
+    /// set up.
+    ///
+    /// If `<PREFIX>_TOKEN` is set, the account is that token instead. It is never written anywhere; signing in, signing out and
+    /// changing the account fail with `invalidArgument`. Until the service was asked whose it is, the account's `id` is the name
+    /// of the variable.
+    ///
+    /// ```swift
+    /// try Notes.store().share()
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - session: Which of several sign-ins; `nil` is that of `<PREFIX>_SESSION`, else the one that `switch` chose.
+    ///   - logger: Where to log, if at all. Nothing secret and nothing personal is logged.
+    /// - Throws: As ``container()``, and `misconfigured` if the settings of the commands cannot be used.
+    public static func store(
+        session: SessionName? = nil, logger: Logger? = nil
+    ) throws(AccountError) -> AccountStore {
+        let container = try container()
+        let session = try chosenSession(session, Preferences(container: container))
+        guard let token = environmentToken else {
+            return try archiveStore(of: session, in: container, logger: logger)
+        }
+        return AccountStore(
+            token: token, from: tokenVariable, appIdentifier: identifier, session: session, logger: logger)
+    }
+
+    /// The store of a session's archive, whatever token the environment has.
+    ///
+    /// - Parameter asksPerson: Whether a passphrase may be asked for.
+    static func archiveStore(
+        of session: SessionName, in container: AppContainer, asksPerson: Bool = true, logger: Logger?
+    ) throws(AccountError) -> AccountStore {
+        let keys = try Preferences(container: container).keySettings(of: session)
+        return AccountStore(
+            container: container, session: session,
+            keySources: try keys.sources(of: session, container, Self.self, asksPerson: asksPerson), logger: logger)
+    }
+
+    static func chosenSession(
+        _ session: SessionName?, _ preferences: Preferences
+    ) throws(AccountError) -> SessionName {
+        if let session { return session }
+        if let name = Environment.value(environmentPrefix + "_SESSION") { return try SessionName(name) }
+        return try preferences.defaultSession()
+    }
+
+    private static func isVariableName(_ text: String) -> Bool {
+        let isLetter = { (byte: UInt8) in
+            byte == UInt8(ascii: "_") || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+        }
+        guard let first = text.utf8.first, isLetter(first) else { return false }
+        return text.utf8.allSatisfy { isLetter($0) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    }
+}
+
+extension AccountApplication {
+    /// A token to use instead of the archive.
+    static var tokenVariable: String { environmentPrefix + "_TOKEN" }
+
+    static var environmentToken: Secret? { Environment.value(tokenVariable).map { Secret($0) } }
+
+    /// The archive's key, if it is to come from the environment.
+    static var keyVariable: String { environmentPrefix + "_KEY" }
+
+    /// What no program gets that is run from here: a browser, one that has a key, one that draws a code.
+    static var secretVariables: [String] { [tokenVariable, keyVariable, environmentPrefix + "_CLIENT_SECRET"] }
+}
+
+extension CommandLine {
+    /// What a person types for these commands: `account`, or `gists account` where they are a part of `gists`.
+    static var toolName: String { toolName(of: arguments) }
+
+    static func toolName(of arguments: [String]) -> String {
+        let name = arguments.first?.split(separator: "/").last.map(String.init) ?? "account"
+        // `gists help account login` is about them too.
+        let word = arguments.dropFirst().first { $0 != "help" && !$0.hasPrefix("-") }
+        return word == "account" ? name + " account" : name
+    }
+}

@@ -1,0 +1,131 @@
+package import Logging
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A token that is used in place of an archive, such as one from the environment. No file is read, and every change is
+/// refused.
+final class GivenToken: ArchiveStorage, KeySource {
+    /// Where the token is from.
+    private let variable: String
+
+    /// What is known of the token in this process.
+    fileprivate let state: Mutex<SessionState>
+
+    fileprivate init(_ token: Secret, from variable: String, at date: Date) {
+        self.variable = variable
+        // Whose it is, only the service knows.
+        let account = Account(id: variable, credentials: Credentials(accessToken: token, issuedAt: date))
+        state = Mutex(.unverified(account, .init(.notChecked)))
+    }
+
+    /// Why nothing can be changed.
+    var refusal: AccountError {
+        AccountError(
+            .invalidArgument,
+            "\(variable) is set and is used instead of the archive: unset it to sign in or out, or to change the account"
+        )
+    }
+
+    /// Why the token is not handed out any more.
+    func rejection(_ signOut: SignOut) -> AccountError {
+        AccountError(
+            .notSignedIn,
+            "\(signOut.issuer ?? "the service") does not take the token in \(variable) (\(signOut.detail ?? "rejected")): set "
+                + "another one, or unset \(variable)")
+    }
+
+    let kind = KeyKind.environment
+
+    func key() async throws -> ArchiveKey? { nil }
+
+    func makeKey() async throws -> ArchiveKey { throw refusal }
+
+    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? { nil }
+
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction { throw refusal }
+
+    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease { throw refusal }
+
+    /// Nobody else can change what is in this process only.
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
+        AsyncThrowingStream { try await Task.sleep(for: .seconds(24 * 3600)) }
+    }
+}
+
+extension AccountStore {
+    /// Creates a store whose account is a token from the environment. It reads and writes no file.
+    ///
+    /// Until the service has said whose the token is, the account's `id` is the name of the variable. An explicit rejection by
+    /// the service ends the session in this store, and nowhere else.
+    package convenience init(
+        token: Secret, from variable: String, appIdentifier: String, session: SessionName,
+        clock: any WallClock = SystemWallClock(), logger: Logger? = nil
+    ) {
+        let given = GivenToken(token, from: variable, at: clock.now)
+        self.init(
+            storage: given, appIdentifier: appIdentifier, session: session, keySources: [given], clock: clock,
+            logger: logger)
+    }
+
+    /// The token in place of the archive; `nil` for a store that has an archive.
+    var givenToken: GivenToken? { driver.archive.storage as? GivenToken }
+
+    func refuseGivenToken() throws(AccountError) {
+        if let givenToken { throw givenToken.refusal }
+    }
+
+    func load(_ given: GivenToken) -> SessionState {
+        let state = given.state.withLock { $0 }
+        if let account = state.account { driver.shared.publish(account, isSignIn: false) }
+        return state
+    }
+
+    /// Asks the service whose a given token is.
+    func check(
+        _ given: GivenToken, with authority: any AccountAuthority, _ policy: CheckPolicy, _ timeout: Duration?
+    ) async -> SessionState {
+        let state = load(given)
+        guard case .unverified(let account, _) = state else { return state }
+        if account.isConfirmed(within: policy.maximumAge.seconds, of: clock.now) { return .verified(account) }
+        do {
+            let found = try await withDeadline(timeout.map { .now + $0 }) {
+                try await authority.account(of: account)
+            }
+            guard var found else { throw AuthorityError.noResponse(.timeout) }
+            found.verifiedAt = clock.now
+            given.state.withLock { [found] in $0 = .unverified(found, .init(.notChecked)) }
+            driver.shared.publish(found, isSignIn: false)
+            return .verified(found)
+        } catch {
+            let failure = AuthorityError(error)
+            guard case .refused(let detail) = SessionDecision.afterSignIn(failure) else {
+                return .unverified(account, SessionDecision.reason(for: failure))
+            }
+            let signOut = SignOut(.sessionEnded, date: clock.now, issuer: authority.accountIssuer, detail: detail)
+            given.state.withLock { $0 = .signedOut(signOut) }
+            driver.shared.publish(signOut)
+            return .signedOut(signOut)
+        }
+    }
+}
+
+extension AccountAuthority {
+    /// Whose a token is, of which nothing else is known.
+    fileprivate func account(of unknown: Account) async throws -> Account {
+        if let authority = self as? any TokenAuthority {
+            var account = try await authority.signIn(token: unknown.credentials.accessToken)
+            account.credentials.accessToken = unknown.credentials.accessToken
+            account.credentials.refreshToken = nil
+            return account
+        }
+        let identity = try await verify(unknown)
+        return Account(
+            id: identity.id, issuer: accountIssuer, username: identity.username, credentials: unknown.credentials,
+            profile: identity.profile)
+    }
+}

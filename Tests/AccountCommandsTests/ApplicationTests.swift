@@ -1,0 +1,107 @@
+import AccountKit
+import ArgumentParser
+import Logging
+import Testing
+
+@testable import AccountCommands
+
+@Suite struct ApplicationTests {
+    /// An app whose one service takes passwords.
+    private struct Passwords: PasswordAuthority {
+        func signIn(username: String, password: Secret) async throws -> Account { throw AuthorityError.unauthorized }
+        func verify(_ account: Account) async throws -> Identity { throw AuthorityError.unauthorized }
+        func isAuthority(of account: Account) -> Bool { true }
+    }
+
+    private enum Notes: AccountApplication {
+        static let identifier = "com.example.notes"
+        static func authority(for: AccountService, timeout: Duration, logger: Logger?) -> any AccountAuthority {
+            Passwords()
+        }
+    }
+
+    private enum Digit: AccountApplication {
+        static let identifier = "com.example.2do"
+        static func authority(for: AccountService, timeout: Duration, logger: Logger?) -> any AccountAuthority {
+            Passwords()
+        }
+    }
+
+    private enum Named: AccountApplication {
+        static let identifier = "com.example.2do"
+        static let environmentPrefix = "TODO"
+        static func authority(for: AccountService, timeout: Duration, logger: Logger?) -> any AccountAuthority {
+            Passwords()
+        }
+    }
+
+    private enum AnyService: AccountApplication {
+        static let identifier = "com.example.any"
+        static let acceptsIssuer = true
+        static func authority(for: AccountService, timeout: Duration, logger: Logger?) -> any AccountAuthority {
+            Passwords()
+        }
+    }
+
+    // MARK: The prefix of environment variables
+
+    @Test func `An identifier that no variable can begin with is refused, unless the app says another prefix`() throws {
+        let error = #expect(throws: AccountError.self) { try Digit.container() }
+        #expect(error?.code == .invalidArgument)
+        #expect(error?.message.contains("\"2DO\"") == true)
+        #expect(error?.message.contains("environmentPrefix") == true)
+        #expect(throws: AccountError.self) { try Digit.store() }
+        #expect(try Named.container().identifier == "com.example.2do")
+        #expect(try Notes.container().identifier == "com.example.notes")
+    }
+
+    // MARK: Help
+
+    @Test func `Help shows only the options that the app's service takes`() {
+        let help = AccountCommand<Notes>.helpMessage(for: LoginCommand<Notes>.self, columns: 200)
+        for option in ["--password", "--password-stdin", "--username", "--session", "--json"] {
+            #expect(help.contains(option), "\(option)")
+        }
+        for option in [
+            "--issuer", "--client-id", "--service", "--scope", "--device", "--web", "--paste", "--with-token", "--qr",
+            "--redirect-uri", "--audience", "--resource", "--parameter", "browser",
+        ] {
+            #expect(!help.contains(option), "\(option)")
+        }
+        let whole = AccountCommand<AnyService>.helpMessage(for: LoginCommand<AnyService>.self, columns: 200)
+        for option in ["--issuer", "--client-id", "--service", "--scope", "--device", "--web", "--with-token"] {
+            #expect(whole.contains(option), "\(option)")
+        }
+    }
+
+    @Test func `Every option still means what it did where help does not show it`() throws {
+        #expect(try LoginCommand<Notes>.parse(["--device"]).device)
+        #expect(try LoginCommand<Notes>.parse(["--issuer", "https://a.example"]).issuer.issuer == "https://a.example")
+    }
+
+    @Test(arguments: [
+        (["/usr/bin/account", "login"], "account"), (["notes", "account", "login", "--help"], "notes account"),
+        (["./notes", "help", "account", "login"], "notes account"), (["notes", "-v", "account"], "notes account"),
+        (["notes"], "notes"), ([], "account"),
+    ])
+    func `The commands are called what a person types`(arguments: [String], name: String) {
+        #expect(CommandLine.toolName(of: arguments) == name)
+    }
+
+    // MARK: Exit codes
+
+    @Test func `Each error has the exit code of sysexits`() {
+        let codes: [(AccountError.Code, Int32)] = [
+            (.invalidArgument, 64), (.noKey, 65), (.wrongKeyOrDamaged, 65), (.damaged, 65), (.unsupportedVersion, 65),
+            (.tooLarge, 65), (.insecureContainer, 65), (.serviceUnavailable, 69), (.inaccessible, 74),
+            (.durabilityUnknown, 74), (.busy, 75), (.conflict, 75), (.notSignedIn, 77), (.signInRefused, 77),
+            (.misconfigured, 78), (.cancelled, 130), (.init(rawValue: "of an app"), 74),
+        ]
+        for (code, exitCode) in codes { #expect(AccountError(code, "").exitCode == exitCode, "\(code)") }
+    }
+
+    @Test func `An insecure container is one exit code, as a state and as an error`() {
+        let error = AccountError(.insecureContainer, "")
+        #expect(SessionState.unreadable(error).exitCode().rawValue == error.exitCode)
+    }
+}

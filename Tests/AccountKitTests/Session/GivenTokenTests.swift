@@ -1,0 +1,130 @@
+import AccountTesting
+import Testing
+
+@testable import AccountKit
+
+/// A store whose account is a token from the environment.
+struct GivenTokenTests {
+    /// An app's own service, which names the user and nothing else.
+    private struct OwnService: AccountAuthority {
+        func verify(_ account: Account) async throws -> Identity { Identity(id: "7", profile: ["name": "Bob"]) }
+        func isAuthority(of account: Account) -> Bool { account.issuer == nil }
+    }
+
+    private let clock = ManualClock()
+
+    private func store() -> AccountStore {
+        AccountStore(
+            token: Secret("given"), from: "NOTES_TOKEN", appIdentifier: "com.example.notes", session: .default,
+            clock: clock)
+    }
+
+    @Test func `It hands out the token, and the service says whose it is`() async throws {
+        let store = store()
+        let authority = ScriptedAuthority()
+        #expect(try await store.accessToken(with: authority).reveal() == "given")
+        #expect(authority.requests == [], "nobody is asked for a token that nothing is known of")
+        #expect(store.account?.id == "NOTES_TOKEN")
+
+        guard case .verified(let account) = await store.checkSession(with: authority) else {
+            Issue.record("the service knows it")
+            return
+        }
+        #expect(account.credentials.accessToken == Secret("given"))
+        #expect(account.verifiedAt == clock.now)
+        #expect(store.account == account)
+        #expect(await store.load() == .unverified(account, .init(.notChecked)))
+        #expect(try await store.accessToken(with: authority).reveal() == "given")
+    }
+
+    @Test func `A service that only verifies is asked so`() async throws {
+        let store = store()
+        #expect(await store.checkSession(with: OwnService()).account?.displayName == "Bob")
+        #expect(store.account?.id == "7")
+    }
+
+    @Test func `A check that was done a moment ago is not repeated if that is not wanted`() async throws {
+        let store = store()
+        let authority = ScriptedAuthority()
+        for _ in 1...2 { _ = await store.checkSession(with: authority, policy: CheckPolicy(maximumAge: .seconds(900))) }
+        #expect(authority.requests == [.signIn])
+        _ = await store.checkSession(with: authority)
+        #expect(authority.requests == [.signIn, .signIn])
+    }
+
+    @Test(arguments: [
+        AuthorityError.noResponse(.timeout), .unavailable(status: 503, retryAfter: nil), .unauthorized,
+        .forbidden(error: nil),
+        .unclear("HTML"), .misconfigured("no user info"),
+    ])
+    func `What is no explicit rejection keeps it`(failure: AuthorityError) async throws {
+        let store = store()
+        let authority = ScriptedAuthority(signIn: [.refuse(failure)])
+        guard case .unverified(_, let reason) = await store.checkSession(with: authority) else {
+            Issue.record("it is kept")
+            return
+        }
+        #expect(reason == SessionDecision.reason(for: failure))
+        #expect(try await store.accessToken(with: authority).reveal() == "given")
+    }
+
+    @Test func `An explicit rejection ends it, in this store, and says what to unset`() async throws {
+        let store = store()
+        let authority = ScriptedAuthority(signIn: [.refuse(.bearerChallenge(error: "invalid_token")), .accept])
+        guard case .signedOut(let signOut) = await store.checkSession(with: authority) else {
+            Issue.record("it is over")
+            return
+        }
+        #expect(signOut.reason == .sessionEnded)
+        #expect(signOut.detail == "invalid_token")
+        #expect(store.account == nil)
+        #expect(await store.checkSession(with: authority) == .signedOut(signOut))
+        #expect(authority.requests == [.signIn])
+        let error = await expectAccountError(.notSignedIn) { try await store.accessToken(with: authority) }
+        #expect(error?.message.contains("unset NOTES_TOKEN") == true)
+        #expect(try await self.store().accessToken(with: authority).reveal() == "given")
+    }
+
+    @Test func `A check that takes too long keeps it`() async throws {
+        let store = store()
+        let authority = ScriptedAuthority(signIn: [.hang])
+        let state = await store.checkSession(with: authority, timeout: .zero)
+        #expect(state.account?.id == "NOTES_TOKEN")
+        #expect(store.account?.id == "NOTES_TOKEN")
+    }
+
+    @Test func `Every change is refused with the variable's name, before the service is asked`() async throws {
+        let changes: [@Sendable (AccountStore, ScriptedAuthority) async throws -> Void] = [
+            { try await $0.signIn(username: "alice", password: Secret("x"), with: $1) },
+            { try await $0.signIn(token: Secret("x"), with: $1) },
+            { store, _ in try await store.signIn { Account.testing(at: ManualClock().now) } },
+            { try await $0.signOut(with: $1) },
+            { store, _ in try await store.signOut() },
+            { store, _ in try await store.update { $0.username = "x" } },
+            { try await $0.updateProfile(with: $1) { $0["x"] = 1 } },
+            { try await $0.refresh(with: $1) },
+            { store, _ in try await store.addKey(from: KeyFile(path: "/nowhere/key")) },
+        ]
+        for change in changes {
+            let (store, authority) = (store(), ScriptedAuthority())
+            let error = await expectAccountError(.invalidArgument) { try await change(store, authority) }
+            #expect(error?.message.contains("NOTES_TOKEN is set") == true)
+            #expect(authority.requests == [])
+            #expect(try await store.accessToken(with: authority).reveal() == "given")
+        }
+    }
+
+    @Test func `Nothing is left to be revoked, and no key is there`() async throws {
+        let store = store()
+        #expect(try await store.pendingRevocations().isEmpty)
+        #expect(try await store.unfinishedRefresh() == nil)
+        #expect(try await store.keySlots().isEmpty)
+    }
+
+    @Test func `Following its changes ends with the task`() async throws {
+        let store = store()
+        let task = Task { try await store.followChanges() }
+        task.cancel()
+        try await task.value
+    }
+}
