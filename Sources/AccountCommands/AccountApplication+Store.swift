@@ -39,6 +39,12 @@ extension AccountApplication {
     ) throws(AccountError) -> AccountStore {
         let container = try container()
         let session = try chosenSession(session, Preferences(container: container))
+        return try store(of: session, in: container, logger: logger)
+    }
+
+    static func store(
+        of session: SessionName, in container: AppContainer, logger: Logger?
+    ) throws(AccountError) -> AccountStore {
         guard let token = environmentToken else {
             return try archiveStore(of: session, in: container, logger: logger)
         }

@@ -16,13 +16,14 @@ extension AccountCommand {
         do {
             if var command = parsedAlone(arguments) {
                 try await command.run()
-                endProcess(.success)
-            }
-            var command = try await asyncParseAsRoot(arguments)
-            if var command = command as? any AsyncParsableCommand {
-                try await command.run()
             } else {
-                try command.run()
+                var command = try await asyncParseAsRoot(arguments)
+                // The parser's own, such as `help`, are not.
+                if var command = command as? any AsyncParsableCommand {
+                    try await command.run()
+                } else {
+                    try command.run()
+                }
             }
         } catch {
             end(after: error)
@@ -34,13 +35,9 @@ extension AccountCommand {
     private static func end(after error: any Error) -> Never {
         let code = exitCode(for: error)
         let text = fullMessage(for: error)
-        guard !text.isEmpty else { endProcess(code) }
-        guard code == .success else {
-            Terminal.say(text)
-            endProcess(code)
-        }
         do {
-            try Terminal.printText(text + "\n")
+            if code != .success, !text.isEmpty { Terminal.say(text) }
+            if code == .success, !text.isEmpty { try Terminal.printText(text + "\n") }
         } catch let error as AccountError {
             Terminal.say("\(CommandLine.toolName): \(error)")
             endProcess(ExitCode(error.exitCode))

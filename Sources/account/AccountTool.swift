@@ -49,33 +49,28 @@ enum StandAlone: AccountApplication {
     static func authority(
         for service: AccountService, timeout: Duration, logger: Logger?
     ) throws(AccountError) -> any AccountAuthority {
-        let known = try service.name.map { name throws(AccountError) in try knownService(named: name) }
-        guard let issuer = service.issuer ?? known?.issuer else {
-            throw AccountError(
-                .misconfigured, "it is not known which service this account belongs to: sign in again with --issuer")
-        }
-        // The known services want their programs registered.
-        var entry = known
-        if entry == nil { entry = try KnownService.at(issuer) }
-        return try OAuthAuthority(
-            issuer: issuer, clientID: service.clientID ?? (entry == nil ? defaultClientID : nil),
-            clientSecret: Environment.value(secretVariable).map { Secret($0) },
-            scopes: service.scopes.isEmpty ? nil : service.scopes,
-            options: OAuthRequestOptions(
-                redirectURI: service.redirectURI, audience: service.audience, resources: service.resources,
-                parameters: service.parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }),
-            service: known, timeout: timeout, logger: logger)
-    }
-
-    private static func knownService(named name: String) throws(AccountError) -> KnownService {
-        guard let service = KnownService.named(name) else {
+        let known = service.name.flatMap { KnownService.named($0) }
+        if service.name != nil, known == nil {
             let names = KnownService.all.map(\.name).joined(separator: ", ")
             throw AccountError(
                 .invalidArgument,
                 "no service is known by that name, only these: \(names). For any other, omit --service and give its "
                     + "address with --issuer")
         }
-        return service
+        guard let issuer = service.issuer ?? known?.issuer else {
+            throw AccountError(
+                .misconfigured, "it is not known which service this account belongs to: sign in again with --issuer")
+        }
+        // The known services want their programs registered.
+        let isKnown = try known != nil || KnownService.at(issuer) != nil
+        return try OAuthAuthority(
+            issuer: issuer, clientID: service.clientID ?? (isKnown ? nil : defaultClientID),
+            clientSecret: Environment.value(secretVariable).map { Secret($0) },
+            scopes: service.scopes.isEmpty ? nil : service.scopes,
+            options: OAuthRequestOptions(
+                redirectURI: service.redirectURI, audience: service.audience, resources: service.resources,
+                parameters: service.parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }),
+            service: known, timeout: timeout, logger: logger)
     }
 
     static var importer: (@Sendable (String) throws(AccountError) -> ImportedLogin)? {

@@ -154,10 +154,13 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         if withToken { return .token }
         if password || passwordStdin || username != nil { return .password }
         guard Terminal.isTerminal(.input) else {
+            let ways: [(SignInWay, String)] = [
+                (.device, "--device"), (.browser, "--web"), (.token, "--with-token"),
+                (.password, "--password-stdin and --username NAME"),
+            ]
+            let offered = ways.filter { App.offers($0.0) }.map(\.1).joined(separator: ", or ")
             throw AccountError(
-                .invalidArgument,
-                "there is no terminal to ask on: say how to sign in, with --device, --web, --with-token, or "
-                    + "--password-stdin and --username NAME")
+                .invalidArgument, "there is no terminal to ask on: say how to sign in, with \(offered)")
         }
         if authority is any BrowserAuthority, ExternalProgram.hasBrowser { return .browser }
         if authority is any DeviceAuthority { return .device }
@@ -253,13 +256,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(.invalidArgument, "this service takes no password: omit --password")
         }
         let canPrompt = Terminal.isTerminal(.input)
-        guard canPrompt || passwordStdin else {
+        guard canPrompt || passwordStdin && username != nil else {
             throw AccountError(
                 .invalidArgument,
-                "there is no terminal to ask on: add --password-stdin and --username NAME, or --with-token")
-        }
-        guard canPrompt || username != nil else {
-            throw AccountError(.invalidArgument, "there is no terminal to ask on: add --username NAME")
+                "there is no terminal to ask on: add --password-stdin and --username NAME"
+                    + (App.offers(.token) ? ", or --with-token" : ""))
         }
         // Inside the sign-in, so that nobody is asked for a password that could not be used.
         return try await context.store.signIn(with: authority) {

@@ -47,7 +47,10 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             do {
                 let store = try context.archive(of: session)
                 let report = try await signOut(store, context)
-                parts.append(part(session, report))
+                parts.append(
+                    Document.Part(
+                        session: session.rawValue, username: report.account?.username,
+                        revocation: RevocationResult.of(report).0, quarantinedArchive: report.quarantinedArchive))
                 if !options.json { context.say(text(session, report)) }
                 // Offline it would be in vain.
                 if !local, RevocationResult.of(report).0 != .queued {
@@ -87,12 +90,6 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         let (result, reason) = RevocationResult.of(report)
         return "Signed out \(account.shownName)\(place)."
             + result.text(service: account.issuer ?? "The service", reason: reason)
-    }
-
-    private func part(_ session: SessionName, _ report: SignOutReport) -> Document.Part {
-        Document.Part(
-            session: session.rawValue, username: report.account?.username, revocation: RevocationResult.of(report).0,
-            quarantinedArchive: report.quarantinedArchive)
     }
 }
 

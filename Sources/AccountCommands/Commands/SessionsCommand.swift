@@ -10,25 +10,12 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
     @OptionGroup var options: CommonOptions
 
     private struct Document: Encodable {
-        struct Part: Encodable {
-            var status: StateDocument
-            var isDefault: Bool
-
-            enum CodingKeys: CodingKey { case isDefault }
-
-            func encode(to encoder: any Encoder) throws {
-                try status.encode(to: encoder)
-                var container = encoder.container(keyedBy: CodingKeys.self)
-                try container.encode(isDefault, forKey: .isDefault)
-            }
-        }
-
-        var sessions: [Part]
+        var sessions: [StateDocument]
     }
 
     func run(in context: CommandContext<App>) async throws {
         let chosen = try context.preferences.defaultSession()
-        var parts: [Document.Part] = []
+        var documents: [StateDocument] = []
         let sessions = try context.container.sessions()
         if sessions.isEmpty, !options.json {
             context.say("There are no sign-ins yet. Sign in with `\(context.tool) login`.")
@@ -36,13 +23,14 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
         for session in sessions {
             let state = try await context.archive(of: session, asksPerson: false).load()
             if options.json {
-                parts.append(
-                    Document.Part(status: StateDocument(state, session: session), isDefault: session == chosen))
+                var document = StateDocument(state, session: session)
+                document.isDefault = session == chosen
+                documents.append(document)
             } else {
                 try Terminal.printLine((session == chosen ? "* " : "  ") + line(session, state))
             }
         }
-        if options.json { try JSONDocument.print(Document(sessions: parts)) }
+        if options.json { try JSONDocument.print(Document(sessions: documents)) }
     }
 
     private func line(_ session: SessionName, _ state: SessionState) -> String {

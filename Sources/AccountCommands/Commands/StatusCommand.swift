@@ -16,28 +16,6 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
 
     @OptionGroup var options: CommonOptions
 
-    private struct Document: Encodable {
-        var status: StateDocument
-        var archive: String
-        var pendingRevocations: [Revocation]
-        var environment: [String: String]
-
-        struct Revocation: Encodable {
-            var issuer: String?
-            var date: Date
-        }
-
-        enum CodingKeys: CodingKey { case archive, pendingRevocations, environment }
-
-        func encode(to encoder: any Encoder) throws {
-            try status.encode(to: encoder)
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encode(archive, forKey: .archive)
-            if !pendingRevocations.isEmpty { try container.encode(pendingRevocations, forKey: .pendingRevocations) }
-            if !environment.isEmpty { try container.encode(environment, forKey: .environment) }
-        }
-    }
-
     func run(in context: CommandContext<App>) async throws {
         let state = await context.archive.load()
         let unfinished = state.account == nil ? nil : try await context.archive.unfinishedRefresh()
@@ -48,25 +26,21 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         let isOver = state.account?.isOver(at: Date()) == true
         if isOver { document.reason = "expired" }
         if App.environmentToken != nil { document.source = App.tokenVariable }
-        let archive = context.container.archivePath(of: context.session)
+        document.archive = context.container.archivePath(of: context.session)
+        document.pendingRevocations =
+            revocations.isEmpty ? nil : revocations.map { .init(issuer: $0.issuer, date: $0.date) }
         let environment = context.environment(of: state.account)
+        document.environment = environment.isEmpty ? nil : environment.values
         if options.json {
-            try JSONDocument.print(
-                Document(
-                    status: document, archive: archive,
-                    pendingRevocations: revocations.map { .init(issuer: $0.issuer, date: $0.date) },
-                    environment: environment.values))
+            try JSONDocument.print(document)
         } else {
-            for (label, value) in rows(state, unfinished, revocations, context) + environment.map(Self.row) {
+            let rows = rows(state, unfinished, revocations, context) + environment.map { ("Environment", $0.summary) }
+            for (label, value) in rows {
                 try Terminal.printLine(label.padding(to: 12) + value)
             }
         }
         let code = isOver ? ExitCode(77) : state.exitCode()
         if code != .success { throw code }
-    }
-
-    private static func row(of setting: NetworkSetting) -> (String, String) {
-        ("Environment", setting.summary)
     }
 
     private func rows(

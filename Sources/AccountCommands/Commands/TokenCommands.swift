@@ -41,8 +41,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
 
     func run(in context: CommandContext<App>) async throws {
         if let token = App.environmentToken {
-            return try print(
-                token, type: "Bearer", expiresAt: nil, source: App.tokenVariable, context)
+            return try print(token, source: App.tokenVariable, context)
         }
         guard let account = await context.store.load().account else { return try await fail(context) }
         guard !account.isOver(at: Date()) else {
@@ -57,21 +56,19 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
             try await context.store.accessToken(
                 minimumValidity: minValidity.map { .seconds(min($0, 1e12)) }, timeout: timeout, with: authority)
         }
-        let credentials = context.store.account?.credentials
-        try print(
-            token, type: credentials?.tokenType ?? "Bearer", expiresAt: credentials?.expiresAt, source: nil, context)
+        try print(token, of: context.store.account?.credentials, context)
         // Only where the service has just answered: otherwise nothing must touch the network.
         if token != account.credentials.accessToken { await context.deliverRevocations(to: account.issuer) }
     }
 
     private func print(
-        _ token: Secret, type: String, expiresAt: Date?, source: String?, _ context: CommandContext<App>
+        _ token: Secret, of credentials: Credentials? = nil, source: String? = nil, _ context: CommandContext<App>
     ) throws {
         guard options.json else { return try Terminal.printLine(token) }
         try JSONDocument.print(
             Document(
-                token: token.reveal(), tokenType: type, expiresAt: expiresAt, session: context.session.rawValue,
-                source: source))
+                token: token.reveal(), tokenType: credentials?.tokenType ?? "Bearer",
+                expiresAt: credentials?.expiresAt, session: context.session.rawValue, source: source))
     }
 }
 

@@ -32,7 +32,7 @@ struct CommandContext<App: AccountApplication> {
             logger = Logger(label: "account") { StreamLogHandler.standardError(label: $0) }
             logger?.logLevel = .debug
         }
-        store = try App.store(session: session, logger: logger)
+        store = try App.store(of: session, in: container, logger: logger)
         archive =
             App.environmentToken == nil
             ? store : try App.archiveStore(of: session, in: container, logger: logger)
@@ -99,17 +99,12 @@ struct CommandContext<App: AccountApplication> {
     func service(
         named name: String?, _ options: IssuerOptions<App>, _ request: RequestOptions<App>
     ) throws -> AccountService {
-        guard App.acceptsIssuer else {
-            if name != nil || options.issuer != nil || options.clientID != nil {
-                throw AccountError(
-                    .invalidArgument, "this tool knows its service: omit --service, --issuer and --client-id")
-            }
-            return AccountService(
-                scopes: request.scopes, redirectURI: request.redirectURI, audience: request.audience,
-                resources: request.resources, parameters: request.parameters.values)
+        guard App.acceptsIssuer || name == nil && options.issuer == nil && options.clientID == nil else {
+            throw AccountError(
+                .invalidArgument, "this tool knows its service: omit --service, --issuer and --client-id")
         }
-        let remembered = try preferences.service(of: session)
-        guard name != nil || options.issuer != nil || remembered != nil else {
+        let remembered = App.acceptsIssuer ? try preferences.service(of: session) : nil
+        guard !App.acceptsIssuer || name != nil || options.issuer != nil || remembered != nil else {
             throw AccountError(
                 .invalidArgument,
                 "say where to sign in: add --issuer https://auth.example.com (and --client-id), or --service github")
@@ -119,16 +114,16 @@ struct CommandContext<App: AccountApplication> {
         let isSame =
             (name == nil || name == remembered?.name)
             && (options.issuer == nil || options.issuer?.withoutEndingSlash == remembered?.issuer?.withoutEndingSlash)
-        return AccountService(
-            name: name ?? (isSame ? remembered?.name : nil),
-            issuer: options.issuer ?? (name == nil ? remembered?.issuer : nil),
-            clientID: options.clientID ?? (isSame ? remembered?.clientID : nil),
-            scopes: request.scopes.isEmpty && isSame ? remembered?.scopes ?? [] : request.scopes,
-            redirectURI: request.redirectURI ?? (isSame ? remembered?.redirectURI : nil),
-            audience: request.audience ?? (isSame ? remembered?.audience : nil),
-            resources: request.resources.isEmpty && isSame ? remembered?.resources ?? [] : request.resources,
-            parameters: request.parameters.isEmpty && isSame ? remembered?.parameters ?? [:] : request.parameters.values
-        )
+        var service = isSame ? remembered ?? AccountService() : AccountService()
+        service.name = name ?? service.name
+        service.issuer = options.issuer ?? (name == nil ? service.issuer : nil)
+        service.clientID = options.clientID ?? service.clientID
+        service.redirectURI = request.redirectURI ?? service.redirectURI
+        service.audience = request.audience ?? service.audience
+        if !request.scopes.isEmpty { service.scopes = request.scopes }
+        if !request.resources.isEmpty { service.resources = request.resources }
+        if !request.parameters.isEmpty { service.parameters = request.parameters.values }
+        return service
     }
 
     /// The service that the session signed in to last: that of a token from the environment, too.

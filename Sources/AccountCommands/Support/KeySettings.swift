@@ -22,25 +22,24 @@ struct KeySettings: Codable, Equatable {
         guard !sources.isEmpty else {
             throw AccountError(.misconfigured, "the settings of session \(session) name no key for its archive")
         }
-        var all: [any KeySource] = []
-        for source in sources {
-            if source.kind == .passphrase, !asksPerson {
-                all.append(PassphraseKey { _ in throw PassphrasePrompt(session: session).isLocked })
-            } else {
-                all.append(try source.keySource(of: session, container, App.self))
-            }
+        return try sources.map { source throws(AccountError) in
+            try source.keySource(of: session, container, App.self, asksPerson: asksPerson)
         }
-        return all
     }
 }
 
 extension KeySettings.Source {
     func keySource<App: AccountApplication>(
-        of session: SessionName, _ container: AppContainer, _: App.Type
+        of session: SessionName, _ container: AppContainer, _: App.Type, asksPerson: Bool = true
     ) throws(AccountError) -> any KeySource {
         switch kind {
         case .keyFile: KeyFile(container: container, session: session)
-        case .passphrase: PassphraseKey { try PassphrasePrompt(session: session).answer(to: $0) }
+        case .passphrase:
+            PassphraseKey { question in
+                let prompt = PassphrasePrompt(session: session)
+                guard asksPerson else { throw prompt.isLocked }
+                return try prompt.answer(to: question)
+            }
         case .command: try CommandKey(command ?? [], hiding: App.secretVariables)
         case .environment:
             EnvironmentKey(

@@ -6,8 +6,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The JSON form of a state. It never has a token.
+/// The JSON form of a state, with what some commands add to it. It never has a token.
 struct StateDocument: Encodable {
+    struct Revocation: Encodable {
+        var issuer: String?
+        var date: Date
+    }
+
     struct AccountPart: Encodable {
         var id: String
         var username: String?
@@ -27,6 +32,14 @@ struct StateDocument: Encodable {
     var endedAt: Date?
     var endedBy: String?
     var unfinishedRefreshAt: Date?
+
+    // Of `status`.
+    var archive: String?
+    var pendingRevocations: [Revocation]?
+    var environment: [String: String]?
+
+    // Of `sessions`.
+    var isDefault: Bool?
 
     init(_ state: SessionState, session: SessionName) {
         self.session = session.rawValue

@@ -167,51 +167,47 @@ enum Terminal {
         return try promptForSecret(question, input: terminal, output: terminal)
     }
 
+    /// The terminal hands over each key, Ctrl-C included, so that whatever is typed the echo is on again afterwards.
     private static func promptForSecret(_ question: String, input: Int32, output: Int32) throws -> Secret {
         try SignalGuard.shared.restoringTerminal(input) {
-            try readSilently(question, input: input, output: output)
-        }
-    }
-
-    /// The terminal hands over each key, Ctrl-C included, so that whatever is typed the echo is on again afterwards.
-    private static func readSilently(_ question: String, input: Int32, output: Int32) throws -> Secret {
-        var saved = termios()
-        guard tcgetattr(input, &saved) == 0 else {
-            throw AccountError(.inaccessible, "the terminal cannot be used to ask for a password")
-        }
-        var silent = saved
-        silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
-        tcsetattr(input, TCSAFLUSH, &silent)
-        // Only now, so that nothing that is typed at once is shown.
-        try? write(Array(question.utf8), to: output)
-        defer {
-            tcsetattr(input, TCSAFLUSH, &saved)
-            try? write([UInt8(ascii: "\n")], to: output)
-        }
-        var line: [UInt8] = []
-        // It must not grow, which would leave a copy behind.
-        line.reserveCapacity(maximumByteCount + 1)
-        defer { for index in line.indices { line[index] = 0 } }
-        while let byte = try readByte(from: input) {
-            switch byte {
-            case 0x03: throw Interruption.error
-            case 0x04 where line.isEmpty: throw AccountError(.invalidArgument, "nothing was entered")
-            case UInt8(ascii: "\n"), UInt8(ascii: "\r"), 0x04:
-                guard !line.isEmpty else { throw AccountError(.invalidArgument, "nothing was entered") }
-                return Secret(bytes: line)
-            // Backspace takes back a whole character, Ctrl-U the line.
-            case 0x08, 0x7F: while let last = line.wipeLast(), last & 0xC0 == 0x80 {}
-            case 0x15: while line.wipeLast() != nil {}
-            default: if line.count < maximumByteCount { line.append(byte) }
+            var saved = termios()
+            guard tcgetattr(input, &saved) == 0 else {
+                throw AccountError(.inaccessible, "the terminal cannot be used to ask for a password")
             }
+            var silent = saved
+            silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
+            tcsetattr(input, TCSAFLUSH, &silent)
+            // Only now, so that nothing that is typed at once is shown.
+            try? write(Array(question.utf8), to: output)
+            defer {
+                tcsetattr(input, TCSAFLUSH, &saved)
+                try? write([UInt8(ascii: "\n")], to: output)
+            }
+            var line: [UInt8] = []
+            // It must not grow, which would leave a copy behind.
+            line.reserveCapacity(maximumByteCount + 1)
+            defer { for index in line.indices { line[index] = 0 } }
+            while let byte = try readByte(from: input) {
+                switch byte {
+                case 0x03: throw Interruption.error
+                case 0x04 where line.isEmpty: throw AccountError(.invalidArgument, "nothing was entered")
+                case UInt8(ascii: "\n"), UInt8(ascii: "\r"), 0x04:
+                    guard !line.isEmpty else { throw AccountError(.invalidArgument, "nothing was entered") }
+                    return Secret(bytes: line)
+                // Backspace takes back a whole character, Ctrl-U the line.
+                case 0x08, 0x7F: while let last = line.wipeLast(), last & 0xC0 == 0x80 {}
+                case 0x15: while line.wipeLast() != nil {}
+                default: if line.count < maximumByteCount { line.append(byte) }
+                }
+            }
+            throw AccountError(.invalidArgument, "standard input ended before anything was entered")
         }
-        throw AccountError(.invalidArgument, "standard input ended before anything was entered")
     }
 
     private static func readByte(from input: Int32 = Stream.input.rawValue) throws(AccountError) -> UInt8? {
         var byte: UInt8 = 0
         while true {
-            let count = sysRead(input, &byte, 1)
+            let count = read(input, &byte, 1)
             if count == 1 { return byte }
             if count == 0 { return nil }
             guard errno == EINTR else {
@@ -229,10 +225,6 @@ extension [UInt8] {
         removeLast()
         return last
     }
-}
-
-private func sysRead(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer, _ count: Int) -> Int {
-    read(descriptor, buffer, count)
 }
 
 /// How many characters there is room for.
