@@ -42,13 +42,13 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
     /// Waits for exclusive access; those who wait get it in their order.
     public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         try await wait(for: .transaction, timeout: timeout)
-        return InMemoryTransaction(storage: self)
+        return InMemoryTransaction(lock: HeldLock(.transaction, of: self))
     }
 
     /// Waits for the lease; those who wait get it in their order.
     public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         try await wait(for: .refresh, timeout: timeout)
-        return InMemoryLease(storage: self)
+        return InMemoryLease(lock: HeldLock(.refresh, of: self))
     }
 
     private func wait(for name: LockName, timeout: Duration) async throws {
@@ -143,11 +143,29 @@ extension InMemoryArchiveStorage.State {
     }
 }
 
-private final class InMemoryTransaction: ArchiveTransaction {
-    private let storage: InMemoryArchiveStorage
+/// A lock that is held, and let go once.
+private final class HeldLock: Sendable {
+    let storage: InMemoryArchiveStorage
+    private let name: InMemoryArchiveStorage.LockName
     private let hasEnded = Mutex(false)
 
-    init(storage: InMemoryArchiveStorage) { self.storage = storage }
+    init(_ name: InMemoryArchiveStorage.LockName, of storage: InMemoryArchiveStorage) {
+        self.name = name
+        self.storage = storage
+    }
+
+    func end() {
+        let isFirst = hasEnded.withLock { hasEnded in
+            defer { hasEnded = true }
+            return !hasEnded
+        }
+        if isFirst { storage.unlock(name) }
+    }
+}
+
+private struct InMemoryTransaction: ArchiveTransaction {
+    let lock: HeldLock
+    private var storage: InMemoryArchiveStorage { lock.storage }
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         try await storage.read(entry)
@@ -190,30 +208,15 @@ private final class InMemoryTransaction: ArchiveTransaction {
         }
     }
 
-    func end() async {
-        let isFirst = hasEnded.withLock { hasEnded in
-            defer { hasEnded = true }
-            return !hasEnded
-        }
-        if isFirst { storage.unlock(.transaction) }
-    }
+    func end() async { lock.end() }
 }
 
-private final class InMemoryLease: ArchiveLease {
-    private let storage: InMemoryArchiveStorage
-    private let hasEnded = Mutex(false)
-
-    init(storage: InMemoryArchiveStorage) { self.storage = storage }
+private struct InMemoryLease: ArchiveLease {
+    let lock: HeldLock
 
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
-        try await storage.beginTransaction(timeout: timeout)
+        try await lock.storage.beginTransaction(timeout: timeout)
     }
 
-    func end() async {
-        let isFirst = hasEnded.withLock { hasEnded in
-            defer { hasEnded = true }
-            return !hasEnded
-        }
-        if isFirst { storage.unlock(.refresh) }
-    }
+    func end() async { lock.end() }
 }

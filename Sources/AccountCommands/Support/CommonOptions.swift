@@ -1,3 +1,4 @@
+import AccountKit
 import ArgumentParser
 
 /// The options that all commands have.
@@ -70,10 +71,10 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
             throw ValidationError(
                 "--redirect-uri takes a URL of this machine without ? and #, such as http://127.0.0.1:8400/callback")
         }
-        for resource in resources where !Self.isResource(resource) {
+        for resource in resources where !RequestRules.isResource(resource) {
             throw ValidationError("--resource takes an absolute URI without #, such as https://api.example.com")
         }
-        for parameter in parameters where RequestParameter.reserved.contains(parameter.name.lowercased()) {
+        for parameter in parameters where RequestRules.reservedParameters[parameter.name.lowercased()] != nil {
             throw ValidationError("--parameter cannot set \(parameter.name.shown): the sign-in does that itself")
         }
     }
@@ -90,14 +91,6 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
             return port.isEmpty || port.first == ":" && UInt16(port.dropFirst()).map { $0 > 0 } == true
         }
     }
-
-    /// An absolute URI without a fragment (RFC 8707, section 2; RFC 3986, section 4.3).
-    private static func isResource(_ text: String) -> Bool {
-        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let first = parts[0].first, first.isASCII, first.isLetter else { return false }
-        let isScheme = parts[0].allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
-        return isScheme && !parts[1].isEmpty && text.utf8.allSatisfy { 0x21...0x7E ~= $0 && $0 != UInt8(ascii: "#") }
-    }
 }
 
 /// A parameter of an authorization request, as it is written on the command line.
@@ -110,12 +103,4 @@ struct RequestParameter: ExpressibleByArgument {
         guard parts.count == 2, !parts[0].isEmpty else { return nil }
         (name, value) = (String(parts[0]), String(parts[1]))
     }
-
-    /// What a sign-in makes itself, or has an option for; another value would take its protection away.
-    static let reserved: Set<String> = [
-        "audience", "client_assertion", "client_assertion_type", "client_id", "client_secret", "code", "code_challenge",
-        "code_challenge_method", "code_verifier", "device_code", "grant_type", "nonce", "password", "redirect_uri",
-        "refresh_token", "request", "request_uri", "resource", "response_mode", "response_type", "scope", "state",
-        "username",
-    ]
 }

@@ -24,31 +24,6 @@ struct AuthorizationRequest: Sendable {
     /// Further parameters, which the service wants. Those of the options beat them.
     var parameters: [String: String] = [:]
 
-    /// A request with a new nonce and key, whose answer comes to a port of the loopback interface.
-    init(
-        clientID: String, scopes: [String], port: Int, state: String,
-        options: OAuthRequestOptions = OAuthRequestOptions(), quirks: ServiceQuirks = .standard
-    ) {
-        self.init(
-            clientID: clientID, scopes: scopes,
-            redirectURI: options.redirectURI
-                ?? "http://\(quirks.redirectHost):\(port)\(LoopbackRequest.callbackPath)",
-            state: state, nonce: scopes.contains("openid") ? Base64URL.random() : nil,
-            proofKey: .random())
-        self.options = options
-        parameters = quirks.authorizationParameters
-    }
-
-    /// A request with given values.
-    init(clientID: String, scopes: [String], redirectURI: String, state: String, nonce: String?, proofKey: PKCE) {
-        self.clientID = clientID
-        self.scopes = scopes
-        self.redirectURI = redirectURI
-        self.state = state
-        self.nonce = nonce
-        self.proofKey = proofKey
-    }
-
     /// What no error and no page repeats.
     var secrets: [Secret] { [proofKey.verifier, Secret(state)] + (nonce.map { [Secret($0)] } ?? []) }
 
@@ -86,5 +61,20 @@ struct AuthorizationRequest: Sendable {
         form.append("redirect_uri", redirectURI)
         form.append("code_verifier", proofKey.verifier)
         return form
+    }
+}
+
+extension AuthorizationRequest {
+    /// A request with a new nonce and key, whose response comes to a port of the loopback interface.
+    init(
+        clientID: String, scopes: [String], port: Int, state: String,
+        options: OAuthRequestOptions = OAuthRequestOptions(), quirks: ServiceQuirks = .standard
+    ) {
+        self.init(
+            clientID: clientID, scopes: scopes,
+            redirectURI: options.redirectURI
+                ?? "http://\(quirks.redirectHost):\(port)\(LoopbackRequest.callbackPath)",
+            state: state, nonce: scopes.contains("openid") ? Base64URL.random() : nil, proofKey: .random(),
+            options: options, parameters: quirks.authorizationParameters)
     }
 }

@@ -12,7 +12,6 @@ import Darwin
 #endif
 
 /// Listens on a port of the loopback interface and brings requests to a receiver (RFC 8252, section 7.3).
-///
 final class LoopbackListener: Sendable {
     /// How many connections there may be at a time.
     static let connectionLimit = 32
@@ -112,34 +111,26 @@ final class LoopbackListener: Sendable {
 
     /// The open connections.
     private final class Connections: Sendable {
-        private struct State {
-            var channels: [ObjectIdentifier: any Channel] = [:]
-            var isClosed = false
-        }
-
-        private let state = Mutex(State())
+        /// `nil` once there are to be no others.
+        private let channels = Mutex<[ObjectIdentifier: any Channel]?>([:])
 
         /// Whether there is room for one more.
         func add(_ channel: any Channel) -> Bool {
             let id = ObjectIdentifier(channel)
-            let isAdded = state.withLock { state in
-                guard !state.isClosed, state.channels.count < LoopbackListener.connectionLimit else { return false }
-                state.channels[id] = channel
+            let isAdded = channels.withLock { channels in
+                guard let count = channels?.count, count < LoopbackListener.connectionLimit else { return false }
+                channels?[id] = channel
                 return true
             }
-            if isAdded { channel.closeFuture.whenComplete { _ in self.remove(id) } }
+            if isAdded { channel.closeFuture.whenComplete { _ in self.channels.withLock { $0?[id] = nil } } }
             return isAdded
-        }
-
-        private func remove(_ id: ObjectIdentifier) {
-            _ = state.withLock { $0.channels.removeValue(forKey: id) }
         }
 
         /// All there are. There will be no others.
         func takeAll() -> [any Channel] {
-            state.withLock { state in
-                state.isClosed = true
-                return Array(state.channels.values)
+            channels.withLock { channels in
+                defer { channels = nil }
+                return (channels ?? [:]).values.map(\.self)
             }
         }
     }

@@ -37,13 +37,6 @@ struct Discovery: Sendable {
     /// What the service's entry says of an endpoint that a document leaves out.
     func knownURL(_ name: EndpointName) -> ServiceURL? { service?.url(name, at: issuer) }
 
-    /// The endpoints of a document that must name the token endpoint, if the document is the issuer's.
-    func endpoints(in response: ServiceResponse) throws(AuthorityError) -> OAuthEndpoints {
-        let document = try document(in: response)
-        guard let endpoints = OAuthEndpoints(document.urls) else { throw namesNoToken }
-        return endpoints
-    }
-
     /// All that is taken from a document, if the document is the issuer's.
     ///
     /// The issuer must be the configured one, so that one service cannot send another's users to itself (RFC 8414,

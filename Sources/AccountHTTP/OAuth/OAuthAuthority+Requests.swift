@@ -1,4 +1,4 @@
-package import AccountKit
+import AccountKit
 import Sealing
 
 #if canImport(FoundationEssentials)
@@ -27,16 +27,6 @@ extension OAuthAuthority {
     /// An endpoint: as it was given, or as the service's documents have it; `nil` if there is none.
     func endpoint(_ name: EndpointName) async throws(AuthorityError) -> Endpoint? {
         try await documents.endpoint(name)
-    }
-
-    /// The endpoints that the first document and the service's entry name.
-    package func endpoints() async throws(AuthorityError) -> OAuthEndpoints {
-        let first = try await tokenEndpoint()
-        var urls = first.document.urls
-        for name in EndpointName.allCases where urls[name] == nil { urls[name] = discovery.knownURL(name) }
-        urls[.token] = first.url
-        guard let endpoints = OAuthEndpoints(urls) else { throw discovery.namesNoToken }
-        return endpoints
     }
 
     private func tokenEndpoint() async throws(AuthorityError) -> Endpoint {
@@ -112,7 +102,7 @@ extension OAuthAuthority {
     ///   - form: The grant; who asks is added.
     ///   - clientID: The client that asks.
     ///   - isRefresh: Whether the grant is a refresh token.
-    package func requestCredentials(
+    func requestCredentials(
         _ form: FormBody, for clientID: String, isRefresh: Bool = false
     ) async throws(AuthorityError) -> Credentials {
         try await requestTokens(form, for: clientID, isRefresh: isRefresh).credentials

@@ -25,19 +25,17 @@ extension OAuthAuthority: PasswordAuthority {
         do {
             return try await account(with: credentials, signedInAs: username)
         } catch {
-            throw AccountError(identification: error, isRevoked: await isRevoked(credentials))
+            var unidentified = AccountError(unidentified: error, await revoked(credentials))
+            unidentified.cause = error
+            throw unidentified
         }
     }
 
     /// Takes tokens back that nobody is to use, whether or not whoever asked for them still waits.
-    private func isRevoked(_ credentials: Credentials) async -> Bool {
+    private func revoked(_ credentials: Credentials) async -> RevocationOutcome {
         await Task {
-            do {
-                return try await revoke(Account(id: "", issuer: issuer, credentials: credentials)) == .done
-            } catch {
-                // The sign-in has failed for another reason, which is the one to tell.
-                return false
-            }
+            // The sign-in has failed for another reason, which is the one to tell.
+            (try? await revoke(Account(id: "", issuer: issuer, credentials: credentials))) ?? .notSupported
         }.value
     }
 }
@@ -72,7 +70,7 @@ extension OAuthAuthority {
     ///   - credentials: The tokens.
     ///   - username: The name that was signed in with, if that is known.
     /// - Throws: An `AuthorityError`: why it is not known whose the tokens are.
-    package func account(
+    func account(
         with credentials: Credentials, signedInAs username: String?
     ) async throws(AuthorityError) -> Account {
         let claimed = credentials.idToken.flatMap { token in

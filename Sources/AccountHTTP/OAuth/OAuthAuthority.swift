@@ -79,18 +79,6 @@ public struct OAuthAuthority: Sendable {
         endpoints: OAuthEndpoints? = nil, timeout: Duration = .seconds(10), exchangeTimeout: Duration = .seconds(60),
         clock: any WallClock = SystemWallClock(), logger: Logger? = nil
     ) throws(AccountError) {
-        try self.init(
-            issuer: issuer, clientID: clientID, clientSecret: clientSecret, scopes: scopes, options: options,
-            service: service, endpoints: endpoints, timeout: timeout, exchangeTimeout: exchangeTimeout, clock: clock,
-            logger: logger, transport: .shared)
-    }
-
-    init(
-        issuer: String, clientID: String?, clientSecret: Secret? = nil, scopes: [String]?,
-        options: OAuthRequestOptions = OAuthRequestOptions(), service: KnownService? = nil, endpoints: OAuthEndpoints?,
-        timeout: Duration, exchangeTimeout: Duration = .seconds(60), clock: any WallClock, logger: Logger?,
-        transport: HTTPTransport
-    ) throws(AccountError) {
         let named = try Issuer(issuer)
         let service = service ?? KnownService.at(named)
         let issuer = Issuer(named.url, form: service?.quirks.issuerForm ?? .exact)
@@ -116,6 +104,7 @@ public struct OAuthAuthority: Sendable {
         self.exchangeTimeout = exchangeTimeout
         self.clock = clock
         self.logger = logger
+        let transport = HTTPTransport.shared
         self.transport = transport
         let discovery = Discovery(issuer: issuer, service: service)
         self.discovery = discovery

@@ -62,7 +62,7 @@ extension OAuthRequestOptions {
         if let audience, audience.isEmpty || !Self.isPlain(audience) {
             throw AccountError(.invalidArgument, "the audience must not be empty, and has no control characters")
         }
-        for resource in resources where !Self.isResource(resource) {
+        for resource in resources where !RequestRules.isResource(resource) {
             throw AccountError(
                 .invalidArgument,
                 "the resource\(ServiceURL.shown(resource)) must be an absolute URI without a fragment (#…), such as "
@@ -78,35 +78,9 @@ extension OAuthRequestOptions {
                 .invalidArgument,
                 "the parameter\(ServiceURL.shown(name)) must have a name of visible ASCII, and no control characters")
         }
-        guard let option = reserved[name] else { return }
+        guard let option = RequestRules.reservedParameters[name.lowercased()] else { return }
         let advice = option.map { "use the option for the \($0)" } ?? "it is set for each request"
         throw AccountError(.invalidArgument, "the parameter \"\(name)\" is not for the caller to set: \(advice)")
-    }
-
-    /// The parameters that are not for the caller, and the option that sets them, if there is one.
-    private static let reserved: [String: String?] = [
-        "response_type": nil, "client_id": "client identifier", "client_secret": "client secret",
-        "redirect_uri": "redirect URI", "scope": "scopes", "state": nil, "nonce": nil, "code_challenge": nil,
-        "code_challenge_method": nil, "code": nil, "code_verifier": nil, "grant_type": nil, "resource": "resources",
-        "audience": "audience",
-    ]
-
-    /// RFC 8707, section 2: an absolute URI, which may have a query and has no fragment (RFC 3986, section 4.3).
-    private static func isResource(_ text: String) -> Bool {
-        guard let colon = text.firstIndex(of: ":"), let first = text.utf8.first,
-            UInt8(ascii: "a")...UInt8(ascii: "z") ~= first | 0x20,
-            text[..<colon].utf8.allSatisfy({ isSchemeCharacter($0) }), text.index(after: colon) < text.endIndex
-        else { return false }
-        return text.utf8.allSatisfy { 0x21...0x7E ~= $0 && !"#\"<>\\^`{|}".utf8.contains($0) }
-    }
-
-    private static func isSchemeCharacter(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."):
-            true
-        default: false
-        }
     }
 
     private static func isPlain(_ text: String) -> Bool {

@@ -22,10 +22,10 @@ public struct KnownService: Sendable, Hashable {
     var hasDiscovery = true
 
     /// The endpoints at ``issuer``. A URL that begins with a slash is below the issuer's.
-    var endpoints = Endpoints()
+    var endpoints: [EndpointName: String] = [:]
 
     /// The endpoints of a copy that runs elsewhere, where they differ.
-    var endpointsElsewhere: Endpoints?
+    var endpointsElsewhere: [EndpointName: String]?
 
     /// Whether it wants what it calls a client secret of programs, which can keep none (RFC 8252, section 8.5).
     public internal(set) var wantsClientSecret = false
@@ -35,13 +35,6 @@ public struct KnownService: Sendable, Hashable {
 
     /// How its messages differ from the standards'.
     var quirks = ServiceQuirks.standard
-
-    /// URLs of a service; `nil` where it has none, or where the discovery document says it.
-    struct Endpoints: Sendable, Hashable {
-        var token: String?
-        var userInfo: String?
-        var deviceAuthorization: String?
-    }
 
     /// The entry of a name; `nil` if there is none.
     public static func named(_ name: String) -> KnownService? { all.first { $0.name == name.lowercased() } }
@@ -71,14 +64,7 @@ public struct KnownService: Sendable, Hashable {
     /// An endpoint at an issuer; `nil` if it is not known.
     func url(_ name: EndpointName, at issuer: Issuer) -> ServiceURL? {
         let known = isHome(of: issuer) ? endpoints : endpointsElsewhere ?? endpoints
-        let text: String? =
-            switch name {
-            case .token: known.token
-            case .userInfo: known.userInfo
-            case .deviceAuthorization: known.deviceAuthorization
-            case .revocation, .authorization: nil
-            }
-        guard let text else { return nil }
+        guard let text = known[name] else { return nil }
         // The entries' own URLs are well-formed, and a test reads them all.
         return text.hasPrefix("/")
             ? ServiceURL(at: issuer.url, path: issuer.url.path + text) : try? ServiceURL(text)

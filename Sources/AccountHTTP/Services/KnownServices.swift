@@ -17,11 +17,13 @@ extension KnownService {
     public static let github = KnownService(
         name: "github", issuer: "https://github.com", registrationPage: "https://github.com/settings/developers",
         scopes: ["read:user", "user:email"], hasDiscovery: false,
-        endpoints: Endpoints(
-            token: "/login/oauth/access_token", userInfo: "https://api.github.com/user",
-            deviceAuthorization: "/login/device/code"),
-        endpointsElsewhere: Endpoints(
-            token: "/login/oauth/access_token", userInfo: "/api/v3/user", deviceAuthorization: "/login/device/code"),
+        endpoints: [
+            .token: "/login/oauth/access_token", .userInfo: "https://api.github.com/user",
+            .deviceAuthorization: "/login/device/code",
+        ],
+        endpointsElsewhere: [
+            .token: "/login/oauth/access_token", .userInfo: "/api/v3/user", .deviceAuthorization: "/login/device/code",
+        ],
         quirks: ServiceQuirks(
             subjectClaim: "id", usernameClaims: ["login"],
             profileClaims: [
@@ -49,7 +51,7 @@ extension KnownService {
     public static let gitlab = KnownService(
         name: "gitlab", issuer: "https://gitlab.com",
         registrationPage: "https://gitlab.com/-/user_settings/applications", scopes: ["openid", "profile", "email"],
-        endpoints: Endpoints(deviceAuthorization: "/oauth/authorize_device"), revokesSingleGrants: true)
+        endpoints: [.deviceAuthorization: "/oauth/authorize_device"], revokesSingleGrants: true)
 
     /// Google.
     ///

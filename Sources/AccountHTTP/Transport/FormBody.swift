@@ -1,38 +1,34 @@
-package import AccountKit
-package import Sealing
+import AccountKit
+import Sealing
 
-/// A body of type `application/x-www-form-urlencoded`, put together byte by byte so that secrets never become strings.
+/// A body of type `application/x-www-form-urlencoded`, made byte by byte so that secrets never become strings.
 ///
 /// Source: WHATWG URL, section 5.2; RFC 6749, appendix B.
-package struct FormBody: Sendable {
+struct FormBody: Sendable {
     /// The encoded body.
-    package private(set) var bytes = WipedBytes()
+    private(set) var bytes = WipedBytes()
 
     /// The secrets in the body: what no error may repeat.
-    package private(set) var secrets: [Secret] = []
-
-    package init() {}
+    private(set) var secrets: [Secret] = []
 
     /// Adds a field.
-    package mutating func append(_ name: String, _ value: String) {
+    mutating func append(_ name: String, _ value: String) {
         appendName(name)
-        appendEncoded(value.utf8)
+        Self.encode(value.utf8, into: &bytes)
     }
 
     /// Adds a field with a secret.
-    package mutating func append(_ name: String, _ value: Secret) {
+    mutating func append(_ name: String, _ value: Secret) {
         secrets.append(value)
         appendName(name)
-        value.withUnsafeBytes { appendEncoded($0) }
+        value.withUnsafeBytes { Self.encode($0, into: &bytes) }
     }
 
     private mutating func appendName(_ name: String) {
         if !bytes.isEmpty { bytes.append(UInt8(ascii: "&")) }
-        appendEncoded(name.utf8)
+        Self.encode(name.utf8, into: &bytes)
         bytes.append(UInt8(ascii: "="))
     }
-
-    private mutating func appendEncoded(_ value: some Sequence<UInt8>) { Self.encode(value, into: &bytes) }
 
     /// Adds bytes as they stand in a form.
     static func encode(_ value: some Sequence<UInt8>, into bytes: inout WipedBytes) {
@@ -53,4 +49,24 @@ package struct FormBody: Sendable {
     }
 
     private static let digits = Array("0123456789ABCDEF".utf8)
+}
+
+extension String {
+    /// Text without its percent-encoding (RFC 3986, section 2.1); `nil` if that is not well-formed, or hides no UTF-8.
+    init?(percentEncoded text: some StringProtocol) {
+        var bytes: [UInt8] = []
+        var rest = text.utf8.makeIterator()
+        func digit() -> UInt8? {
+            rest.next().flatMap { Character(Unicode.Scalar($0)).hexDigitValue }.map { UInt8($0) }
+        }
+        while let byte = rest.next() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = digit(), let low = digit() else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        self.init(validating: bytes, as: UTF8.self)
+    }
 }

@@ -55,13 +55,14 @@ struct HTTPTransport: Sendable {
     ///
     /// Never shut down, on purpose: it is for the life of the process, costs nothing until its first request, drops idle
     /// connections by itself, and leaves its threads to NIO's own shared group, which is not shut down either.
-    static let shared = HTTPTransport(environment: .current)
+    /// A test has another for its own tasks.
+    @TaskLocal static var shared = HTTPTransport(environment: .current)
 
     /// The transport for an environment.
     init(environment: NetworkEnvironment) {
         self.environment = environment
         clients = LazyClients { way in
-            let proxy = way.isProxied ? environment.proxy?.address : nil
+            let proxy = way.isProxied ? try? environment.proxy?.address.get() : nil
             return HTTPClient(configuration: Self.configuration(environment, by: proxy))
         }
     }

@@ -25,8 +25,7 @@ struct NetworkEnvironment: Sendable, Equatable {
     /// The proxy of a variable.
     struct Proxy: Sendable, Equatable {
         var name: String
-        var address: ProxyAddress?
-        var flaw: ProxyAddress.Flaw?
+        var address: Result<ProxyAddress, ProxyAddress.Flaw>
     }
 
     /// `NO_PROXY`.
@@ -50,11 +49,9 @@ struct NetworkEnvironment: Sendable, Equatable {
             return nil
         }
         proxy = variable("https_proxy", "HTTPS_PROXY").map { variable in
-            do throws(ProxyAddress.Flaw) {
-                return Proxy(name: variable.name, address: try ProxyAddress(variable.value))
-            } catch {
-                return Proxy(name: variable.name, flaw: error)
-            }
+            Proxy(
+                name: variable.name,
+                address: Result { () throws(ProxyAddress.Flaw) in try ProxyAddress(variable.value) })
         }
         exceptions = variable("no_proxy", "NO_PROXY")
         certificateFile = variable("SSL_CERT_FILE")
@@ -63,8 +60,10 @@ struct NetworkEnvironment: Sendable, Equatable {
     /// How a URL is reached.
     func route(to url: ServiceURL) -> Route {
         guard let proxy, url.scheme == "https", !url.isLoopback, !isException(url) else { return .direct }
-        if let address = proxy.address { return .proxy(address) }
-        return .impossible("\(proxy.name) \((proxy.flaw ?? .malformed).text)")
+        return switch proxy.address {
+        case .success(let address): .proxy(address)
+        case .failure(let flaw): .impossible("\(proxy.name) \(flaw.text)")
+        }
     }
 
     /// Whether `NO_PROXY` names the host of a URL.
@@ -102,7 +101,8 @@ struct NetworkEnvironment: Sendable, Equatable {
                 }
             settings.append(
                 NetworkSetting(
-                    variable: proxy.name, value: proxy.address?.description ?? "not an address", effect: effect,
+                    variable: proxy.name, value: (try? proxy.address.get())?.description ?? "not an address",
+                    effect: effect,
                     problem: problem))
         }
         if let exceptions {
@@ -162,7 +162,7 @@ struct ProxyAddress: Sendable, Equatable {
         if let separator = text.utf8.firstRange(of: "://".utf8) { rest = rest[separator.upperBound...] }
         if rest.hasSuffix("/") { rest = rest.dropLast() }
         if let at = rest.lastIndex(of: "@") {
-            guard let user = Self.decoded(rest[..<at]) else { throw .malformed }
+            guard let user = String(percentEncoded: rest[..<at]) else { throw .malformed }
             credentials = Secret(user.contains(":") ? user : user + ":")
             rest = rest[rest.index(after: at)...]
         } else {
@@ -175,22 +175,6 @@ struct ProxyAddress: Sendable, Equatable {
         guard kind == .http || credentials == nil else { throw .socksCredentials }
         host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
         port = url.port ?? (rest.hasSuffix(":443") ? 443 : kind == .http ? 80 : 1080)
-    }
-
-    /// Percent-encoding (RFC 3986, section 2.1) undone.
-    private static func decoded(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard rest.count >= 2, let value = UInt8(Substring(rest.prefix(2)), radix: 16) else { return nil }
-            bytes.append(value)
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: bytes, as: UTF8.self)
     }
 }
 

@@ -12,9 +12,10 @@ extension AccountError {
     }
 
     /// The service issued tokens, and did not say whose they are.
-    init(unidentified failure: AuthorityError, _ outcome: RevocationOutcome) {
+    package init(unidentified failure: AuthorityError, _ outcome: RevocationOutcome) {
         let (code, reason): (Code, String) =
             switch SessionDecision.afterVerification(failure, .init(holdsRefreshToken: false)) {
+            case .keep(let reason) where reason.code == .cancelled: (.cancelled, "\(reason)")
             case .keep(let reason) where reason.code == .misconfigured: (.misconfigured, "\(reason)")
             case .keep(let reason): (.serviceUnavailable, "\(reason)")
             case .clear(let detail): (.serviceUnavailable, detail)
@@ -28,7 +29,7 @@ extension AccountError {
             }
         self.init(
             code,
-            "the service issued tokens, and then did not say whose they are (\(reason)): \(end). Nobody was signed in; try again"
+            "the service issued tokens, but did not say who signed in (\(reason)): \(end). Nobody was signed in; try again"
         )
     }
 

@@ -35,12 +35,12 @@ struct KnownServiceTests {
         #expect(KnownService.named("nobody") == nil)
     }
 
-    @Test("The addresses that entries have are well-formed, at home and elsewhere")
-    func addresses() throws {
+    @Test("The URLs that entries have are well-formed, at home and elsewhere")
+    func urls() throws {
         let (home, elsewhere) = (try Issuer("https://github.com"), try Issuer("https://git.example"))
         for service in KnownService.all {
             for endpoints in [service.endpoints, service.endpointsElsewhere].compactMap(\.self) {
-                for text in [endpoints.token, endpoints.userInfo, endpoints.deviceAuthorization].compactMap(\.self) {
+                for text in endpoints.values {
                     #expect(text.hasPrefix("/") || (try? ServiceURL(text)) != nil, "\(text)")
                 }
             }

@@ -10,9 +10,11 @@ extension OAuthAuthority {
         _ issuer: String, scopes: [String] = ["openid"], endpoints: OAuthEndpoints? = nil,
         timeout: Duration = .seconds(20), logger: Logger? = nil, transport: HTTPTransport = .shared
     ) throws -> OAuthAuthority {
-        try OAuthAuthority(
-            issuer: issuer, clientID: "tool", scopes: scopes, endpoints: endpoints, timeout: timeout,
-            clock: FixedClock(), logger: logger, transport: transport)
+        try HTTPTransport.$shared.withValue(transport) {
+            try OAuthAuthority(
+                issuer: issuer, clientID: "tool", scopes: scopes, endpoints: endpoints, timeout: timeout,
+                clock: FixedClock(), logger: logger)
+        }
     }
 
     /// An authority that knows its endpoints, at a server's address.
@@ -43,4 +45,22 @@ func account(at issuer: String?, id: String = "248289761001", refreshToken: Stri
         credentials: Credentials(
             accessToken: Secret(canary), refreshToken: refreshToken.map { Secret($0) }, clientID: "tool",
             issuedAt: FixedClock().now))
+}
+
+extension OAuthAuthority {
+    /// The endpoints that the first document and the service's entry name.
+    func endpoints() async throws -> OAuthEndpoints {
+        var urls = try await endpoint(.token)?.document.urls ?? [:]
+        for name in EndpointName.allCases where urls[name] == nil { urls[name] = discovery.knownURL(name) }
+        guard let endpoints = OAuthEndpoints(urls) else { throw discovery.namesNoToken }
+        return endpoints
+    }
+}
+
+extension Discovery {
+    /// The endpoints of a document, which must name the one for tokens.
+    func endpoints(in response: ServiceResponse) throws -> OAuthEndpoints {
+        guard let endpoints = OAuthEndpoints(try document(in: response).urls) else { throw namesNoToken }
+        return endpoints
+    }
 }

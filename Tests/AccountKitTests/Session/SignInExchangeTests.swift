@@ -76,7 +76,7 @@ struct SignInExchangeTests {
         let error = await expectAccountError(.serviceUnavailable) {
             try await way.signIn(store, authority, clock: clock)
         }
-        #expect(error?.message.contains("did not say whose they are") == true)
+        #expect(error?.message.contains("did not say who signed in") == true)
         #expect(error?.message.contains("they have been revoked") == true)
         // Till the code would have expired, in pauses of fifteen seconds at most.
         let limit = way == .device ? 600.0 : 60

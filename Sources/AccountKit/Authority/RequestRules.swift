@@ -1,0 +1,23 @@
+/// What may be added to a sign-in's requests, whether an app or a person on the command line adds it.
+package enum RequestRules {
+    /// The parameters that a sign-in sets itself, in lower case, and the option that each has, if there is one. Another value
+    /// would take the sign-in's protection away.
+    package static let reservedParameters: [String: String?] = [
+        "audience": "audience", "client_assertion": nil, "client_assertion_type": nil, "client_id": "client identifier",
+        "client_secret": "client secret", "code": nil, "code_challenge": nil, "code_challenge_method": nil,
+        "code_verifier": nil, "device_code": nil, "grant_type": nil, "nonce": nil, "password": nil,
+        "redirect_uri": "redirect URI", "refresh_token": nil, "request": nil, "request_uri": nil,
+        "resource": "resources", "response_mode": nil, "response_type": nil, "scope": "scopes", "state": nil,
+        "username": nil,
+    ]
+
+    /// Whether text is an absolute URI without a fragment (RFC 8707, section 2; RFC 3986, section 4.3).
+    package static func isResource(_ text: String) -> Bool {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let first = parts[0].first, first.isASCII, first.isLetter, !parts[1].isEmpty else {
+            return false
+        }
+        return parts[0].allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
+            && text.utf8.allSatisfy { 0x21...0x7E ~= $0 && !"#\"<>\\^`{|}".utf8.contains($0) }
+    }
+}
