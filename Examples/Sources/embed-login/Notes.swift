@@ -60,8 +60,8 @@ struct JSONAPI: PasswordAuthority {
         guard let body = try? await response?.body.collect(upTo: 1 << 20) else {
             throw AuthorityError.noResponse(.reset)
         }
-        let response = try? JSONDecoder().decode([String: ProfileValue].self, from: Data(body.readableBytesView))
-        switch (reply?["code"], reply?["data"]) {
+        let document = try? JSONDecoder().decode([String: ProfileValue].self, from: Data(body.readableBytesView))
+        switch (document?["code"], document?["data"]) {
         case (nil, .dictionary(let user)?): return UserProfile(user)
         case (.string("wrong_password")?, _): throw AuthorityError.signInRefused("wrong password")
         case (.string("session_revoked")?, _): throw AuthorityError.rejected("session_revoked")
