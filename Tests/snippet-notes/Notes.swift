@@ -4,7 +4,7 @@ import AccountKit
 import ArgumentParser
 import Logging
 
-/// `notes` says how many notes there are; `notes account login | logout | whoami …` come with AccountCommands.
+/// `notes` counts the notes; `notes account login | logout | whoami …` come with AccountCommands.
 @main struct Notes: AsyncParsableCommand, AccountApplication {
     static let identifier = "com.example.notes"
     static let configuration = CommandConfiguration(commandName: "notes", subcommands: [AccountCommand<Notes>.self])
@@ -17,14 +17,14 @@ import Logging
 
     func run() async throws {
         let authority = try Notes.authority()
-        let api: AuthenticatedClient
         // snippet.five
-        let store = try await Notes.store()
-        guard let user = await store.checkSession(with: authority).account else { throw ExitCode(77) }
-        api = try AuthenticatedClient(origin: "https://api.example.com", store: store, authority: authority)
-        let notes: [Note] = try await api.send(.get("/notes?page=2")).decoded()
-        print("\(user.displayName) has \(notes.count) notes on page 2.")
+        let store = try await Notes.store()  // the account of `notes account …`
+        let state = await store.checkSession(with: authority)  // verified, unverified, signed out or unreadable
+        print("Hello \(state.account?.displayName ?? "stranger")")
+        let api = try AuthenticatedClient(origin: "https://api.example.com", store: store, authority: authority)
+        let notes: [Note] = try await api.send(.get("/notes")).decoded()  // with a token that is refreshed in time
         // snippet.end
+        print("You have \(notes.count) notes.")
     }
 }
 
