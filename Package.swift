@@ -196,6 +196,7 @@ let package = Package(
             name: "SnippetTests",
             dependencies: [
                 "AccountHTTP", "AccountImport", "AccountKit", "AccountTesting", "snippet-notes",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),

@@ -24,30 +24,44 @@ struct NotesLogin: PasswordAuthority {
 
     func signIn(username: String, password: Secret) async throws -> Account {
         let response = try await ask("/login", ["username": Secret(username), "password": password])
-        if response.code == "wrong_password" { throw AuthorityError.signInRefused("wrong password") }
-        return Account(
-            id: response.id, username: response.name, credentials: try credentials(response), verifiedAt: .now)
+        if response.code == "wrong_password" {
+            throw AuthorityError.signInRefused("wrong password")
+        }
+        let tokens = try credentials(response)
+        return Account(id: response.id, username: response.name, credentials: tokens)
     }
 
     func verify(_ account: Account) async throws -> Identity {
         let response = try await ask("/userinfo", ["token": account.credentials.accessToken])
         switch response.code {
         case nil: return Identity(id: response.id, username: response.name)
-        case "session_revoked": throw AuthorityError.rejected("session_revoked")  // explicit: this signs out
-        case let code?: throw AuthorityError.unclear("code \(code)")  // not explicit: this does not
+        // Explicit: this signs out.
+        case "session_revoked": throw AuthorityError.rejected("session_revoked")
+        // Not explicit: this does not.
+        case let code?: throw AuthorityError.unclear("code \(code)")
         }
     }
 
-    func isAuthority(of account: Account) -> Bool { true }  // the app has one service
-    // snippet.end
+    // The app has one service.
+    func isAuthority(of account: Account) -> Bool { true }
 
-    // snippet.refresh
+    private func credentials(_ response: NotesResponse) throws -> Credentials {
+        if let code = response.code { throw AuthorityError.unclear("code \(code)") }
+        return Credentials(
+            accessToken: Secret(response.token), refreshToken: Secret(response.refreshToken),
+            issuedAt: .now, expiresAt: .now.addingTimeInterval(3600))
+    }
+}
+// snippet.end
+
+// snippet.refresh
+extension NotesLogin {
     func refresh(_ account: Account) async throws -> Credentials {
-        guard let refreshToken = account.credentials.refreshToken else {
-            throw AuthorityError.unclear("no refresh token")
+        let token = account.credentials.refreshToken ?? Secret("")
+        let response = try await ask("/refresh", ["refresh_token": token])
+        if response.code == "session_revoked" {
+            throw AuthorityError.rejected("session_revoked")
         }
-        let response = try await ask("/refresh", ["refresh_token": refreshToken])
-        if response.code == "session_revoked" { throw AuthorityError.rejected("session_revoked") }
         return try credentials(response)
     }
 
@@ -55,15 +69,8 @@ struct NotesLogin: PasswordAuthority {
         _ = try await ask("/logout", ["token": account.credentials.accessToken])
         return .done
     }
-
-    private func credentials(_ response: NotesResponse) throws -> Credentials {
-        guard response.code == nil else { throw AuthorityError.unclear("code \(response.code!)") }
-        return Credentials(
-            accessToken: Secret(response.token), refreshToken: Secret(response.refreshToken), issuedAt: .now,
-            expiresAt: .now.addingTimeInterval(3600))
-    }
-    // snippet.end
 }
+// snippet.end
 
 struct OwnLoginTests {
     private final class Server: Sendable {

@@ -9,6 +9,11 @@ struct NotesProfile: Codable {
 }
 // snippet.end
 
+struct Display: Codable, Equatable {
+    var theme: String
+    var fontSize: Int
+}
+
 enum Profiles {
     static func save(_ store: AccountStore) async throws {
         // snippet.save
@@ -22,6 +27,13 @@ enum Profiles {
         let profile: NotesProfile? = try store.account?.profile.decoded()
         // snippet.end
         return profile
+    }
+
+    static func start(_ store: AccountStore) throws -> Display? {
+        // snippet.default
+        let display = try store.account?.profile.decoded(default: Display(theme: "light", fontSize: 12))
+        // snippet.end
+        return display
     }
 
     static func fields(_ store: AccountStore) async throws {
@@ -55,6 +67,9 @@ struct ProfileTests {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
         let profile = try #require(try Profiles.load(store))
         #expect(profile.plan == nil)
+        #expect(try Profiles.start(store) == Display(theme: "light", fontSize: 12))
+        try await Profiles.fields(store)
+        #expect(try Profiles.start(store) == Display(theme: "dark", fontSize: 12))
     }
 
     @Test func `What the service says of a field wins`() async throws {

@@ -10,7 +10,7 @@ struct TestingExamples {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
         let service = ScriptedAuthority(clock: clock)
-        clock.advance(by: 3601)
+        clock.advance(by: .seconds(3601))
         #expect(try await store.accessToken(with: service) == Secret("access-2"))
         #expect(service.requests == [.refresh])
     }
@@ -34,7 +34,7 @@ struct TestingExamples {
         let clock = ManualClock()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .reserve)
-        clock.advance(by: 3601)
+        clock.advance(by: .seconds(3601))
         let service = ScriptedAuthority(clock: clock)
         await expectAccountError(.inaccessible) { try await store.accessToken(with: service) }
         #expect(service.requests.isEmpty)  // no refresh token was spent that could not have been replaced
@@ -57,6 +57,16 @@ struct TestingExamples {
         let account = Account.fresh(at: ManualClock().now)
         await expectNoLeak(of: [account.credentials.accessToken]) { logger in
             logger.info("signed in", metadata: ["account": "\(account)"])
+        }
+    }
+    // snippet.end
+
+    // snippet.shared
+    @Test func theGreetingNamesTheSharedAccount() async throws {
+        func greeting() -> String { "Hello, \(AccountStore.shared?.account?.username ?? "stranger")" }
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        await AccountStore.withShared(store) {
+            #expect(greeting() == "Hello, alice")
         }
     }
     // snippet.end

@@ -22,7 +22,7 @@ import Logging
         let state = await store.checkSession(with: authority)  // verified, unverified, signed out or unreadable
         print("Hello \(state.account?.displayName ?? "stranger")")
         let api = try AuthenticatedClient(origin: "https://api.example.com", store: store, authority: authority)
-        let notes: [Note] = try await api.send(.get("/notes")).decoded()  // with a token that is refreshed in time
+        let notes: [Note] = try await api.get("/notes").decoded()  // with a token that is refreshed in time
         // snippet.end
         print("You have \(notes.count) notes.")
     }
