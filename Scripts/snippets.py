@@ -13,6 +13,7 @@ Above each Swift block of README.md and of the pages in Sources/*/*.docc stands 
 """
 
 import difflib
+import functools
 import json
 import re
 import subprocess
@@ -51,6 +52,7 @@ def code(reference):
     return textwrap.dedent("\n".join(lines)).strip("\n").splitlines()
 
 
+@functools.cache
 def package(path):
     result = subprocess.run(
         ["swift", "package", "--package-path", str(path), "dump-package"], text=True, capture_output=True)
