@@ -9,7 +9,7 @@ SWIFT = swift
 BUILD_FLAGS = --explicit-target-dependency-import-check error
 
 .PHONY: all build demo test model simulate simulate-all faults faults-all tsan fuzz fuzz-long bench check format docs install uninstall
-.PHONY: speed speed-baseline clean
+.PHONY: docs-serve docs-update demo-picture speed speed-baseline clean
 
 all: build
 
@@ -98,7 +98,29 @@ format:
 		Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Benchmarks
 
 docs:
+	@Scripts/bootstrap.sh docs
 	@Scripts/docs.sh .build/documentation
+
+# The same in a browser of this machine; PORT=n for another port. Ctrl-C ends it.
+PORT ?= 8000
+docs-serve: docs
+	@echo 'http://127.0.0.1:$(PORT)/documentation'
+	@python3 -m http.server --bind 127.0.0.1 --directory .build/documentation $(PORT)
+
+# What is written from something else: the code of the articles, and the page of the commands.
+docs-update:
+	@Scripts/bootstrap.sh docs
+	Scripts/snippets.py --update
+	$(SWIFT) build $(BUILD_FLAGS) --product account
+	Scripts/commands_page.py "$$($(SWIFT) build --show-bin-path)/account" --update
+
+# The picture in the README, from what the demo says.
+demo-picture:
+	@Scripts/bootstrap.sh demo
+	$(SWIFT) build $(BUILD_FLAGS) --product account
+	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --product auth-server
+	Examples/demo.sh >.build/demo.txt
+	Scripts/terminal_svg.py --parts 1,3,5,6:1 <.build/demo.txt >Documentation/demo.svg
 
 RELEASE = .build/release-$(if $(filter no,$(STATIC)),portable,static)
 INSTALLED_DATA = share/bash-completion/completions/account share/zsh/site-functions/_account \

@@ -180,6 +180,26 @@ let package = Package(
             dependencies: ["AccountCommands", "AccountKit"],
             path: "Tests/speed-exerciser"
         ),
+        // The code of the README and the articles: Scripts/snippets.py takes it from here.
+        .executableTarget(
+            name: "snippet-notes",
+            dependencies: [
+                "AccountCommands",
+                "AccountHTTP",
+                "AccountKit",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/snippet-notes"
+        ),
+        .testTarget(
+            name: "SnippetTests",
+            dependencies: [
+                "AccountHTTP", "AccountImport", "AccountKit", "AccountTesting", "snippet-notes",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
     ]
 )
 

@@ -51,6 +51,8 @@ step() {
 # The server keeps its tokens in a file, so that it can be stopped and started again on the same port.
 start_server() {
     local port=${1:-0}
+    # What the one before has said is still there until the shell opens the file anew.
+    : >"$work/server.out"
     auth-server --quiet --port "$port" --state "$work/server.json" >"$work/server.out" &
     server=$!
     for _ in $(seq 100); do
@@ -76,7 +78,7 @@ step 77 'Not signed in' 'account whoami'
 step 0 'Signed in as alice' "printf '%s\n' '$password' | account login --issuer $ISSUER --username alice --password-stdin"
 step 0 '^alice$' 'account whoami'
 
-title '2. The archive is a property list, and no field of it can be read'
+title '2. The archive is a property list; none of its fields can be read'
 step 0 'AccountKit archive' "plutil -p $ACCOUNT_HOME/Documents/Account.plist"
 step 1 '' "grep -ac -e alice -e example.org $ACCOUNT_HOME/Documents/Account.plist >/dev/null"
 
@@ -87,14 +89,14 @@ step 0 'offline' 'account whoami --max-age 0'
 step 0 '^alice$' 'account whoami --offline'
 start_server "$port"
 
-title '4. The server is in trouble, or something else answers in its place: kept'
+title '4. The server fails, or another one answers instead: you stay signed in'
 for fault in 503 429; do
     control "$ISSUER/control/faults" --data "{\"faults\":[{\"path\":\"*\",\"status\":$fault,\"headers\":{\"Retry-After\":\"30\"}}]}"
     step 0 "You are still signed in" 'account whoami --max-age 0'
 done
 control "$ISSUER/control/faults" --data \
     '{"faults":[{"path":"*","status":200,"headers":{"Content-Type":"text/html"},"body":"<h1>Welcome to the hotel Wi-Fi</h1>"}]}'
-step 0 'something else answered' 'account whoami --max-age 0'
+step 0 'another server answered' 'account whoami --max-age 0'
 control --request DELETE "$ISSUER/control/faults"
 
 title '5. The access token expires: it is refreshed silently'
@@ -104,7 +106,7 @@ step 0 '^alice$' 'account whoami --max-age 0'
 [[ $(account token | cksum) != "$before" ]] || fail 'the token is still the old one'
 printf '(the token is another one now)\n'
 
-title '6. The server ends the session: signed out, and it is said by whom and when'
+title '6. The server ends the session: you are signed out, and told when and by whom'
 control --request POST "$ISSUER/control/revoke"
 step 77 "$ISSUER ended this session on" 'account whoami --max-age 0'
 step 77 'sessionEnded' 'account whoami --json'

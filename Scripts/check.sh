@@ -21,7 +21,13 @@ Scripts/public_api.py
 echo "== each test that SECURITY.md names is there"
 python3 -B Scripts/security_tests.py
 
+echo "== documentation: its code is compiled code, its commands are the commands, its states are the states"
+Scripts/snippets.py
+Scripts/commands_page.py "$(swift build --show-bin-path)/account"
+Scripts/session_life.py
+
 echo "== documentation pages: no link leads nowhere"
+python3 -B Scripts/file_links.py
 Scripts/docs.sh .build/documentation
 
 echo "== installing and uninstalling"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Makes the documentation: docs.sh FOLDER. A warning, such as a link that leads nowhere, is an error.
+# Makes the documentation of all modules, as one site: docs.sh FOLDER. A warning, such as a link that leads nowhere, is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 output=${1:?usage: docs.sh FOLDER}
-mkdir -p "$output"
+# Those that others link to come first: a link can only lead to a module that is done.
+modules=(AccountKit AccountTesting AccountHTTP AccountImport AccountCommands)
 # Its exit code says that the test bundle has no symbols, which is as it should be.
 graphs=$({ swift package dump-symbol-graph --minimum-access-level public 2>&1 || true; } | sed -n 's/^Files written to //p' | tail -n 1)
 [[ -d $graphs ]] || {
@@ -12,17 +13,28 @@ graphs=$({ swift package dump-symbol-graph --minimum-access-level public 2>&1 ||
     exit 1
 }
 
-for module in AccountKit AccountHTTP AccountCommands AccountImport AccountTesting; do
-    own=$(mktemp -d)
-    cp "$graphs/$module".symbols.json "$own"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+archives=() dependencies=()
+for module in "${modules[@]}"; do
+    mkdir -p "$work/graphs/$module"
+    cp "$graphs/$module".symbols.json "$work/graphs/$module"
     for extension in "$graphs/$module"@*.symbols.json; do
-        if [[ -e $extension ]]; then cp "$extension" "$own"; fi
+        if [[ -e $extension ]]; then cp "$extension" "$work/graphs/$module"; fi
     done
-    catalog=Sources/$module/$module.docc
-    arguments=(--additional-symbol-graph-dir "$own" --output-path "$output/$module" --warnings-as-errors
-        --fallback-display-name "$module" --fallback-bundle-identifier "$module")
-    if [[ -d $catalog ]]; then arguments=("$catalog" "${arguments[@]}"); fi
-    docc convert "${arguments[@]}"
-    rm -rf "$own"
-    echo "$output/$module"
+    archive=$work/$module.doccarchive
+    docc convert "Sources/$module/$module.docc" --additional-symbol-graph-dir "$work/graphs/$module" --output-path "$archive" \
+        --fallback-display-name "$module" --fallback-bundle-identifier "$module" --fallback-default-module-kind Module \
+        --warnings-as-errors \
+        --enable-experimental-external-link-support "${dependencies[@]}"
+    archives+=("$archive") dependencies+=(--dependency "$archive")
 done
+
+rm -rf "$output"
+docc merge "${archives[@]}" --output-path "$output" \
+    --synthesized-landing-page-name "AccountKit" --synthesized-landing-page-kind "Sign-in that lasts" \
+    --synthesized-landing-page-topics-style list
+
+# Pages also link to those of modules that come later, which the compiler does not see.
+python3 -B Scripts/site_links.py "$output"
+echo "$output"

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Writes the page about the commands from their own help.
+
+    commands_page.py ACCOUNT            compares; exit code 1 if the page says something else than `ACCOUNT --help`
+    commands_page.py ACCOUNT --update   writes the page
+"""
+
+import difflib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+PAGE = Path(__file__).resolve().parent.parent / "Sources/AccountCommands/AccountCommands.docc/Commands.md"
+
+INTRODUCTION = """\
+# Commands
+
+Every command and every option, as `--help` shows them.
+
+## Overview
+
+The stand-alone command is `account`. A tool that embeds the commands has them under its own name (`notes account login`), and
+its variables begin with its own prefix (`NOTES_HOME`). What the commands print for scripts is in <doc:Scripting>.
+
+This page is written by `make docs-update` from the help of the commands. `make check` fails if it is out of date.
+"""
+
+
+def visible(things):
+    return [thing for thing in things if thing.get("shouldDisplay", True)]
+
+
+def subcommands(command):
+    # ArgumentParser adds `help` by itself.
+    return [child for child in visible(command.get("subcommands", [])) if child["commandName"] != "help"]
+
+
+def leaves(command):
+    children = subcommands(command)
+    return [leaf for child in children for leaf in leaves(child)] if children else [command]
+
+
+def spelling(name, value):
+    dashes = {"long": "--", "short": "-", "longWithSingleDash": "-"}[name["kind"]]
+    return f"{dashes}{name['name']}" + (f" <{value}>" if value else "")
+
+
+def merged(arguments):
+    """With `--qr` and `--no-qr` in one."""
+    named = {option(argument): argument for argument in arguments}
+    for name, argument in named.items():
+        if f"--no-{name[2:]}" in named:
+            yield {**argument, "names": [*argument["names"], *named[f"--no-{name[2:]}"]["names"]]}
+        elif not (name.startswith("--no-") and f"--{name[5:]}" in named):
+            yield argument
+
+
+def option(argument):
+    """How an argument is written."""
+    if argument["kind"] == "positional":
+        return f"<{argument['valueName']}>" + (" …" if argument["isRepeating"] else "")
+    value = argument["valueName"] if argument["kind"] == "option" else None
+    # Short names come first, as in the help.
+    names = sorted(argument["names"], key=lambda name: name["kind"] != "short")
+    return ", ".join(spelling(name, value if name is names[-1] else None) for name in names)
+
+
+def prose(text):
+    """Options and variables as code, which no typography changes."""
+    word = re.compile(r"`[^`]*`|(?<![\w-])--[a-z][a-z-]*|\b[A-Z]+(?:_[A-Z]+)+\b")
+    return word.sub(lambda found: found[0] if found[0].startswith("`") else f"`{found[0]}`", text)
+
+
+def cell(text):
+    return re.sub(r"\s+", " ", text).replace("|", "\\|").strip()
+
+
+def explanation(argument):
+    text = argument.get("abstract", "")
+    default = argument.get("defaultValue")
+    # A flag that is on by default says so by its other half.
+    if default and argument["kind"] != "flag":
+        text += f" Default: {re.sub(r'[.]0$', '', default)}."
+    return prose(cell(text))
+
+
+def table(arguments):
+    lines = ["| option | meaning |", "| --- | --- |"]
+    return lines + [f"| `{cell(option(argument))}` | {explanation(argument)} |" for argument in merged(arguments)]
+
+
+def discussion(text):
+    """Paragraphs, in which what is indented is what a person types."""
+    lines = []
+    for paragraph in text.rstrip().split("\n\n"):
+        rows = paragraph.split("\n")
+        if all(row.startswith("  ") for row in rows):
+            if lines[-2:] == ["```", ""]:
+                lines[-2:] = [""]
+            else:
+                lines.append("```console")
+            lines += [*(f"$ {row.strip()}" for row in rows), "```", ""]
+        else:
+            lines += [*(prose(row) for row in rows), ""]
+    return lines
+
+
+def section(command, path, common):
+    name = " ".join([*path, command["commandName"]])
+    lines = [f"{'##' if len(path) == 1 else '###'} {name}", "", command.get("abstract", ""), ""]
+    lines += discussion(command["discussion"]) if command.get("discussion") else []
+    children = subcommands(command)
+    own = [argument for argument in visible(command.get("arguments", [])) if option(argument) not in common]
+    if own and not children:
+        lines += [*table(own), ""]
+    for child in children:
+        lines += section(child, [*path, command["commandName"]], common)
+    return lines
+
+
+def page(tool):
+    dump = subprocess.run([tool, "--experimental-dump-help"], check=True, text=True, capture_output=True).stdout
+    root = json.loads(dump)["command"]
+    options = [{option(argument): argument for argument in visible(leaf.get("arguments", []))} for leaf in leaves(root)]
+    common = {name: argument for name, argument in options[0].items() if all(name in other for other in options)}
+    name = root["commandName"]
+    lines = [INTRODUCTION]
+    for child in subcommands(root):
+        lines += section(child, [name], common)
+    lines += ["## Options of all commands", "", *table(common.values()), "", "## See Also", "", "- <doc:Scripting>"]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
+
+
+def main():
+    arguments = [argument for argument in sys.argv[1:] if argument != "--update"]
+    if len(arguments) != 1:
+        sys.exit(__doc__)
+    wanted = page(arguments[0])
+    if "--update" in sys.argv[1:]:
+        PAGE.write_text(wanted)
+        return 0
+    shown = PAGE.read_text()
+    if shown == wanted:
+        print(f"{wanted.count('| `')} options")
+        return 0
+    print("\n".join(difflib.unified_diff(shown.splitlines(), wanted.splitlines(), PAGE.name, "--help", lineterm="")))
+    print("the commands say something else now: `make docs-update` writes the page")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Whether the tables in `How a session lives` say the same as the state machines, the model and the simulation.
+
+Each table is read by its headings. Names are in backquotes; in the sources they are cases of an enumeration, labels of
+the model, or functions.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "Sources/AccountKit/AccountKit.docc/SessionLife.md"
+SESSION = ROOT / "Sources/AccountKit/Session"
+MACHINES = ["CheckStateMachine", "RefreshStateMachine", "SignOutStateMachine"]
+MODEL = ROOT / "Tests/Model/session.pml"
+# Where an operation of the model begins and ends, or may end at any time; they stand in the text.
+NOT_STEPS = {"choosing", "dying", "finishing", "done", "end"}
+
+
+def cases(text, enumeration):
+    """The cases of an enumeration, with the comment before each."""
+    body = re.search(rf"^( *)(?:\w+ )*enum {enumeration}\b.*?\{{\n(.*?)^\1\}}", text, re.S | re.M)
+    if not body:
+        sys.exit(f"there is no enumeration {enumeration} any more: Scripts/session_life.py has to follow")
+    found, comment, indent = {}, "", None
+    for line in body[2].splitlines():
+        spaces = len(line) - len(line.lstrip())
+        indent = spaces if indent is None and line.strip() else indent
+        if line.strip().startswith("///"):
+            comment += " " + line.strip().removeprefix("///")
+        elif spaces == indent and (match := re.match(r"\s*case (.*)", line)):
+            # The parameters of a case are no cases.
+            names = re.sub(r"\([^()]*(\([^()]*\)[^()]*)*\)?", "", match[1])
+            found.update({name.split("=")[0].strip(): comment for name in names.split(",") if name.strip()})
+            comment = ""
+        elif not line.strip():
+            comment = ""
+    return found
+
+
+def transitions(text, states):
+    """Which events a state machine takes in which state, and those that it takes in any."""
+    payload = r"(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?"
+    pairs = re.findall(rf"\(\.(\w+){payload},\s*\.(\w+)", text)
+    return {(state, event) for state, event in pairs if state in states}, set(re.findall(r"\(_, \.(\w+)", text))
+
+
+def tables():
+    """All rows of the page, each as a dictionary from its heading to its cell."""
+    heading, rows = None, []
+    for line in PAGE.read_text().splitlines():
+        if not line.startswith("|"):
+            heading = None
+            continue
+        columns = [column.strip() for column in line.strip("|").split("|")]
+        if heading is None:
+            heading = columns
+        elif not set(line) <= set("|- "):
+            rows.append(dict(zip(heading, columns)))
+    return rows
+
+
+def names(cell):
+    return re.findall(r"(?<!`)`(\w+)`(?!`)", cell)
+
+
+def column(rows, heading):
+    return {name for row in rows for name in names(row.get(heading, ""))}
+
+
+def compare(what, page, source):
+    return [f"{what} `{name}` is not in the table" for name in sorted(source - page)] + [
+        f"the table has {what} `{name}`, which is not in the sources" for name in sorted(page - source)]
+
+
+def check_machine(machine, rows, events):
+    text = (SESSION / f"{machine}.swift").read_text()
+    states, heading = set(cases(text, "State")), f"state of `{machine}`"
+    own = [row for row in rows if heading in row]
+    problems = compare(f"{machine}: the state", column(own, heading), states)
+    taken, anywhere = transitions(text, states)
+    shown = {(state, event) for row in own for state in names(row[heading]) for event in names(row["event"])}
+    problems += [f"{machine}: `{event}` in the state `{state}` is not in the table" for state, event in sorted(taken - shown)]
+    problems += [f"{machine}: the table has `{event}` in the state `{state}`, which is not in the sources"
+                 for state, event in sorted(shown - taken) if event not in anywhere]
+    problems += [f"{machine}: the table goes on to `{name}`, which is no state"
+                 for name in sorted(column(own, "then") - states)]
+    return problems + [f"{machine}: `{event}` is no event" for event in sorted({event for _, event in shown} - events)]
+
+
+def main():
+    rows = tables()
+    machine_text = (SESSION / "SessionStateMachine.swift").read_text()
+    actions, events = cases(machine_text, "SessionAction"), set(cases(machine_text, "SessionEvent"))
+    problems = [problem for machine in MACHINES for problem in check_machine(machine, rows, events)]
+    found = {path.stem for path in SESSION.glob("*StateMachine.swift")} - {"SessionStateMachine"}
+    problems += compare("the state machine", set(MACHINES), found)
+
+    # An action's events stand in brackets in its comment.
+    for row in rows:
+        for action in names(row.get("action", "")):
+            said = set(names(re.search(r"\(([^()]*)\)\.?", actions.get(action, "") + "()")[1]))
+            if action in actions and said != set(names(row["events"])):
+                problems.append(f"of the action `{action}` comes {sorted(said)}, and in the table {names(row['events'])}")
+    problems += compare("the action", column(rows, "action"), set(actions))
+    problems += compare("the event", column(rows, "events"), events)
+
+    model = MODEL.read_text()
+    steps = set(re.findall(r"^(?:    THEN\((\w+)\))|^(\w+):$", model, re.M))
+    steps = {name for pair in steps for name in pair if name} - {"end"}
+    problems += compare("the model's step", column(rows, "step of the model") - NOT_STEPS, steps - NOT_STEPS)
+    text = PAGE.read_text()
+    problems += [f"the text does not name `{name}` of the model" for name in sorted((steps & NOT_STEPS) - {"done"})
+                 if f"`{name}`" not in text]
+
+    calls = set(cases((ROOT / "Tests/Simulation/Turn.swift").read_text(), "Call"))
+    problems += compare("the simulation's call", column(rows, "call of the simulation"), calls)
+    kinds = set(cases((ROOT / "Tests/Simulation/Operation.swift").read_text(), "Kind"))
+    problems += compare("the simulation's operation", column(rows, "operation of the simulation"), kinds)
+
+    functions = {name for path in SESSION.glob("*.swift") for name in re.findall(r"\bfunc (\w+)", path.read_text())}
+    problems += [f"there is no function `{name}`" for name in sorted(column(rows, "function") - functions)]
+
+    print("\n".join(problems) or f"{len(rows)} rows, {len(steps)} steps of the model, {len(calls)} calls of the simulation")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+import AccountHTTP
+import AccountKit
+import AccountTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+struct Draft: Codable {
+    var title: String
+}
+
+enum APICalls {
+    static func call(_ api: AuthenticatedClient) async throws -> (drafts: [Draft], created: Draft) {
+        // snippet.calls
+        let drafts: [Draft] = try await api.get("/notes?page=2").decoded()
+        let created: Draft = try await api.post("/notes", Draft(title: "Milk")).decoded()
+        _ = try await api.delete("/notes/1")
+        // snippet.end
+        return (drafts, created)
+    }
+
+    static func request(_ api: AuthenticatedClient) async throws -> Int {
+        // snippet.request
+        let request = HTTPRequest(
+            method: .get, scheme: nil, authority: nil, path: "/notes/export", headerFields: [.accept: "text/csv"])
+        let response = try await api.send(request)
+        if response.head.status == .notFound { return 0 }
+        return response.body.count
+        // snippet.end
+    }
+}
+
+struct APITests {
+    // snippet.api
+    @Test func anExpiredTokenIsReplacedAndTheRequestRepeated() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let transport = ScriptedTransport([.expiredToken, .json(#"[{"title": "Milk"}]"#)])
+        let api = try AuthenticatedClient(
+            origin: "https://api.example.com", store: store, authority: ScriptedAuthority(clock: clock),
+            transport: transport.send)
+        clock.advance(by: .seconds(60))  // in its first minute a token is not replaced: a new one would be no better
+        let drafts: [Draft] = try await api.get("/notes").decoded()
+        #expect(drafts.map(\.title) == ["Milk"])
+        let tokens = transport.requests.map { $0.head.headerFields[.authorization] }
+        #expect(tokens == ["Bearer access-1", "Bearer access-2"])
+    }
+    // snippet.end
+
+    private func client(_ responses: [ScriptedTransport.Response]) async throws -> AuthenticatedClient {
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        return try AuthenticatedClient(
+            origin: "https://api.example.com", store: store, authority: ScriptedAuthority(),
+            transport: ScriptedTransport(responses).send)
+    }
+
+    @Test func `Values go out and come in as JSON`() async throws {
+        let api = try await client([.json(#"[{"title": "Eggs"}]"#), .json(#"{"title": "Milk"}"#), .status(.noContent)])
+        let (drafts, created) = try await APICalls.call(api)
+        #expect(drafts.map(\.title) == ["Eggs"])
+        #expect(created.title == "Milk")
+    }
+
+    @Test func `A request of one's own is sent as it is`() async throws {
+        #expect(try await APICalls.request(try await client([.status(.notFound)])) == 0)
+        #expect(try await APICalls.request(try await client([.json("1,2")])) == 3)
+    }
+
+    @Test func `A response that is no success says so when it is decoded`() async throws {
+        let api = try await client([.json(#"{"message": "There is no such page"}"#, status: .notFound)])
+        let response = try await api.get("/notes?page=99")
+        let error = #expect(throws: AccountError.self) { try response.decoded(as: [Draft].self) }
+        #expect(error?.message.contains("404") == true)
+        #expect(error?.message.contains("There is no such page") == true)
+    }
+}

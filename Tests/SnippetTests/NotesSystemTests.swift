@@ -1,0 +1,32 @@
+import Foundation
+import Testing
+
+/// The tool of the README, run as a person would.
+struct NotesSystemTests {
+    private func notes(_ arguments: String...) throws -> (code: Int32, output: String) {
+        let process = Process()
+        process.executableURL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+            .appending(path: "snippet-notes")
+        process.arguments = arguments
+        let root = FileManager.default.temporaryDirectory.appending(path: "notes-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: root) }
+        process.environment = ["NOTES_HOME": root.path]
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+    }
+
+    @Test func `The tool of the README says that nobody is signed in, and how to sign in`() throws {
+        let greeting = try notes()
+        #expect(greeting.code != 0)
+        #expect(greeting.output.contains("Hello stranger\n"))
+        #expect(greeting.output.contains("sign in"))
+        let whoami = try notes("account", "whoami")
+        #expect(whoami.code == 77)
+        #expect(whoami.output.contains("account login"))
+    }
+}

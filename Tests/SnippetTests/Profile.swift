@@ -1,0 +1,94 @@
+import AccountKit
+import AccountTesting
+import Testing
+
+// snippet.type
+struct NotesProfile: Codable {
+    var plan: String?
+    var pageSize: Int?
+}
+// snippet.end
+
+struct Display: Codable, Equatable {
+    var theme: String
+    var fontSize: Int
+}
+
+enum Profiles {
+    static func save(_ store: AccountStore) async throws {
+        // snippet.save
+        let mine = try UserProfile(encoding: NotesProfile(plan: "pro", pageSize: 50))
+        try await store.update { account in account.profile.merge(mine) }
+        // snippet.end
+    }
+
+    static func load(_ store: AccountStore) throws -> NotesProfile? {
+        // snippet.load
+        let profile: NotesProfile? = try store.account?.profile.decoded()
+        // snippet.end
+        return profile
+    }
+
+    static func start(_ store: AccountStore) throws -> Display? {
+        // snippet.default
+        let display = try store.account?.profile.decoded(default: Display(theme: "light", fontSize: 12))
+        // snippet.end
+        return display
+    }
+
+    static func fields(_ store: AccountStore) async throws {
+        // snippet.fields
+        try await store.update { account in
+            account.profile.nickname = "Al"  // a claim of OpenID Connect, by its property
+            account.profile["theme"] = "dark"  // any other field, by its name
+            account.profile["pins"] = [3, 14, 15]
+        }
+        // snippet.end
+    }
+
+    static func send(_ store: AccountStore, _ authority: any ProfileAuthority) async throws {
+        // snippet.send
+        try await store.updateProfile(with: authority) { $0.nickname = "Al" }
+        // snippet.end
+    }
+}
+
+struct ProfileTests {
+    @Test func `A profile of one's own is saved, and read again`() async throws {
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        try await Profiles.save(store)
+        let profile = try #require(try Profiles.load(store))
+        #expect(profile.plan == "pro")
+        #expect(profile.pageSize == 50)
+        #expect(store.account?.profile.name == "Alice Liddell")
+    }
+
+    @Test func `A fresh sign-in has none of its fields, which is no error`() async throws {
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let profile = try #require(try Profiles.load(store))
+        #expect(profile.plan == nil)
+        #expect(try Profiles.start(store) == Display(theme: "light", fontSize: 12))
+        try await Profiles.fields(store)
+        #expect(try Profiles.start(store) == Display(theme: "dark", fontSize: 12))
+    }
+
+    @Test func `What the service says of a field wins`() async throws {
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        try await Profiles.save(store)
+        let identity = Identity(id: "248289761001", profile: ["plan": "free"])
+        _ = await store.checkSession(with: ScriptedAuthority(verify: [.identity(identity)]))
+        let profile = try #require(try Profiles.load(store))
+        #expect(profile.plan == "free")
+        #expect(profile.pageSize == 50)
+    }
+
+    @Test func `Fields are set one by one, and sent to a service that takes them`() async throws {
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        try await Profiles.fields(store)
+        #expect(store.account?.profile["pins"] == [3, 14, 15])
+        let authority = ScriptedAuthority()
+        try await Profiles.send(store, authority)
+        #expect(authority.requests == [.updateProfile])
+        #expect(store.account?.profile.nickname == "Al")
+    }
+}

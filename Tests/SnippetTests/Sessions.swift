@@ -1,0 +1,110 @@
+import AccountHTTP
+import AccountKit
+import AccountTesting
+import Foundation
+import Testing
+
+/// The examples of the articles about sessions. Each is called by a test below.
+enum Sessions {
+    static func greet(_ store: AccountStore, _ authority: any AccountAuthority) async -> String {
+        // snippet.check
+        switch await store.checkSession(with: authority) {
+        case .verified(let account): return "Hello \(account.displayName)"
+        case .unverified(let account, let why): return "Hello \(account.displayName), working offline (\(why))"
+        case .signedOut(let why): return "Run `notes account login` (\(why.reason))"
+        case .unreadable(let error): return "\(error)"  // says what is wrong and what to do; nothing was changed
+        }
+        // snippet.end
+    }
+
+    static func token(_ store: AccountStore, _ authority: any AccountAuthority) async throws -> Int {
+        // snippet.token
+        let token = try await store.accessToken(with: authority)  // good for another minute, refreshed first if need be
+        let header = "Bearer \(token.reveal())"
+        // snippet.end
+        return header.utf8.count
+    }
+
+    static func follow(_ store: AccountStore, until isEnough: @Sendable @escaping (AccountEvent) -> Bool) async
+        -> [AccountEvent]
+    {
+        var seen: [AccountEvent] = []
+        let events = store.events()
+        // snippet.follow
+        let following = Task { try await store.followChanges() }  // what other processes do to this session
+        for await event in events {  // signedIn, refreshed, updated, signedOut …
+            seen.append(event)
+            if isEnough(event) { break }
+        }
+        following.cancel()
+        // snippet.end
+        return seen
+    }
+
+    static func knownServices() throws -> [OAuthAuthority] {
+        // snippet.services
+        let github = try OAuthAuthority(issuer: KnownService.github.issuer, clientID: "Iv1.0123456789abcdef")
+        let ownGitLab = try OAuthAuthority(issuer: "https://git.example.com", clientID: "notes-cli", service: .gitlab)
+        // snippet.end
+        return [github, ownGitLab]
+    }
+
+    static func options() throws -> OAuthAuthority {
+        // snippet.options
+        let authority = try OAuthAuthority(
+            issuer: "https://login.example.com", clientID: "notes-cli", scopes: ["openid", "profile", "notes.read"],
+            options: OAuthRequestOptions(
+                audience: "https://api.example.com", parameters: [(name: "prompt", value: "consent")]))
+        // snippet.end
+        return authority
+    }
+
+    static func endpoints() throws -> OAuthAuthority {
+        // snippet.endpoints
+        let authority = try OAuthAuthority(
+            issuer: "https://login.example.com", clientID: "notes-cli",
+            endpoints: OAuthEndpoints(
+                token: "https://login.example.com/token", userInfo: "https://login.example.com/me",
+                revocation: "https://login.example.com/revoke", authorization: "https://login.example.com/authorize"))
+        // snippet.end
+        return authority
+    }
+}
+
+struct SessionsTests {
+    @Test func `The four states are told apart`() async throws {
+        let store = try await AccountStore.testing(signedIn: nil)
+        #expect(await Sessions.greet(store, ScriptedAuthority()) == "Run `notes account login` (neverSignedIn)")
+        try await store.signIn { .fresh(at: ManualClock().now) }
+        #expect(await Sessions.greet(store, ScriptedAuthority()) == "Hello alice")
+        let offline = ScriptedAuthority(verify: [.refuse(.noResponse(.unreachable))])
+        #expect(await Sessions.greet(store, offline).hasPrefix("Hello alice, working offline (offline"))
+        let storage = FaultyArchiveStorage()
+        storage.inject(.fails(AccountError(.inaccessible, "the disk is gone")), of: .read)
+        let unreadable = try await AccountStore.testing(signedIn: nil, storage: storage)
+        #expect(await Sessions.greet(unreadable, ScriptedAuthority()) == "the disk is gone")
+    }
+
+    @Test func `A token is there to be sent`() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        #expect(try await Sessions.token(store, ScriptedAuthority(clock: clock)) == "Bearer access-2".utf8.count)
+    }
+
+    @Test func `What another store does is followed`() async throws {
+        let storage = InMemoryArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
+        async let seen = Sessions.follow(store) { if case .signedOut = $0 { true } else { false } }
+        let other = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
+        while store.account == nil { await Task.yield() }
+        try await other.signOut()
+        #expect(await !seen.isEmpty)
+    }
+
+    @Test func `Services are known, and told what they are`() throws {
+        let services = try Sessions.knownServices()
+        #expect(services.map(\.service?.name) == ["github", "gitlab"])
+        #expect(try Sessions.options().scopes == ["openid", "profile", "notes.read"])
+        #expect(try Sessions.endpoints().issuer == "https://login.example.com")
+    }
+}

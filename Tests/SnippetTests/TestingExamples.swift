@@ -1,0 +1,80 @@
+import AccountKit
+import AccountTesting
+import Logging
+import Foundation
+import Testing
+
+struct TestingExamples {
+    // snippet.expiry
+    @Test func anExpiredTokenIsRefreshed() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let service = ScriptedAuthority(clock: clock)
+        clock.advance(by: .seconds(3601))
+        #expect(try await store.accessToken(with: service) == Secret("access-2"))
+        #expect(service.requests == [.refresh])
+    }
+    // snippet.end
+
+    // snippet.ended
+    @Test func aSessionThatTheServiceEndedIsOver() async throws {
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let service = ScriptedAuthority(verify: [.refuse(.rejected("revoked"))])
+        guard case .signedOut(let why) = await store.checkSession(with: service) else {
+            Issue.record("still signed in")
+            return
+        }
+        #expect(why.reason == .sessionEnded)
+    }
+    // snippet.end
+
+    // snippet.disk
+    @Test func aFullDiskSignsNobodyOut() async throws {
+        let storage = FaultyArchiveStorage()
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .reserve)
+        clock.advance(by: .seconds(3601))
+        let service = ScriptedAuthority(clock: clock)
+        await expectAccountError(.inaccessible) { try await store.accessToken(with: service) }
+        #expect(service.requests.isEmpty)  // no refresh token was spent that could not have been replaced
+        #expect(await store.load().account?.username == "alice")
+    }
+    // snippet.end
+
+    // snippet.slow
+    @Test func aSlowServiceDoesNotHoldTheToolUp() async throws {
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let service = ScriptedAuthority(verify: [.hang])
+        let state = await store.checkSession(with: service, timeout: .milliseconds(50))
+        #expect(state.account?.username == "alice")
+        service.release()
+    }
+    // snippet.end
+
+    // snippet.leak
+    @Test func noTokenIsLogged() async throws {
+        let account = Account.fresh(at: ManualClock().now)
+        await expectNoLeak(of: [account.credentials.accessToken]) { logger in
+            logger.info("signed in", metadata: ["account": "\(account)"])
+        }
+    }
+    // snippet.end
+
+    // snippet.shared
+    @Test func theGreetingNamesTheSharedAccount() async throws {
+        func greeting() -> String { "Hello, \(AccountStore.shared?.account?.username ?? "stranger")" }
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        await AccountStore.withShared(store) {
+            #expect(greeting() == "Hello, alice")
+        }
+    }
+    // snippet.end
+
+    // snippet.storage
+    @Test func myStorageKeepsThePromises() async throws {
+        let storage = InMemoryArchiveStorage()
+        try await ArchiveStorageConformance { storage }.run()
+    }
+    // snippet.end
+}

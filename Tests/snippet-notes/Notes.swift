@@ -1,0 +1,33 @@
+import AccountCommands
+import AccountHTTP
+import AccountKit
+import ArgumentParser
+import Logging
+
+/// `notes` counts the notes; `notes account login | logout | whoami …` come with AccountCommands.
+@main struct Notes: AsyncParsableCommand, AccountApplication {
+    static let identifier = "com.example.notes"
+    static let configuration = CommandConfiguration(commandName: "notes", subcommands: [AccountCommand<Notes>.self])
+
+    static func authority(
+        for service: AccountService = AccountService(), timeout: Duration = .seconds(5), logger: Logger? = nil
+    ) throws(AccountError) -> any AccountAuthority {
+        try OAuthAuthority(issuer: "https://login.example.com", clientID: "notes-cli", timeout: timeout, logger: logger)
+    }
+
+    func run() async throws {
+        let authority = try Notes.authority()
+        // snippet.five
+        let store = try await Notes.store()  // the account of `notes account …`
+        let state = await store.checkSession(with: authority)  // verified, unverified, signed out or unreadable
+        print("Hello \(state.account?.displayName ?? "stranger")")
+        let api = try AuthenticatedClient(origin: "https://api.example.com", store: store, authority: authority)
+        let notes: [Note] = try await api.get("/notes").decoded()  // with a token that is refreshed in time
+        // snippet.end
+        print("You have \(notes.count) notes.")
+    }
+}
+
+struct Note: Decodable {
+    var title: String
+}
