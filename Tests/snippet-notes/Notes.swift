@@ -18,7 +18,7 @@ import Logging
     func run() async throws {
         let authority = try Notes.authority()
         // snippet.five
-        let store = try await Notes.store()  // the account of `notes account …`
+        let store = try Notes.store()  // the account of `notes account …`
         let state = await store.checkSession(with: authority)  // verified, unverified, signed out or unreadable
         print("Hello \(state.account?.displayName ?? "stranger")")
         let api = try AuthenticatedClient(origin: "https://api.example.com", store: store, authority: authority)

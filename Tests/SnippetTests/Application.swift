@@ -1,0 +1,67 @@
+import AccountCommands
+import AccountKit
+import AccountTesting
+import ArgumentParser
+import Foundation
+import Logging
+import Testing
+
+enum Notes: AccountApplication {
+    static let identifier = "com.example.snippets"
+
+    static func authority(
+        for service: AccountService, timeout: Duration, logger: Logger?
+    ) throws(AccountError) -> any AccountAuthority {
+        ScriptedAuthority()
+    }
+}
+
+// snippet.prefix
+enum TwoDo: AccountApplication {
+    static let identifier = "com.example.2do"
+    static let environmentPrefix = "TWODO"  // no shell has a variable that begins with a digit
+    // snippet.end
+
+    static func authority(
+        for service: AccountService, timeout: Duration, logger: Logger?
+    ) throws(AccountError) -> any AccountAuthority {
+        ScriptedAuthority()
+    }
+}
+
+enum Stores {
+    static func stores() throws -> [AccountStore] {
+        // snippet.stores
+        let store = try Notes.store()  // the session that the commands use
+        let work = try Notes.store(session: SessionName("work"))  // another one, whatever the commands use
+        store.share()  // from here on, this is AccountStore.shared
+        // snippet.end
+        return [store, work]
+    }
+
+    static func run(_ listNotes: () async throws -> Void) async throws {
+        // snippet.exit
+        do {
+            try await listNotes()
+        } catch let error as AccountError {
+            FileHandle.standardError.write(Data("notes: \(error)\n".utf8))
+            throw ExitCode(error.exitCode)  // 77 if nobody is signed in, 69 if the service was needed …
+        }
+        // snippet.end
+    }
+}
+
+struct ApplicationTests {
+    @Test func `A tool has the store of its commands, and of any other session`() throws {
+        let stores = try Stores.stores()
+        #expect(stores.map(\.session.rawValue) == ["default", "work"])
+        #expect(AccountStore.shared === stores[0])
+        #expect(try TwoDo.container().identifier == "com.example.2do")
+    }
+
+    @Test func `A command of the tool ends as the embedded ones do`() async throws {
+        await #expect(throws: ExitCode(77)) {
+            try await Stores.run { throw AccountError(.notSignedIn, "nobody is signed in: sign in first") }
+        }
+    }
+}
