@@ -109,7 +109,7 @@ def discussion(text):
 
 def section(command, path, common):
     name = " ".join([*path, command["commandName"]])
-    lines = [f"{'##' if len(path) == 1 else '###'} {name}", "", command.get("abstract", ""), ""]
+    lines = [f"{'##' if len(path) == 1 else '###'} {name}", "", prose(command.get("abstract", "")), ""]
     lines += discussion(command["discussion"]) if command.get("discussion") else []
     children = subcommands(command)
     own = [argument for argument in visible(command.get("arguments", [])) if option(argument) not in common]
