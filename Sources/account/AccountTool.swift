@@ -62,9 +62,9 @@ enum StandAlone: AccountApplication {
                 .misconfigured, "it is not known which service this account belongs to: sign in again with --issuer")
         }
         // The known services want their programs registered.
-        let isKnown = try known != nil || KnownService.at(issuer) != nil
+        let home = try KnownService.at(issuer)
         return try OAuthAuthority(
-            issuer: issuer, clientID: service.clientID ?? (isKnown ? nil : defaultClientID),
+            issuer: issuer, clientID: service.clientID ?? (known == nil && home == nil ? defaultClientID : nil),
             clientSecret: Environment.value(secretVariable).map { Secret($0) },
             scopes: service.scopes.isEmpty ? nil : service.scopes,
             options: OAuthRequestOptions(
