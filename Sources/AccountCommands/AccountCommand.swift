@@ -18,7 +18,7 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
                 (which sign-in), \(App.environmentPrefix)_TOKEN (a token to use instead of the archive), \
                 \(App.environmentPrefix)_KEY (the archive's key, if `\(CommandLine.toolName) key add environment` said so).
                 """,
-            version: AccountCommandsVersion.current, subcommands: [UnknownCommand<App>.self] + subcommands,
+            version: "0.1.0", subcommands: [UnknownCommand<App>.self] + subcommands,
             defaultSubcommand: UnknownCommand<App>.self)
     }
 
@@ -32,9 +32,4 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
 
     /// Made by the parser.
     public init() {}
-}
-
-/// The version of the package.
-enum AccountCommandsVersion {
-    static let current = "0.1.0"
 }

@@ -70,7 +70,7 @@ struct ArchiveDirectory: Sendable {
                 if isNew { try SystemCall.changePermissions(folder, 0o700) }
                 do throws(SystemCallError) {
                     try SystemCall.synchronizeDirectory(folder.parentDirectory.isEmpty ? "/" : folder.parentDirectory)
-                } catch where !isNew && error.isRefusal {
+                } catch  where !isNew && error.isRefusal {
                     // This program cannot have made anything in a folder that it cannot open.
                 }
             }
@@ -132,7 +132,7 @@ struct ArchiveDirectory: Sendable {
             }
             do throws(SystemCallError) {
                 _ = try SystemCall.link(source, as: destination)
-            } catch where error.isUnsupported {
+            } catch  where error.isUnsupported {
                 try SystemCall.rename(source, to: destination)
             }
             do throws(SystemCallError) {

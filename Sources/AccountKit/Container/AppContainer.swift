@@ -77,24 +77,18 @@ public struct AppContainer: Hashable, Sendable {
         }
         self.identifier = identifier
         #if canImport(Darwin)
-        root = try base("XDG_DATA_HOME", "Library/Application Support")
-        let paths = (
-            caches: try base("XDG_CACHE_HOME", "Library/Caches"),
-            preferences: try base("XDG_CONFIG_HOME", "Library/Preferences"),
-            keys: try base("XDG_STATE_HOME", "Library/Keys")
+        let folders = (
+            data: "Library/Application Support", caches: "Library/Caches", settings: "Library/Preferences",
+            keys: "Library/Keys"
         )
         #else
-        root = try base("XDG_DATA_HOME", ".local/share")
-        let paths = (
-            caches: try base("XDG_CACHE_HOME", ".cache"),
-            preferences: try base("XDG_CONFIG_HOME", ".config"),
-            keys: try base("XDG_STATE_HOME", ".local/state")
-        )
+        let folders = (data: ".local/share", caches: ".cache", settings: ".config", keys: ".local/state")
         #endif
+        root = try base("XDG_DATA_HOME", folders.data)
         documents = URL(filePath: root + "/Documents", directoryHint: .isDirectory)
-        caches = URL(filePath: paths.caches, directoryHint: .isDirectory)
-        preferences = URL(filePath: paths.preferences, directoryHint: .isDirectory)
-        keys = URL(filePath: paths.keys, directoryHint: .isDirectory)
+        caches = URL(filePath: try base("XDG_CACHE_HOME", folders.caches), directoryHint: .isDirectory)
+        preferences = URL(filePath: try base("XDG_CONFIG_HOME", folders.settings), directoryHint: .isDirectory)
+        keys = URL(filePath: try base("XDG_STATE_HOME", folders.keys), directoryHint: .isDirectory)
         let runtime = environment("XDG_RUNTIME_DIR").flatMap { $0.hasPrefix("/") ? $0 : nil }
         let temporaryBase = environment("TMPDIR").flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
         temporary = URL(
@@ -104,14 +98,7 @@ public struct AppContainer: Hashable, Sendable {
     }
 
     private static func check(identifier: String) throws(AccountError) {
-        let isAllowed = { (scalar: Unicode.Scalar) in
-            scalar.isASCII
-                && (scalar.properties.isAlphabetic || ("0"..."9").contains(scalar)
-                    || "._-".unicodeScalars.contains(scalar))
-        }
-        guard (1...128).contains(identifier.utf8.count), identifier.unicodeScalars.allSatisfy(isAllowed),
-            !identifier.hasPrefix(".")
-        else {
+        guard identifier.isFileName(upTo: 128) else {
             throw AccountError(
                 .invalidArgument,
                 "\"\(identifier)\" is not an app identifier: use 1 to 128 letters, digits, dots, underscores or hyphens, "

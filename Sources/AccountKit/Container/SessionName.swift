@@ -10,15 +10,7 @@ public struct SessionName: Hashable, Sendable, CustomStringConvertible {
     ///
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if it is not of the form above.
     public init(_ name: String) throws(AccountError) {
-        let allowed = { (byte: UInt8) in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
-                true
-            default: false
-            }
-        }
-        guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(allowed), !name.hasPrefix(".") else {
+        guard name.isFileName(upTo: 64) else {
             throw AccountError(
                 .invalidArgument,
                 "\"\(name)\" is not a session name: use 1 to 64 letters, digits, dots, underscores or hyphens, "
@@ -31,4 +23,19 @@ public struct SessionName: Hashable, Sendable, CustomStringConvertible {
 
     /// The name.
     public var description: String { rawValue }
+}
+
+extension String {
+    /// Whether the text consists of 1 to `limit` of `a-z A-Z 0-9 . _ -`, without a dot at the start.
+    func isFileName(upTo limit: Int) -> Bool {
+        let isAllowed = { (byte: UInt8) in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                true
+            default: false
+            }
+        }
+        return (1...limit).contains(utf8.count) && utf8.allSatisfy(isAllowed) && !hasPrefix(".")
+    }
 }

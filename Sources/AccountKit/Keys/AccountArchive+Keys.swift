@@ -48,7 +48,7 @@ extension AccountArchive {
                 let match = try await ring.match(for: [slot], of: envelope, asksPerson: asksPerson)
                 if asksPerson, openers.isEmpty { use(match.keys) }
                 openers[slot.keyID] = match.opener
-            } catch where error.code == .cancelled {
+            } catch  where error.code == .cancelled {
                 throw error
             } catch {
                 // Whoever needs this one says so.

@@ -88,7 +88,7 @@ public struct KeyFile: KeySource {
             do throws(SystemCallError) {
                 // A link fails if there is a file already, a rename would replace it.
                 _ = try SystemCall.link(temporary, as: path)
-            } catch where error.isNoEntry {
+            } catch  where error.isNoEntry {
                 // Whoever was faster has tidied up.
             }
         }

@@ -74,6 +74,26 @@ struct AuthenticatedClientTests {
         }
     }
 
+    @Test("A token from the environment is sent, and if the API refuses it, the authority's word counts")
+    func given() async throws {
+        try await LoopbackServer.run(answer: taking("given")) { server in
+            for (token, answer) in [("given", ScriptedAuthority.Answer.accept), ("other", .refuse(.rejected("dead")))] {
+                let authority = ScriptedAuthority(signIn: [answer])
+                let store = AccountStore(
+                    token: Secret(token), from: "NOTES_TOKEN", appIdentifier: "com.example.notes", session: .default)
+                let client = try AuthenticatedClient(
+                    origin: server.address, store: store, authority: authority, timeout: .seconds(20))
+                if token == "given" {
+                    #expect(try await client.get("/").head.status == .ok)
+                    #expect(authority.requests == [])
+                } else {
+                    await expectAccountError(.notSignedIn) { try await client.get("/") }
+                    #expect(authority.requests == [.signIn])
+                }
+            }
+        }
+    }
+
     @Test("A refused token is refreshed once, and the request is sent once more, body and all")
     func refused() async throws {
         try await LoopbackServer.run(answer: taking("access-2")) { server in
