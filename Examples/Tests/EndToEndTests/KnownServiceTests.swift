@@ -1,6 +1,6 @@
 import Testing
 
-/// Services that are known by name, each played by the example server in that service's manner.
+/// Services that are known by name, each played by the example server with that service's quirks.
 @Suite(.queued(minutes: 10))
 struct KnownServiceTests {
     /// A service, and what is to be expected of it.
@@ -18,7 +18,7 @@ struct KnownServiceTests {
 
         var testDescription: String { ([name] + options).joined(separator: " ") }
 
-        var serverOptions: [String] { ["--manner", name, "--device-interval", "1"] + options }
+        var serverOptions: [String] { ["--quirks", name, "--device-interval", "1"] + options }
 
         func issuer(at server: ExampleServer) -> String { server.issuer + path }
 

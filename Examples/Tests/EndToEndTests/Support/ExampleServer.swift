@@ -76,11 +76,11 @@ extension ExampleServer {
 
     /// The replies whose members can be altered.
     enum Reply: String {
-        case token = "token-reply"
-        case userInfo = "userinfo-reply"
-        case discovery = "discovery-reply"
-        case openIDConfiguration = "openid-configuration-reply"
-        case serverMetadata = "authorization-server-metadata-reply"
+        case token = "token-response"
+        case userInfo = "userinfo-response"
+        case discovery = "discovery-response"
+        case openIDConfiguration = "openid-configuration-response"
+        case serverMetadata = "authorization-server-metadata-response"
         case idToken = "id-token"
     }
 
