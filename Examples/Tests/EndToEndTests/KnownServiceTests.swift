@@ -176,7 +176,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test func `A service that nobody knows is answered with those that are known`() async throws {
+    @Test func `A service that nobody knows is refused, with those that are known`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             let outcome = try await account("login", "--device", "--service", "githob")
