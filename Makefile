@@ -20,7 +20,8 @@ build:
 # Signs in, goes offline, is refreshed, revoked and signed out, with the real command against the example server.
 demo:
 	@Scripts/bootstrap.sh demo
-	$(SWIFT) build $(BUILD_FLAGS) --product account
+# Both from the one package that depends on everything, so that what they share is compiled once.
+	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --product account
 	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --product auth-server
 	@Examples/demo.sh
 
@@ -117,8 +118,9 @@ docs-update:
 # The picture in the README, from what the demo says.
 demo-picture:
 	@Scripts/bootstrap.sh demo
-	$(SWIFT) build $(BUILD_FLAGS) --product account
+	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --product account
 	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --product auth-server
+	@mkdir -p .build
 	Examples/demo.sh >.build/demo.txt
 	Scripts/terminal_svg.py --parts 1,3,5,6:1 <.build/demo.txt >Documentation/demo.svg
 

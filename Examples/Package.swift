@@ -6,16 +6,17 @@ let package = Package(
     name: "account-kit-examples",
     platforms: [.macOS(.v15)],
     products: [
+        .executable(name: "api-client", targets: ["api-client"]),
         .executable(name: "api-poller", targets: ["api-poller"]),
         .executable(name: "auth-server", targets: ["auth-server"]),
         .executable(name: "embed-login", targets: ["embed-login"]),
+        .executable(name: "oauth-login", targets: ["oauth-login"]),
     ],
     dependencies: [
         .package(name: "swift-account-kit", path: ".."),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
@@ -24,22 +25,26 @@ let package = Package(
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2", traits: []),
     ],
     targets: [
-        // An authorization server that can be told to misbehave.
+        // A tool with an OAuth login.
         .executableTarget(
-            name: "auth-server",
+            name: "oauth-login",
             dependencies: [
+                .product(name: "AccountCommands", package: "swift-account-kit"),
+                .product(name: "AccountHTTP", package: "swift-account-kit"),
+                .product(name: "AccountKit", package: "swift-account-kit"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "HummingbirdCore", package: "hummingbird"),
-                .product(name: "HummingbirdTLS", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
-                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ]
+        ),
+        // A tool that asks an API in the name of whoever signed in.
+        .executableTarget(
+            name: "api-client",
+            dependencies: [
+                .product(name: "AccountCommands", package: "swift-account-kit"),
+                .product(name: "AccountHTTP", package: "swift-account-kit"),
+                .product(name: "AccountKit", package: "swift-account-kit"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         // A tool with a login of its own, which has nothing to do with OAuth.
@@ -66,13 +71,40 @@ let package = Package(
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]
         ),
+        // For the tests and the demo: an authorization server that can be told to misbehave.
+        .systemLibrary(
+            name: "CServerSodium",
+            path: "Tests/Support/CServerSodium",
+            pkgConfig: "libsodium",
+            providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]
+        ),
+        .executableTarget(
+            name: "auth-server",
+            dependencies: [
+                "CServerSodium",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "HummingbirdTLS", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            path: "Tests/Support/auth-server"
+        ),
         // The built commands, run as a person or a script runs them, against real servers.
         .testTarget(
             name: "EndToEndTests",
             dependencies: [
+                "api-client",
                 "api-poller",
                 "auth-server",
                 "embed-login",
+                "oauth-login",
                 .product(name: "account", package: "swift-account-kit"),
                 .product(name: "AccountHTTP", package: "swift-account-kit"),
                 .product(name: "AccountKit", package: "swift-account-kit"),
@@ -84,11 +116,19 @@ let package = Package(
             ],
             exclude: ["Fixtures"]
         ),
+        // What an app's own tests of token expiry look like.
+        .testTarget(
+            name: "TokenExpiryTests",
+            dependencies: [
+                .product(name: "AccountKit", package: "swift-account-kit"),
+                .product(name: "AccountTesting", package: "swift-account-kit"),
+            ]
+        ),
         .testTarget(
             name: "AuthServerTests",
             dependencies: [
+                "CServerSodium",
                 "auth-server",
-                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdTLS", package: "hummingbird"),

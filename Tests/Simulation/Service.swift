@@ -37,7 +37,7 @@ extension Account {
 /// requests and responses on their way is up to the world.
 struct Service {
     /// What it does with refresh tokens.
-    enum Manner: CaseIterable {
+    enum RefreshTokenPolicy: CaseIterable {
         /// Each is good once, and one that comes again ends the session (RFC 9700, section 4.14.2).
         case strict
         /// Each is good once.
@@ -70,7 +70,7 @@ struct Service {
 
     static let issuer = "https://auth.example.com"
 
-    let manner: Manner
+    let policy: RefreshTokenPolicy
     let revoking: Revoking
 
     /// Whether it knows a refresh token still after it was exchanged, so that it can be told by that one.
@@ -80,14 +80,14 @@ struct Service {
     /// The n-th is number n; there is no number 0.
     private(set) var grants: [Grant] = [Grant(user: "nobody", client: "none", hasEnded: true)]
 
-    init(manner: Manner, revoking: Revoking, knowsSpent: Bool, lifetime: TimeInterval?) {
-        self.manner = manner
+    init(policy: RefreshTokenPolicy, revoking: Revoking, knowsSpent: Bool, lifetime: TimeInterval?) {
+        self.policy = policy
         self.revoking = revoking
         self.knowsSpent = knowsSpent
         self.lifetime = lifetime
     }
 
-    var isRotating: Bool { manner == .strict || manner == .rotating }
+    var isRotating: Bool { policy == .strict || policy == .rotating }
 
     /// Whether a refresh token has been exchanged for another one.
     func isSpent(_ tokens: Tokens) -> Bool {
@@ -97,7 +97,7 @@ struct Service {
 
     /// Whether somebody who has its tokens could use them, now or after a refresh.
     func isAlive(_ grant: Int) -> Bool {
-        !grants[grant].hasEnded && !(manner == .without && grants[grant].isExpired)
+        !grants[grant].hasEnded && !(policy == .without && grants[grant].isExpired)
     }
 
     /// Whether ending the one sign-in ends the other.
@@ -135,7 +135,7 @@ struct Service {
     mutating func redeem(_ tokens: Tokens, at date: Date) -> Credentials? {
         guard !grants[tokens.grant].hasEnded, let refresh = tokens.refresh else { return nil }
         if isRotating, refresh != grants[tokens.grant].newest {
-            if manner == .strict { grants[tokens.grant].hasEnded = true }
+            if policy == .strict { grants[tokens.grant].hasEnded = true }
             return nil
         }
         grants[tokens.grant].newest += 1
@@ -161,7 +161,7 @@ struct Service {
     private func credentials(of grant: Int, at date: Date) -> Credentials {
         let newest = grants[grant].newest
         let refresh: Secret? =
-            switch manner {
+            switch policy {
             case .strict, .rotating: Secret("r\(grant).\(newest)")
             case .lasting: newest == 0 ? Secret("r\(grant).0") : nil
             case .without: nil

@@ -48,7 +48,7 @@ final class World: @unchecked Sendable {
         random = SeededGenerator(seed: seed)
         weather = Weather(mistake, using: &random)
         service = Service(
-            manner: weather.manner, revoking: weather.revoking, knowsSpent: weather.knowsSpent,
+            policy: weather.policy, revoking: weather.revoking, knowsSpent: weather.knowsSpent,
             lifetime: weather.lifetime)
         trace = isTraced ? [] : nil
         judge = Judge()
@@ -145,7 +145,7 @@ final class World: @unchecked Sendable {
 
 /// How things are in one schedule: some have none of the troubles, some have many.
 struct Weather {
-    let manner: Service.Manner
+    let policy: Service.RefreshTokenPolicy
     let revoking: Service.Revoking
     let knowsSpent: Bool
     let lifetime: TimeInterval?
@@ -164,7 +164,7 @@ struct Weather {
     let damage: Double
 
     init(_ mistake: Mistake?, using random: inout SeededGenerator) {
-        manner = [.strict, .strict, .strict, .rotating, .lasting, .without].randomElement(using: &random)!
+        policy = [.strict, .strict, .strict, .rotating, .lasting, .without].randomElement(using: &random)!
         revoking = [.single, .single, .single, .all, .all, .refuses, .notSupported].randomElement(using: &random)!
         knowsSpent = Bool.random(using: &random)
         lifetime = Bool.random(using: &random) ? 3600 : nil

@@ -6,14 +6,14 @@ import Testing
 struct AppRoutesTests {
     private static let login = #"{"username":"alice","password":"correct horse battery staple"}"#
 
-    private func data(_ reply: API.Reply) -> JSONObject {
-        guard case .object(let data) = reply.json["data"] else { return [:] }
+    private func data(_ response: API.Response) -> JSONObject {
+        guard case .object(let data) = response.json["data"] else { return [:] }
         return data
     }
 
     private func signIn(_ api: API) async throws -> String {
-        let reply = try await api.post("/login", json: Self.login)
-        guard case .string(let token) = data(reply)["token"] else { throw API.Missing(description: reply.body) }
+        let response = try await api.post("/login", json: Self.login)
+        guard case .string(let token) = data(response)["token"] else { throw API.Missing(description: response.body) }
         return token
     }
 
@@ -41,20 +41,20 @@ struct AppRoutesTests {
     @Test("A wrong password is refused with 200 and a code in the body")
     func refusesWrongPasswords() async throws {
         try await TestServer().run { api in
-            let reply = try await api.post("/login", json: #"{"username":"alice","password":"wrong"}"#)
-            #expect(reply.status == 200)
-            #expect(reply.json["status"] == "error")
-            #expect(reply.json["code"] == "wrong_password")
-            #expect(reply.json["data"] == nil)
+            let response = try await api.post("/login", json: #"{"username":"alice","password":"wrong"}"#)
+            #expect(response.status == 200)
+            #expect(response.json["status"] == "error")
+            #expect(response.json["code"] == "wrong_password")
+            #expect(response.json["data"] == nil)
         }
     }
 
     @Test("What is not a login is refused with 400", arguments: ["", "{", #"{"username":"alice"}"#])
     func refusesNonsense(body: String) async throws {
         try await TestServer().run { api in
-            let reply = try await api.post("/login", json: body)
-            #expect(reply.status == 400)
-            #expect(reply.json["code"] == "bad_request")
+            let response = try await api.post("/login", json: body)
+            #expect(response.status == 400)
+            #expect(response.json["code"] == "bad_request")
         }
     }
 
@@ -63,9 +63,9 @@ struct AppRoutesTests {
         try await TestServer().run { api in
             let token = try await signIn(api)
             #expect(try await api.post("/logout", bearer: token).json == ["status": "ok"])
-            let reply = try await api.post("/userinfo", bearer: token)
-            #expect(reply.status == 200)
-            #expect(reply.json["code"] == "session_revoked")
+            let response = try await api.post("/userinfo", bearer: token)
+            #expect(response.status == 200)
+            #expect(response.json["code"] == "session_revoked")
             #expect(try await api.post("/logout", bearer: token).json == ["status": "ok"])
         }
     }

@@ -21,10 +21,10 @@ struct AuthServerTests {
         arguments: [
             ["--port", "70000"], ["--access-token-lifetime", "-1"], ["--device-interval", "-1"],
             ["--device-code-lifetime", "-1"], ["--refresh-rotation", "maybe"], ["--reuse-detection", "no"],
-            ["--manner", "myspace"], ["--expiring-tokens"], ["--manner", "google", "--expiring-tokens"],
+            ["--quirks", "myspace"], ["--expiring-tokens"], ["--quirks", "google", "--expiring-tokens"],
             ["--tls-key", "key.pem"], ["--tls-certificate", "certificate.pem"], ["--demo-user", "carol"],
             ["--refresh-tokens", "some"], ["--revocation-ends", "everything"], ["--client-authentication", "none"],
-            ["--user-info-refusal", "body", "--manner", "github"],
+            ["--user-info-refusal", "body", "--quirks", "github"],
         ]
     )
     func refusesNonsense(arguments: [String]) {
@@ -37,11 +37,11 @@ struct AuthServerTests {
             let state = directory + "/state.json"
             var refreshToken = ""
             let first = try await BuiltServer.run(["--state", state]) { port in
-                let reply = try await RawConnection.token(
+                let response = try await RawConnection.token(
                     port: port,
                     "grant_type=password&username=bob&password=hunter2+but+longer"
                 )
-                refreshToken = try #require(reply.firstMatch(of: /"refresh_token":"([^"]+)"/)).output.1.description
+                refreshToken = try #require(response.firstMatch(of: /"refresh_token":"([^"]+)"/)).output.1.description
             }
             #expect(first.lines == ["listening on http://127.0.0.1:\(first.port)"])
             #expect(first.endedCleanly)
@@ -50,11 +50,11 @@ struct AuthServerTests {
 
             let arguments = ["--state", state, "--port", String(first.port), "--quiet"]
             let second = try await BuiltServer.run(arguments) { port in
-                let reply = try await RawConnection.token(
+                let response = try await RawConnection.token(
                     port: port,
                     "grant_type=refresh_token&refresh_token=\(refreshToken)"
                 )
-                #expect(reply.hasPrefix("HTTP/1.1 200 OK\r\n"))
+                #expect(response.hasPrefix("HTTP/1.1 200 OK\r\n"))
             }
             #expect(second.port == first.port)
             #expect(second.lines == first.lines)
@@ -63,13 +63,13 @@ struct AuthServerTests {
         }
     }
 
-    @Test("It does not wait for a delayed reply when it is asked to end")
+    @Test("It does not wait for a delayed response when it is asked to end")
     func endsDuringDelay() async throws {
         var waiting: Task<String, any Error>?
         let run = try await BuiltServer.run([]) { port in
             let faults = #"{"faults":[{"path":"/device","delayMilliseconds":600000}]}"#
-            let reply = try await RawConnection.post(port: port, "/control/faults", faults)
-            #expect(reply.hasSuffix(#"{"faults":1}"#))
+            let response = try await RawConnection.post(port: port, "/control/faults", faults)
+            #expect(response.hasSuffix(#"{"faults":1}"#))
             waiting = Task { try await RawConnection.get(port: port, "/device") }
             // The request is in the log as soon as it waits.
             let deadline = ContinuousClock.now + .seconds(120)

@@ -13,12 +13,12 @@ struct AuthorizationRoutesTests {
             #expect(back.status == 303)
             #expect(back.headers[.location]?.hasPrefix(BrowserFlow.callback + "?") == true)
             #expect(back.headers[.cacheControl] == "no-store")
-            let answer = try BrowserFlow.answer(back)
-            #expect(answer["state"] == "s t&te")
-            #expect(answer["iss"] == "http://localhost")
-            #expect(answer["error"] == nil)
+            let parameters = try BrowserFlow.parameters(of: back)
+            #expect(parameters["state"] == "s t&te")
+            #expect(parameters["iss"] == "http://localhost")
+            #expect(parameters["error"] == nil)
 
-            let tokens = try await api.redeem(try #require(answer["code"]))
+            let tokens = try await api.redeem(try #require(parameters["code"]))
             #expect(tokens.status == 200)
             #expect(tokens.headers[.cacheControl] == "no-store")
             #expect(tokens.json["scope"] == "openid email")
@@ -71,11 +71,11 @@ struct AuthorizationRoutesTests {
         try await TestServer().run { api in
             let back = try await BrowserFlow().decide(api, username: "", password: "", decision: "deny")
             #expect(back.status == 303)
-            let answer = try BrowserFlow.answer(back)
-            #expect(answer["error"] == "access_denied")
-            #expect(answer["state"] == "s t&te")
-            #expect(answer["iss"] == "http://localhost")
-            #expect(answer["code"] == nil)
+            let parameters = try BrowserFlow.parameters(of: back)
+            #expect(parameters["error"] == "access_denied")
+            #expect(parameters["state"] == "s t&te")
+            #expect(parameters["iss"] == "http://localhost")
+            #expect(parameters["code"] == nil)
         }
     }
 
@@ -108,11 +108,11 @@ struct AuthorizationRoutesTests {
     func staysHere(changes: [String: String?]) async throws {
         try await TestServer().run { api in
             let flow = BrowserFlow().with(changes)
-            for reply in [try await flow.open(api), try await flow.decide(api)] {
-                #expect(reply.status == 400)
-                #expect(reply.headers[.location] == nil)
-                #expect(reply.headers[.contentType] == "text/html; charset=utf-8")
-                #expect(!reply.body.contains("<form"))
+            for response in [try await flow.open(api), try await flow.decide(api)] {
+                #expect(response.status == 400)
+                #expect(response.headers[.location] == nil)
+                #expect(response.headers[.contentType] == "text/html; charset=utf-8")
+                #expect(!response.body.contains("<form"))
             }
         }
     }
@@ -121,9 +121,9 @@ struct AuthorizationRoutesTests {
     func refusesMalformedRequests() async throws {
         try await TestServer().run { api in
             for query in ["", "?", "?client_id=account-cli&client_id=account-cli", "?%"] {
-                let reply = try await api.get("/oauth/authorize\(query)")
-                #expect(reply.status == 400)
-                #expect(reply.headers[.contentType] == "text/html; charset=utf-8")
+                let response = try await api.get("/oauth/authorize\(query)")
+                #expect(response.status == 400)
+                #expect(response.headers[.contentType] == "text/html; charset=utf-8")
             }
         }
     }
@@ -140,20 +140,20 @@ struct AuthorizationRoutesTests {
     )
     func sendsErrorsBack(changes: [String: String?], error: String) async throws {
         try await TestServer().run { api in
-            let reply = try await BrowserFlow().with(changes).open(api)
-            #expect(reply.status == 303)
-            let answer = try BrowserFlow.answer(reply)
-            #expect(answer["error"] == error)
-            #expect(answer["state"] == "s t&te")
-            #expect(answer["iss"] == "http://localhost")
+            let response = try await BrowserFlow().with(changes).open(api)
+            #expect(response.status == 303)
+            let parameters = try BrowserFlow.parameters(of: response)
+            #expect(parameters["error"] == error)
+            #expect(parameters["state"] == "s t&te")
+            #expect(parameters["iss"] == "http://localhost")
         }
     }
 
     @Test("A client that sent no state gets none back")
     func omitsState() async throws {
         try await TestServer().run { api in
-            let answer = try await BrowserFlow.answer(BrowserFlow().with(["state": nil]).decide(api))
-            #expect(Set(answer.keys) == ["code", "iss"])
+            let parameters = try await BrowserFlow.parameters(of: BrowserFlow().with(["state": nil]).decide(api))
+            #expect(Set(parameters.keys) == ["code", "iss"])
         }
     }
 }
@@ -208,12 +208,12 @@ struct AuthorizationCodeTests {
             let code = Box()
             try await TestServer(file: file).run { api in await code.set(try await BrowserFlow().code(api)) }
             try await TestServer(file: file).run { api in
-                let reply = try await api.redeem(await code.text)
-                #expect(reply.status == 200)
+                let response = try await api.redeem(await code.text)
+                #expect(response.status == 200)
             }
             try await TestServer(file: file).run { api in
-                let reply = try await api.redeem(await code.text)
-                #expect(reply.error == "invalid_grant")
+                let response = try await api.redeem(await code.text)
+                #expect(response.error == "invalid_grant")
             }
         }
     }

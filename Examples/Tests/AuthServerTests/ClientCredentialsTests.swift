@@ -28,7 +28,7 @@ struct ClientCredentialsTests {
         "grant_type": "password", "username": "alice", "password": API.alicePassword,
     ]
 
-    private func signIn(_ api: API, basic: String? = nil, post: String? = nil) async throws -> API.Reply {
+    private func signIn(_ api: API, basic: String? = nil, post: String? = nil) async throws -> API.Response {
         var pairs = Self.password.map { ($0.key, $0.value) } + [("client_id", "account-cli")]
         if let post { pairs.append(("client_secret", post)) }
         return try await api.form("/oauth/token", pairs, headers: basic.map(Self.field) ?? [:])
@@ -57,10 +57,10 @@ struct ClientCredentialsTests {
                 ("wrong", nil), (nil, "wrong"), (nil, nil), (Self.secret, Self.secret),
             ]
             for (basic, post) in shown {
-                let reply = try await signIn(api, basic: basic, post: post)
-                #expect(reply.status == 401)
-                #expect(reply.error == "invalid_client")
-                #expect(reply.headers[.wwwAuthenticate] == basic.map { _ in #"Basic realm="account""# })
+                let response = try await signIn(api, basic: basic, post: post)
+                #expect(response.status == 401)
+                #expect(response.error == "invalid_client")
+                #expect(response.headers[.wwwAuthenticate] == basic.map { _ in #"Basic realm="account""# })
             }
         }
     }
@@ -70,8 +70,8 @@ struct ClientCredentialsTests {
         try await TestServer(settings: Self.settings([.basic])).run { api in
             for path in ["/oauth/device_authorization", "/oauth/revoke"] {
                 #expect(try await api.form(path, ["token": "x"]).status == 401)
-                let reply = try await api.form(path, ["token": "x"], headers: Self.field(Self.secret))
-                #expect(reply.status == 200, "\(path): \(reply.body)")
+                let response = try await api.form(path, ["token": "x"], headers: Self.field(Self.secret))
+                #expect(response.status == 200, "\(path): \(response.body)")
             }
         }
     }

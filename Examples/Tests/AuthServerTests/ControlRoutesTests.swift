@@ -99,14 +99,14 @@ struct ControlRoutesTests {
             ("/control/clock", #"{"offset":3}"#, "unknown member offset"),
             ("/control/clock", #"{"offsetSeconds":1e12}"#, "offsetSeconds is more than a hundred years"),
             ("/control/revoke", #"{"user":"mallory"}"#, "there is no such user"),
-            ("/control/token-reply", #"{"remove":["x"]}"#, "remove: unknown member"),
+            ("/control/token-response", #"{"remove":["x"]}"#, "remove: unknown member"),
         ]
     )
     func refusesNonsense(path: String, body: String, message: String) async throws {
         try await TestServer().run { api in
-            let reply = try await api.post(path, json: body)
-            #expect(reply.status == 400)
-            #expect(reply.json == ["error": "bad_control", "message": .string(message)])
+            let response = try await api.post(path, json: body)
+            #expect(response.status == 400)
+            #expect(response.json == ["error": "bad_control", "message": .string(message)])
         }
     }
 
@@ -114,9 +114,9 @@ struct ControlRoutesTests {
     func refusesMalformedBodies() async throws {
         try await TestServer().run { api in
             for body in ["{", #"{"faults":[{"path":"*","disconnect":"politely"}]}"#] {
-                let reply = try await api.post("/control/faults", json: body)
-                #expect(reply.status == 400)
-                #expect(reply.error == "bad_control")
+                let response = try await api.post("/control/faults", json: body)
+                #expect(response.status == 400)
+                #expect(response.error == "bad_control")
             }
         }
     }

@@ -10,12 +10,12 @@ import Foundation
 
 @Suite("The Date field")
 struct DateHeaderHandlerTests {
-    @Test("Every reply has one Date field, and it follows the server's clock", arguments: ["/device", "/nowhere"])
+    @Test("Every response has one Date field, and it follows the server's clock", arguments: ["/device", "/nowhere"])
     func followsTheClock(path: String) async throws {
         try await TestServer().listen { api, port in
             func dates() async throws -> [Substring] {
-                let reply = try await RawConnection.get(port: port, path)
-                return reply.split(separator: "\r\n").filter { $0.lowercased().hasPrefix("date:") }
+                let response = try await RawConnection.get(port: port, path)
+                return response.split(separator: "\r\n").filter { $0.lowercased().hasPrefix("date:") }
             }
             #expect(try await dates() == ["Date: Fri, 15 Jan 2027 08:00:00 GMT"])
             _ = try await api.post("/control/clock", json: #"{"offsetSeconds":-86400}"#)
@@ -23,13 +23,13 @@ struct DateHeaderHandlerTests {
         }
     }
 
-    @Test("Also the reply of a fault has it")
+    @Test("Also the response of a fault has it")
     func faultsHaveIt() async throws {
         try await TestServer().listen { api, port in
             _ = try await api.post("/control/faults", json: #"{"faults":[{"path":"*","status":503}]}"#)
-            let reply = try await RawConnection.get(port: port, "/device")
-            #expect(reply.hasPrefix("HTTP/1.1 503 "))
-            #expect(reply.contains("\r\nDate: Fri, 15 Jan 2027 08:00:00 GMT\r\n"))
+            let response = try await RawConnection.get(port: port, "/device")
+            #expect(response.hasPrefix("HTTP/1.1 503 "))
+            #expect(response.contains("\r\nDate: Fri, 15 Jan 2027 08:00:00 GMT\r\n"))
         }
     }
 

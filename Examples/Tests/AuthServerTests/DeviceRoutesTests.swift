@@ -7,7 +7,7 @@ import Testing
 struct DeviceRoutesTests {
     private static let grantType = "urn:ietf:params:oauth:grant-type:device_code"
 
-    private func poll(_ api: API, _ deviceCode: String) async throws -> API.Reply {
+    private func poll(_ api: API, _ deviceCode: String) async throws -> API.Response {
         try await api.form("/oauth/token", ["grant_type": Self.grantType, "device_code": deviceCode])
     }
 
@@ -16,7 +16,7 @@ struct DeviceRoutesTests {
         _ userCode: String,
         password: String = API.alicePassword,
         _ decision: String = "approve"
-    ) async throws -> API.Reply {
+    ) async throws -> API.Response {
         try await api.form(
             "/device",
             ["user_code": userCode, "username": "alice", "password": password, "decision": decision],
@@ -88,9 +88,9 @@ struct DeviceRoutesTests {
             let begun = try await api.form("/oauth/device_authorization", [:])
             test.clock.offset = 600
             #expect(try await decide(api, try begun.string("user_code")).status == 400)
-            let reply = try await poll(api, try begun.string("device_code"))
-            #expect(reply.status == 400)
-            #expect(reply.error == "expired_token")
+            let response = try await poll(api, try begun.string("device_code"))
+            #expect(response.status == 400)
+            #expect(response.error == "expired_token")
         }
     }
 

@@ -5,8 +5,8 @@ import Testing
 @Suite("Broken connections")
 struct DisconnectionTests {
     private func set(_ api: API, _ fault: String) async throws {
-        let reply = try await api.post("/control/faults", json: #"{"faults":[\#(fault)]}"#)
-        try #require(reply.status == 200, "\(reply.body)")
+        let response = try await api.post("/control/faults", json: #"{"faults":[\#(fault)]}"#)
+        try #require(response.status == 200, "\(response.body)")
     }
 
     private func refresh(_ token: String, port: Int) async throws -> String {
@@ -45,7 +45,7 @@ struct DisconnectionTests {
         }
     }
 
-    @Test("Truncated: the reply announces more than there is")
+    @Test("Truncated: the response announces more than there is")
     func truncated() async throws {
         try await TestServer().listen { api, port in
             try await set(api, #"{"path":"/device","disconnect":"truncated","body":"{\"sub\":","times":1}"#)
@@ -56,7 +56,7 @@ struct DisconnectionTests {
         }
     }
 
-    @Test("Truncated, after the handler: the real reply arrives, and still must not be believed")
+    @Test("Truncated, after the handler: the real response arrives, and still must not be believed")
     func truncatedAfterHandler() async throws {
         try await TestServer().listen { api, port in
             let tokens = try await api.signIn()
@@ -70,7 +70,7 @@ struct DisconnectionTests {
         }
     }
 
-    @Test("A request that got no reply is in the log without a status")
+    @Test("A request that got no response is in the log without a status")
     func logsWithoutStatus() async throws {
         try await TestServer().listen { api, port in
             try await set(api, #"{"path":"/device","disconnect":"before","times":1}"#)

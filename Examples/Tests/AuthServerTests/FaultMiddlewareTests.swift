@@ -6,11 +6,11 @@ import Testing
 @Suite("Faults")
 struct FaultMiddlewareTests {
     private func set(_ api: API, _ fault: String) async throws {
-        let reply = try await api.post("/control/faults", json: #"{"faults":[\#(fault)]}"#)
-        try #require(reply.status == 200, "\(reply.body)")
+        let response = try await api.post("/control/faults", json: #"{"faults":[\#(fault)]}"#)
+        try #require(response.status == 200, "\(response.body)")
     }
 
-    @Test("A fault replaces the reply as often as it says, and then the real handler is back")
+    @Test("A fault replaces the response as often as it says, and then the real handler is back")
     func countsDown() async throws {
         try await TestServer().run { api in
             try await set(
@@ -22,11 +22,11 @@ struct FaultMiddlewareTests {
             let tokens =
                 ["grant_type": "password", "username": "alice", "password": API.alicePassword] as KeyValuePairs
             for _ in 1...2 {
-                let reply = try await api.form("/oauth/token", tokens)
-                #expect(reply.status == 503)
-                #expect(reply.headers[.retryAfter] == "7")
-                #expect(reply.headers[.contentType] == "application/json")
-                #expect(reply.json == ["error": "x"])
+                let response = try await api.form("/oauth/token", tokens)
+                #expect(response.status == 503)
+                #expect(response.headers[.retryAfter] == "7")
+                #expect(response.headers[.contentType] == "application/json")
+                #expect(response.json == ["error": "x"])
             }
             #expect(try await api.form("/oauth/token", tokens).status == 200)
         }
@@ -67,7 +67,7 @@ struct FaultMiddlewareTests {
     }
 
     @Test("A redirect, a captive portal and a Basic challenge can be played")
-    func playsOtherReplies() async throws {
+    func playsOtherResponses() async throws {
         try await TestServer().run { api in
             try await set(
                 api,
@@ -90,7 +90,7 @@ struct FaultMiddlewareTests {
         }
     }
 
-    @Test("A fault with nothing but a delay or fields leaves the reply to the real handler")
+    @Test("A fault with nothing but a delay or fields leaves the response to the real handler")
     func delays() async throws {
         let test = try TestServer()
         try await test.run { api in
@@ -99,10 +99,10 @@ struct FaultMiddlewareTests {
                 api,
                 #"{"path":"/oauth/userinfo","delayMilliseconds":1500,"headers":{"Retry-After":"1"},"times":1}"#
             )
-            let reply = try await api.userInfo(tokens.access)
-            #expect(reply.status == 200)
-            #expect(reply.headers[.retryAfter] == "1")
-            #expect(reply.json["preferred_username"] == "alice")
+            let response = try await api.userInfo(tokens.access)
+            #expect(response.status == 200)
+            #expect(response.headers[.retryAfter] == "1")
+            #expect(response.json["preferred_username"] == "alice")
             #expect(test.naps.all == [.milliseconds(1500)])
             _ = try await api.userInfo(tokens.access)
             #expect(test.naps.all.count == 1)
@@ -114,9 +114,9 @@ struct FaultMiddlewareTests {
         try await TestServer().run { api in
             let tokens = try await api.signIn()
             try await set(api, #"{"path":"/oauth/token","status":503,"afterHandler":true,"times":1}"#)
-            let reply = try await api.refresh(tokens.refresh)
-            #expect(reply.status == 503)
-            #expect(reply.body.isEmpty)
+            let response = try await api.refresh(tokens.refresh)
+            #expect(response.status == 503)
+            #expect(response.body.isEmpty)
             #expect(try await api.count("rotations") == 1)
             // The token was spent, and the client cannot know: trying again looks like theft.
             #expect(try await api.refresh(tokens.refresh).error == "invalid_grant")
@@ -136,14 +136,14 @@ struct FaultMiddlewareTests {
         }
     }
 
-    @Test("An error of the real handler is a reply like any other to a fault that runs it")
+    @Test("An error of the real handler is a response like any other to a fault that runs it")
     func passesErrorsOn() async throws {
         try await TestServer().run { api in
             try await set(api, #"{"path":"*","afterHandler":true,"headers":{"X-Extra":"1"}}"#)
-            let reply = try await api.refresh("rt_made_up")
-            #expect(reply.status == 400)
-            #expect(reply.error == "invalid_grant")
-            #expect(reply.headers[HTTPField.Name("X-Extra")!] == "1")
+            let response = try await api.refresh("rt_made_up")
+            #expect(response.status == 400)
+            #expect(response.error == "invalid_grant")
+            #expect(response.headers[HTTPField.Name("X-Extra")!] == "1")
         }
     }
 }

@@ -7,12 +7,12 @@ struct GatesTests {
     private static let refresh = #""path":"/oauth/token","grantType":"refresh_token""#
 
     private func set(_ api: API, _ fault: String) async throws {
-        let reply = try await api.post("/control/faults", json: #"{"faults":[\#(fault)]}"#)
-        try #require(reply.status == 200, "\(reply.body)")
+        let response = try await api.post("/control/faults", json: #"{"faults":[\#(fault)]}"#)
+        try #require(response.status == 200, "\(response.body)")
     }
 
-    @Test("A reply is held after the request was carried out, until the gate is opened")
-    func holdsReplies() async throws {
+    @Test("A response is held after the request was carried out, until the gate is opened")
+    func holdsResponses() async throws {
         try await TestServer().run { api in
             let tokens = try await api.signIn()
             try await set(api, #"{\#(Self.refresh),"afterHandler":true,"gate":"late"}"#)
@@ -49,7 +49,7 @@ struct GatesTests {
         }
     }
 
-    @Test("A fault can wait for the first reply with a status")
+    @Test("A fault can wait for the first response with a status")
     func waitsForStatus() async throws {
         try await TestServer().run { api in
             let tokens = try await api.signIn()
@@ -67,8 +67,8 @@ struct GatesTests {
         ])
     func refusesNonsense(fault: String) async throws {
         try await TestServer().run { api in
-            let reply = try await api.post("/control/faults", json: #"{"faults":[\#(fault)]}"#)
-            #expect(reply.error == "bad_control")
+            let response = try await api.post("/control/faults", json: #"{"faults":[\#(fault)]}"#)
+            #expect(response.error == "bad_control")
         }
     }
 }

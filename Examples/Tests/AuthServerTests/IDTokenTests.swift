@@ -9,15 +9,15 @@ struct IDTokenTests {
     @Test("The browser flow brings one with the nonce, signed with the published key")
     func browserFlow() async throws {
         try await TestServer().run { api in
-            let reply = try await api.redeem(try await BrowserFlow().code(api))
-            let token = try DecodedToken(reply.string("id_token"))
+            let response = try await api.redeem(try await BrowserFlow().code(api))
+            let token = try DecodedToken(response.string("id_token"))
             #expect(
                 token.claims == [
                     "iss": "http://localhost", "sub": "u-5f0c2a9b7d314e86", "aud": "account-cli", "nonce": "n-0S6",
                     "iat": .integer(Self.now), "exp": .integer(Self.now + 3600), "auth_time": .integer(Self.now),
                 ]
             )
-            #expect(token.header["alg"] == "ES256")
+            #expect(token.header["alg"] == "EdDSA")
             let keys = try await api.get("/oauth/jwks")
             #expect(try token.isSigned(with: keys.json))
             // Another server's key, under the same name.
@@ -47,8 +47,8 @@ struct IDTokenTests {
                 "/oauth/token",
                 ["grant_type": grantType, "device_code": try begun.string("device_code")]
             )
-            for reply in [password, device] {
-                let claims = try DecodedToken(reply.string("id_token")).claims
+            for response in [password, device] {
+                let claims = try DecodedToken(response.string("id_token")).claims
                 #expect(claims["sub"] == "u-5f0c2a9b7d314e86")
                 #expect(claims["aud"] == "account-cli")
                 #expect(claims["nonce"] == nil)
@@ -56,7 +56,7 @@ struct IDTokenTests {
         }
     }
 
-    @Test("Without scope openid there is none, nor in the reply to a refresh")
+    @Test("Without scope openid there is none, nor in the response to a refresh")
     func onlyWhenAskedFor() async throws {
         try await TestServer().run { api in
             let code = try await BrowserFlow().with(["scope": "email"]).code(api)

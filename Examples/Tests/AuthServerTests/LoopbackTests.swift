@@ -53,8 +53,8 @@ struct LoopbackTests {
         try await TestServer().listen { _, port in
             for path in ["/device", "/control/log"] {
                 let request = "GET \(path) HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
-                let reply = try await RawConnection.exchange(port: port, request)
-                #expect(reply.hasPrefix("HTTP/1.1 421 "))
+                let response = try await RawConnection.exchange(port: port, request)
+                #expect(response.hasPrefix("HTTP/1.1 421 "))
             }
         }
     }

@@ -9,13 +9,13 @@ struct RefreshTests {
     func rotates() async throws {
         try await TestServer().run { api in
             let first = try await api.signIn()
-            let reply = try await api.refresh(first.refresh)
-            #expect(reply.status == 200)
-            #expect(reply.headers[.cacheControl] == "no-store")
-            #expect(try reply.string("refresh_token") != first.refresh)
-            #expect(try reply.string("access_token") != first.access)
+            let response = try await api.refresh(first.refresh)
+            #expect(response.status == 200)
+            #expect(response.headers[.cacheControl] == "no-store")
+            #expect(try response.string("refresh_token") != first.refresh)
+            #expect(try response.string("access_token") != first.access)
             #expect(try await api.userInfo(first.access).status == 200)
-            #expect(try await api.userInfo(try reply.string("access_token")).status == 200)
+            #expect(try await api.userInfo(try response.string("access_token")).status == 200)
             #expect(try await api.count("rotations") == 1)
             #expect(try await api.count("refreshes") == 1)
             #expect(try await api.count("reuseAlarms") == 0)
@@ -44,17 +44,17 @@ struct RefreshTests {
         }
     }
 
-    @Test("Without rotation the refresh token stays, and the reply has none")
+    @Test("Without rotation the refresh token stays, and the response has none")
     func keepsTheRefreshToken() async throws {
         var settings = ServerSettings()
         settings.rotatesRefreshTokens = false
         try await TestServer(settings: settings).run { api in
             let tokens = try await api.signIn()
             for _ in 1...2 {
-                let reply = try await api.refresh(tokens.refresh)
-                #expect(reply.status == 200)
-                #expect(reply.json["refresh_token"] == nil)
-                #expect(try await api.userInfo(try reply.string("access_token")).status == 200)
+                let response = try await api.refresh(tokens.refresh)
+                #expect(response.status == 200)
+                #expect(response.json["refresh_token"] == nil)
+                #expect(try await api.userInfo(try response.string("access_token")).status == 200)
             }
             #expect(try await api.count("rotations") == 0)
         }

@@ -53,8 +53,8 @@ struct RequestLogMiddlewareTests {
         #expect(log.counts["/x"] == 10_001)
     }
 
-    @Test("A reply to a request from before the log was cleared changes nothing")
-    func ignoresOldReplies() {
+    @Test("A response to a request from before the log was cleared changes nothing")
+    func ignoresOldResponses() {
         var log = RequestLog()
         let old = log.add(RequestLog.Entry(method: "GET", path: "/old", grantType: nil))
         log.clear()

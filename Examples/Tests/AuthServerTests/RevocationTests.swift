@@ -9,10 +9,10 @@ struct RevocationTests {
         try await TestServer().run { api in
             let tokens = try await api.signIn()
             let other = try await api.signIn()
-            let reply = try await api.form(
+            let response = try await api.form(
                 "/oauth/revoke", ["token": kind == "access" ? tokens.access : tokens.refresh])
-            #expect(reply.status == 200)
-            #expect(reply.body.isEmpty)
+            #expect(response.status == 200)
+            #expect(response.body.isEmpty)
             #expect(try await api.userInfo(tokens.access).status == 401)
             #expect(try await api.refresh(tokens.refresh).error == "invalid_grant")
             #expect(try await api.userInfo(other.access).status == 200)
@@ -24,9 +24,9 @@ struct RevocationTests {
     @Test("A token that is not known is revoked already")
     func unknownToken() async throws {
         try await TestServer().run { api in
-            let reply = try await api.form(
+            let response = try await api.form(
                 "/oauth/revoke", ["token": "rt_made_up", "token_type_hint": "refresh_token"])
-            #expect(reply.status == 200)
+            #expect(response.status == 200)
         }
     }
 

@@ -41,8 +41,8 @@ struct StateFileTests {
                 #expect(try await api.count("reuseAlarms") == 1)
             }
             try await TestServer(file: file).run { api in
-                let reply = try await api.userInfo(await kept.get("access"))
-                #expect(reply.status == 401)
+                let response = try await api.userInfo(await kept.get("access"))
+                #expect(response.status == 401)
             }
         }
     }
@@ -60,7 +60,7 @@ struct StateFileTests {
         }
     }
 
-    @Test("Faults and altered replies do not survive a restart")
+    @Test("Faults and altered responses do not survive a restart")
     func forgetsControls() async throws {
         try await withTemporaryDirectory { directory in
             let file = StateFile(path: directory + "/state.json")
@@ -69,8 +69,8 @@ struct StateFileTests {
                 _ = try await api.post("/control/faults", json: #"{"faults":[{"path":"*","status":503}]}"#)
             }
             try await TestServer(file: file).run { api in
-                let reply = try await api.get("/device")
-                #expect(reply.status == 200)
+                let response = try await api.get("/device")
+                #expect(response.status == 200)
             }
         }
     }
@@ -102,12 +102,12 @@ struct StateFileTests {
         try await withTemporaryDirectory { directory in
             let test = try TestServer(file: StateFile(path: directory + "/missing/state.json"))
             try await test.run { api in
-                let reply = try await api.form(
+                let response = try await api.form(
                     "/oauth/token",
                     ["grant_type": "password", "username": "alice", "password": API.alicePassword]
                 )
-                #expect(reply.status == 500)
-                #expect(reply.error == "server_error")
+                #expect(response.status == 500)
+                #expect(response.error == "server_error")
             }
             #expect(test.logText.contains("No such file or directory"))
         }

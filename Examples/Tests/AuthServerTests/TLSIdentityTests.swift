@@ -26,9 +26,9 @@ struct TLSIdentityTests {
             var test = try TestServer(settings: settings)
             test.tls = try TLSIdentity.configuration(certificatePath: certificate, keyPath: key)
             try await test.listen(.https) { api, port in
-                let reply = try await api.get("/.well-known/openid-configuration")
-                #expect(reply.json["issuer"] == .string("https://localhost:\(port)"))
-                #expect(reply.json["token_endpoint"] == .string("https://localhost:\(port)/oauth/token"))
+                let response = try await api.get("/.well-known/openid-configuration")
+                #expect(response.json["issuer"] == .string("https://localhost:\(port)"))
+                #expect(response.json["token_endpoint"] == .string("https://localhost:\(port)/oauth/token"))
             }
         }
     }

@@ -68,8 +68,8 @@ struct TargetTests {
     @Test("What is no absolute URI is no resource", arguments: ["here", "/path", "https://a.example/#part"])
     func refusesNonsense(resource: String) async throws {
         try await TestServer().run { api in
-            let reply = try await api.form("/oauth/token", Self.password + [("resource", resource)])
-            #expect(reply.error == "invalid_target")
+            let response = try await api.form("/oauth/token", Self.password + [("resource", resource)])
+            #expect(response.error == "invalid_target")
         }
     }
 }
@@ -119,25 +119,25 @@ struct LiveTokenTests {
         var settings = ServerSettings()
         settings.refreshTokens = .offlineAccess
         try await TestServer(settings: settings).run { api in
-            let reply = try await api.form(
+            let response = try await api.form(
                 "/oauth/token",
                 ["grant_type": "password", "username": "alice", "password": API.alicePassword]
             )
-            #expect(reply.json["refresh_token"] == nil)
+            #expect(response.json["refresh_token"] == nil)
             let tokens = try await api.signIn(scope: "openid offline_access")
             #expect(tokens.refresh.hasPrefix("rt_"))
         }
     }
 
-    @Test("User info can keep to itself what is wrong", arguments: StandardManner.Refusal.allCases)
-    func refusals(refusal: StandardManner.Refusal) async throws {
+    @Test("User info can keep to itself what is wrong", arguments: StandardQuirks.Refusal.allCases)
+    func refusals(refusal: StandardQuirks.Refusal) async throws {
         var settings = ServerSettings()
-        settings.manner = StandardManner(refusal: refusal)
+        settings.quirks = StandardQuirks(refusal: refusal)
         try await TestServer(settings: settings).run { api in
-            let reply = try await api.userInfo("wrong")
-            #expect(reply.status == 401)
-            #expect((reply.headers[.wwwAuthenticate] != nil) == (refusal == .challenge))
-            #expect((reply.error == "invalid_token") == (refusal != .none))
+            let response = try await api.userInfo("wrong")
+            #expect(response.status == 401)
+            #expect((response.headers[.wwwAuthenticate] != nil) == (refusal == .challenge))
+            #expect((response.error == "invalid_token") == (refusal != .none))
         }
     }
 
@@ -147,7 +147,7 @@ struct LiveTokenTests {
         settings.redirectURIs = ["http://127.0.0.1:8400/cb"]
         try await TestServer(settings: settings).run { api in
             let alteration = #"{"omit":["device_authorization_endpoint"]}"#
-            #expect(try await api.post("/control/openid-configuration-reply", json: alteration).status == 200)
+            #expect(try await api.post("/control/openid-configuration-response", json: alteration).status == 200)
             for (name, isThere) in [("openid-configuration", false), ("oauth-authorization-server", true)] {
                 let document = try await api.get("/.well-known/" + name)
                 #expect((document.json["device_authorization_endpoint"] != nil) == isThere)

@@ -5,32 +5,32 @@ import Testing
 
 @Suite("Token endpoint")
 struct TokenRoutesTests {
-    @Test("A password brings tokens, in a reply that must not be stored")
+    @Test("A password brings tokens, in a response that must not be stored")
     func signsIn() async throws {
         try await TestServer().run { api in
-            let reply = try await api.form(
+            let response = try await api.form(
                 "/oauth/token",
                 ["grant_type": "password", "username": "alice", "password": API.alicePassword, "scope": "openid email"]
             )
-            #expect(reply.status == 200)
-            #expect(reply.headers[.cacheControl] == "no-store")
-            #expect(reply.json["token_type"] == "Bearer")
-            #expect(reply.json["expires_in"] == 3600)
-            #expect(reply.json["scope"] == "openid email")
-            #expect(try reply.string("access_token").hasPrefix("at_"))
-            #expect(try reply.string("refresh_token").hasPrefix("rt_"))
-            #expect(try reply.string("id_token").split(separator: ".").count == 3)
+            #expect(response.status == 200)
+            #expect(response.headers[.cacheControl] == "no-store")
+            #expect(response.json["token_type"] == "Bearer")
+            #expect(response.json["expires_in"] == 3600)
+            #expect(response.json["scope"] == "openid email")
+            #expect(try response.string("access_token").hasPrefix("at_"))
+            #expect(try response.string("refresh_token").hasPrefix("rt_"))
+            #expect(try response.string("id_token").split(separator: ".").count == 3)
         }
     }
 
     @Test("Without a scope a client gets all there is")
     func defaultScope() async throws {
         try await TestServer().run { api in
-            let reply = try await api.form(
+            let response = try await api.form(
                 "/oauth/token",
                 ["grant_type": "password", "username": "bob", "password": "hunter2 but longer"]
             )
-            #expect(reply.json["scope"] == "openid profile email phone groups offline_access")
+            #expect(response.json["scope"] == "openid profile email phone groups offline_access")
         }
     }
 
@@ -40,42 +40,42 @@ struct TokenRoutesTests {
     )
     func refusesWrongPasswords(username: String, password: String) async throws {
         try await TestServer().run { api in
-            let reply = try await api.form(
+            let response = try await api.form(
                 "/oauth/token",
                 ["grant_type": "password", "username": username, "password": password]
             )
-            #expect(reply.status == 400)
-            #expect(reply.error == "invalid_grant")
-            #expect(reply.json["error_description"] == "wrong username or password")
-            #expect(reply.headers[.cacheControl] == "no-store")
+            #expect(response.status == 400)
+            #expect(response.error == "invalid_grant")
+            #expect(response.json["error_description"] == "wrong username or password")
+            #expect(response.headers[.cacheControl] == "no-store")
         }
     }
 
     @Test("A client that is not known is refused with 401", arguments: ["someone-else", nil] as [String?])
     func refusesUnknownClients(clientID: String?) async throws {
         try await TestServer().run { api in
-            let reply = try await api.form(
+            let response = try await api.form(
                 "/oauth/token",
                 ["grant_type": "password", "username": "alice", "password": API.alicePassword],
                 clientID: clientID
             )
-            #expect(reply.status == 401)
-            #expect(reply.error == "invalid_client")
-            #expect(reply.headers[.wwwAuthenticate] == nil)
+            #expect(response.status == 401)
+            #expect(response.error == "invalid_client")
+            #expect(response.headers[.wwwAuthenticate] == nil)
         }
     }
 
     @Test("A client that sends a secret is refused with a challenge")
     func refusesClientSecrets() async throws {
         try await TestServer().run { api in
-            let reply = try await api.form(
+            let response = try await api.form(
                 "/oauth/token",
                 ["grant_type": "refresh_token", "refresh_token": "x"],
                 headers: [.authorization: "Basic YWNjb3VudC1jbGk6c2VjcmV0"]
             )
-            #expect(reply.status == 401)
-            #expect(reply.error == "invalid_client")
-            #expect(reply.headers[.wwwAuthenticate] == #"Basic realm="account""#)
+            #expect(response.status == 401)
+            #expect(response.error == "invalid_client")
+            #expect(response.headers[.wwwAuthenticate] == #"Basic realm="account""#)
         }
     }
 
@@ -110,19 +110,19 @@ struct TokenRoutesTests {
         }
     }
 
-    @Test("Token replies can be altered")
-    func altersReplies() async throws {
+    @Test("Token responses can be altered")
+    func altersResponses() async throws {
         try await TestServer().run { api in
             let alteration = #"{"omit":["refresh_token"],"set":{"expires_in":-5,"token_type":"mac"}}"#
-            _ = try await api.post("/control/token-reply", json: alteration)
-            let reply = try await api.form(
+            _ = try await api.post("/control/token-response", json: alteration)
+            let response = try await api.form(
                 "/oauth/token",
                 ["grant_type": "password", "username": "alice", "password": API.alicePassword]
             )
-            #expect(reply.json["refresh_token"] == nil)
-            #expect(reply.json["expires_in"] == -5)
-            #expect(reply.json["token_type"] == "mac")
-            #expect(try await api.userInfo(try reply.string("access_token")).status == 200)
+            #expect(response.json["refresh_token"] == nil)
+            #expect(response.json["expires_in"] == -5)
+            #expect(response.json["token_type"] == "mac")
+            #expect(try await api.userInfo(try response.string("access_token")).status == 200)
         }
     }
 }

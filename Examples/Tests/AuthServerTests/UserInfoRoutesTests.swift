@@ -36,21 +36,21 @@ struct UserInfoRoutesTests {
         try await TestServer().run { api in
             var headers = HTTPFields()
             headers[.authorization] = authorization
-            let reply = try await api.get("/oauth/userinfo", headers: headers)
-            #expect(reply.status == 401)
-            #expect(reply.headers[.wwwAuthenticate] == #"Bearer realm="account""#)
-            #expect(reply.body.isEmpty)
+            let response = try await api.get("/oauth/userinfo", headers: headers)
+            #expect(response.status == 401)
+            #expect(response.headers[.wwwAuthenticate] == #"Bearer realm="account""#)
+            #expect(response.body.isEmpty)
         }
     }
 
     @Test("A token that was never issued is an invalid token")
     func unknownToken() async throws {
         try await TestServer().run { api in
-            let reply = try await api.userInfo("at_made_up")
-            #expect(reply.status == 401)
+            let response = try await api.userInfo("at_made_up")
+            #expect(response.status == 401)
             let challenge = #"Bearer realm="account", error="invalid_token", "#
-            #expect(reply.headers[.wwwAuthenticate]?.hasPrefix(challenge) == true)
-            #expect(reply.error == "invalid_token")
+            #expect(response.headers[.wwwAuthenticate]?.hasPrefix(challenge) == true)
+            #expect(response.error == "invalid_token")
         }
     }
 
@@ -64,9 +64,9 @@ struct UserInfoRoutesTests {
             test.clock.offset = 59
             #expect(try await api.userInfo(tokens.access).status == 200)
             test.clock.offset = 60
-            let reply = try await api.userInfo(tokens.access)
-            #expect(reply.status == 401)
-            #expect(reply.json["error_description"] == "access token expired")
+            let response = try await api.userInfo(tokens.access)
+            #expect(response.status == 401)
+            #expect(response.json["error_description"] == "access token expired")
             #expect(try await api.refresh(tokens.refresh).json["expires_in"] == 60)
         }
     }
@@ -74,9 +74,9 @@ struct UserInfoRoutesTests {
     @Test("A token without scope openid may not ask")
     func needsOpenID() async throws {
         try await TestServer().run { api in
-            let reply = try await api.userInfo(try await api.signIn(scope: "email").access)
-            #expect(reply.status == 403)
-            #expect(reply.headers[.wwwAuthenticate]?.contains(#"error="insufficient_scope""#) == true)
+            let response = try await api.userInfo(try await api.signIn(scope: "email").access)
+            #expect(response.status == 403)
+            #expect(response.headers[.wwwAuthenticate]?.contains(#"error="insufficient_scope""#) == true)
         }
     }
 
@@ -84,9 +84,9 @@ struct UserInfoRoutesTests {
     func altersClaims() async throws {
         try await TestServer().run { api in
             let tokens = try await api.signIn()
-            _ = try await api.post("/control/userinfo-reply", json: #"{"set":{"sub":"u-someone-else"}}"#)
+            _ = try await api.post("/control/userinfo-response", json: #"{"set":{"sub":"u-someone-else"}}"#)
             #expect(try await api.userInfo(tokens.access).json["sub"] == "u-someone-else")
-            _ = try await api.post("/control/userinfo-reply", json: "{}")
+            _ = try await api.post("/control/userinfo-response", json: "{}")
             #expect(try await api.userInfo(tokens.access).json["sub"] == "u-5f0c2a9b7d314e86")
         }
     }

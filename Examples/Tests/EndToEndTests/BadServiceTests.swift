@@ -97,8 +97,8 @@ struct BadServiceTests {
         }
     }
 
-    /// Members of a token reply that make it useless.
-    static let uselessReplies: [(members: [String: JSON], omitted: [String], exitCode: Int32, word: String)] = [
+    /// Members of a token response that make it useless.
+    static let uselessResponses: [(members: [String: JSON], omitted: [String], exitCode: Int32, word: String)] = [
         ([:], ["access_token"], 69, "sent no access_token"),
         (["access_token": .integer(17)], [], 69, "sent no access_token"),
         (["access_token": .text("")], [], 69, "sent no access_token"),
@@ -112,8 +112,8 @@ struct BadServiceTests {
         ([:], ["access_token", "token_type", "refresh_token", "expires_in", "scope"], 69, "sent no access_token"),
     ]
 
-    @Test(arguments: uselessReplies)
-    func `A token reply without a usable token signs nobody in, and nobody out`(
+    @Test(arguments: uselessResponses)
+    func `A token response without a usable token signs nobody in, and nobody out`(
         members: [String: JSON], omitted: [String], exitCode: Int32, word: String
     ) async throws {
         try await SignedInUser.run { user in
@@ -130,8 +130,8 @@ struct BadServiceTests {
         }
     }
 
-    /// Members of a token reply that one can do without.
-    static let oddReplies: [(members: [String: JSON], omitted: [String], isRefreshable: Bool)] = [
+    /// Members of a token response that one can do without.
+    static let oddResponses: [(members: [String: JSON], omitted: [String], isRefreshable: Bool)] = [
         ([:], ["token_type", "scope", "expires_in"], true), (["token_type": .text("BEARER")], [], true),
         (["scope": .integer(5)], [], true), (["scope": .list(["openid", "profile"])], [], true),
         ([:], ["refresh_token"], false), (["refresh_token": .text("")], [], false),
@@ -139,7 +139,7 @@ struct BadServiceTests {
         (["unknown": .object(["deep": .array([.null])])], [], true),
     ]
 
-    @Test(arguments: oddReplies)
+    @Test(arguments: oddResponses)
     func `What is odd beside a good token does no harm`(
         members: [String: JSON], omitted: [String], isRefreshable: Bool
     ) async throws {

@@ -81,13 +81,13 @@ struct BrowserTests {
         }
     }
 
-    @Test func `An answer to another sign-in is told so, and does not end this one`() async throws {
+    @Test func `A response to another sign-in is told so, and does not end this one`() async throws {
         try await run { alice in
             let outcome = try await alice.account.logIn(alice.service) {
                 let address = try AuthorizationAddress($0)
                 // Whoever does not know the state can neither sign in nor refuse.
-                for answer in ["code=another&state=anothers", "error=access_denied&state=anothers", "code=another"] {
-                    try await alice.browser.open(address.callback + "?" + answer)
+                for response in ["code=another&state=anothers", "error=access_denied&state=anothers", "code=another"] {
+                    try await alice.browser.open(address.callback + "?" + response)
                     let page = try await alice.browser.resultPage()
                     #expect(page.title == "Wrong state")
                     #expect(page.text.contains("belongs to another sign-in"))
@@ -104,9 +104,9 @@ struct BrowserTests {
         }
     }
 
-    @Test func `A second answer is told that it is one, and does not end the sign-in`() async throws {
+    @Test func `A second response is told that it is one, and does not end the sign-in`() async throws {
         try await run(holdingWhile: "hold") { alice in
-            // The service does not exchange the code of the first answer before the second has come.
+            // The service does not exchange the code of the first response before the second has come.
             try alice.container.write([], to: alice.container.path("hold"))
             let outcome = try await alice.account.logIn(alice.service) { text in
                 let address = try AuthorizationAddress(text)
@@ -117,7 +117,7 @@ struct BrowserTests {
                 }()
                 // The first has been taken as soon as one with a wrong state is not turned away for that.
                 let deadline = ContinuousClock.now + .seconds(300)
-                var second: HTTP.Reply
+                var second: HTTP.Response
                 repeat {
                     second = try await HTTP.get(address.callback + "?code=another&state=anothers")
                 } while second.text.contains("<h1>Wrong state</h1>") && ContinuousClock.now < deadline

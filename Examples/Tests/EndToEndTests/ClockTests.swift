@@ -173,7 +173,7 @@ struct ClockTests {
     }
 
     @Test(arguments: [-year, year])
-    func `A wrong clock does not change for how long an answer is waited for`(ahead: Int) async throws {
+    func `A wrong clock does not change for how long a response is waited for`(ahead: Int) async throws {
         try await SignedInUser.run { user in
             let clock = try await WrongClock(in: user.container)
             try await user.server.setFaults(
@@ -184,7 +184,7 @@ struct ClockTests {
             #expect((.seconds(2) ... .seconds(30)).contains(ContinuousClock.now - start))
             #expect(outcome.exitCode == 0, "\(outcome)")
             let document = try outcome.document()
-            // A year ahead the token looks expired, so new ones are asked for, and waited for after the answer.
+            // A year ahead the token looks expired, so new ones are asked for, and waited for after the output.
             #expect(document.reason == (ahead > 0 ? "awaitingResponse" : "offline"))
             #expect(ahead > 0 || document.message?.hasSuffix(" did not respond in time") == true)
             #expect(document.account?.username == "alice")

@@ -9,10 +9,10 @@ struct DiscoveryTests {
     ]
 
     /// Both directions, for each endpoint.
-    static let halves = [ExampleServer.Reply.openIDConfiguration, .serverMetadata]
+    static let halves = [ExampleServer.Response.openIDConfiguration, .serverMetadata]
 
     @Test(arguments: endpoints, halves)
-    func `An endpoint that one document names is found, whichever it is`(endpoint: String, half: ExampleServer.Reply)
+    func `An endpoint that one document names is found, whichever it is`(endpoint: String, half: ExampleServer.Response)
         async throws
     {
         try await Container.run { container in
@@ -44,7 +44,7 @@ struct DiscoveryTests {
         }
     }
 
-    @Test func `A reply that came is not called lost`() async throws {
+    @Test func `A response that came is not called lost`() async throws {
         try await SignedInUser.run { user in
             try await user.server.setFaults(
                 Fault(
@@ -65,12 +65,12 @@ struct DiscoveryTests {
 
     // MARK: Errors that name host and cause
 
-    @Test func `A name server that does not answer is told from a name that does not exist`() async throws {
+    @Test func `A name server that does not respond is told from a name that does not exist`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             let resolver = container.path("resolv.conf")
             try container.write("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n".utf8, to: resolver)
-            // In a network of its own, in which a socket takes all questions and answers none.
+            // In a network of its own, in which a socket takes all questions and says nothing.
             let silence = """
                 import socket, subprocess, sys
                 server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

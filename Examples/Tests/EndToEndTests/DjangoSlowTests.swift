@@ -1,7 +1,7 @@
 import Subprocess
 import Testing
 
-/// Late replies of an authorization server that this project did not write, with one-use refresh tokens and reuse
+/// Late responses of an authorization server that this project did not write, with one-use refresh tokens and reuse
 /// protection.
 @Suite(.queued(minutes: 15))
 struct DjangoSlowTests {
@@ -56,7 +56,7 @@ struct DjangoSlowTests {
     }
 
     @Test(arguments: SlowExchangeTests.signals)
-    func `A signal while the reply is late ends the process when the new tokens are stored`(signal: Signal) async throws
+    func `A signal while the response is late ends the process when the new tokens are stored`(signal: Signal) async throws
     {
         try await run { alice in
             try await alice.proxy.hold(Self.refresh)
@@ -70,7 +70,7 @@ struct DjangoSlowTests {
         }
     }
 
-    @Test func `Four commands at once wait for one late reply`() async throws {
+    @Test func `Four commands at once wait for one late response`() async throws {
         try await run { alice in
             try await alice.proxy.hold(Self.refresh)
             try await withThrowingTaskGroup { group in
@@ -83,7 +83,7 @@ struct DjangoSlowTests {
         }
     }
 
-    @Test func `A sign-out does not wait for a late reply, and what that brings is revoked`() async throws {
+    @Test func `A sign-out does not wait for a late response, and what that brings is revoked`() async throws {
         try await run { alice in
             try await alice.proxy.hold(Self.refresh)
             _ = try await alice.account.command(["whoami", "--max-age", "0"]).whileRunning { whoami in

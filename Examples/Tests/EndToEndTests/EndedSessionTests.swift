@@ -1,6 +1,6 @@
 import Testing
 
-/// The only answers that end a session.
+/// The only responses that end a session.
 @Suite(.queued)
 struct EndedSessionTests {
     /// What is to be true once the service has ended alice's session.
@@ -94,7 +94,7 @@ struct EndedSessionTests {
             try await waitUntil("the user info was asked for") {
                 try await user.server.log()["/oauth/userinfo"] > 0
             }
-            // The one fault is taken, so this sign-in gets through before the first answer comes.
+            // The one fault is taken, so this sign-in gets through before the first response comes.
             try await user.signInWithToken()
             let token = try await user.account.storedToken()
 

@@ -1,9 +1,9 @@
 import Testing
 
-/// Answers of the user info endpoint, and of everything in front of it, that end no session.
+/// Responses of the user info endpoint, and of everything in front of it, that end no session.
 @Suite(.queued)
 struct KeptSessionTests {
-    /// What a service may answer to the question whose a token is, and what that makes of the session.
+    /// How a service may respond to the question whose a token is, and what that makes of the session.
     struct Row: CustomTestStringConvertible, Sendable {
         let name: String
         let fault: Fault
@@ -100,14 +100,14 @@ struct KeptSessionTests {
     ]
 
     static let connections = [
-        Row("Closed before a reply", "offline", Fault(path: "/oauth/userinfo", disconnect: .before)),
+        Row("Closed before a response", "offline", Fault(path: "/oauth/userinfo", disconnect: .before)),
         Row("Cut off", "offline", Fault(path: "/oauth/userinfo", disconnect: .truncated, afterHandler: true)),
         Row("Not HTTP", "offline", Fault(path: "/oauth/userinfo", disconnect: .garbled)),
-        Row("Discovery: closed before a reply", "offline", Fault(path: "*", disconnect: .before)),
+        Row("Discovery: closed before a response", "offline", Fault(path: "*", disconnect: .before)),
     ]
 
     @Test(arguments: challenges + statuses + bodies + discovery + connections)
-    func `An answer that is no definite word of the service keeps the account, and says why`(row: Row) async throws {
+    func `A response that is no explicit rejection by the service keeps the account, and says why`(row: Row) async throws {
         try await SignedInUser.run { user in
             let before = try user.container.contents()
             try await user.server.setFaults(row.fault)

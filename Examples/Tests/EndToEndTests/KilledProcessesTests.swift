@@ -15,7 +15,7 @@ struct KilledProcessesTests {
         #expect(exitCode == 137)
     }
 
-    @Test func `A kill between the service's reply and the write is told by status, before and after the session ends`()
+    @Test func `A kill between the service's response and the write is told by status, before and after the session ends`()
         async throws
     {
         try await SignedInUser.run { user in
@@ -65,7 +65,7 @@ struct KilledProcessesTests {
             for round in 1...20 {
                 try await user.server.clearLog()
                 try await user.server.expireTokens()
-                // So that many of the kills fall between the service's reply and the write.
+                // So that many of the kills fall between the service's response and the write.
                 try await user.server.setFaults(
                     Fault(path: "/oauth/token", delayMilliseconds: 100, afterHandler: true))
                 let outcomes = try await run(

@@ -1,6 +1,6 @@
 import Testing
 
-/// Services that are known by name, each played by the example server in that service's manner.
+/// Services that are known by name, each played by the example server with that service's quirks.
 @Suite(.queued(minutes: 10))
 struct KnownServiceTests {
     /// A service, and what is to be expected of it.
@@ -18,7 +18,7 @@ struct KnownServiceTests {
 
         var testDescription: String { ([name] + options).joined(separator: " ") }
 
-        var serverOptions: [String] { ["--manner", name, "--device-interval", "1"] + options }
+        var serverOptions: [String] { ["--quirks", name, "--device-interval", "1"] + options }
 
         func issuer(at server: ExampleServer) -> String { server.issuer + path }
 
@@ -176,7 +176,7 @@ struct KnownServiceTests {
         }
     }
 
-    @Test func `A service that nobody knows is answered with those that are known`() async throws {
+    @Test func `A service that nobody knows is refused, with those that are known`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             let outcome = try await account("login", "--device", "--service", "githob")

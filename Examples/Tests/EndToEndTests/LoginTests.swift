@@ -40,7 +40,7 @@ struct LoginTests {
     func `A service in trouble at a sign-in keeps who is signed in`(trouble: Fault) async throws {
         try await SignedInUser.run { user in
             let before = try user.container.files()
-            // Which would say who the user is where user info gives no answer.
+            // Which would say who the user is where user info does not.
             try await user.server.alter(.token, omitting: ["id_token"])
             try await user.server.setFaults(trouble)
             let outcome = try await user.account(

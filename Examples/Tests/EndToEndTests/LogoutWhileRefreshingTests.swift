@@ -1,10 +1,10 @@
 import Subprocess
 import Testing
 
-/// What others do while the reply to a refresh is late, at a service where each token lives until it is itself revoked.
+/// What others do while the response to a refresh is late, at a service where each token lives until it is itself revoked.
 @Suite(.queued(minutes: 10))
 struct LogoutWhileRefreshingTests {
-    /// Begins a refresh that has spent its token, and does something before the reply comes.
+    /// Begins a refresh that has spent its token, and does something before the response comes.
     private func run(
         _ meanwhile: @escaping @Sendable (SignedInUser, RunningCommand) async throws -> Void,
         _ test: (SignedInUser, _ refresh: Outcome) async throws -> Void
@@ -22,7 +22,7 @@ struct LogoutWhileRefreshingTests {
         }
     }
 
-    @Test func `logout does not wait for the reply, and nothing that it brings lives on`() async throws {
+    @Test func `logout does not wait for the response, and nothing that it brings lives on`() async throws {
         try await run { user, refresh in
             let logout = try await user.account("logout")
             #expect(logout.exitCode == 0, "\(logout)")
@@ -90,7 +90,7 @@ struct LogoutWhileRefreshingTests {
     @Test func `Late tokens that cannot be revoked at once are revoked by a later command`() async throws {
         try await run { user, _ in
             #expect(try await user.account("logout").exitCode == 0)
-            // In place of the fault that holds the reply, which has been taken by it.
+            // In place of the fault that holds the response, which has been taken by it.
             try await user.server.setFaults(Fault(path: "/oauth/revoke", status: 503))
         } _: { user, _ async throws in
             #expect(try await user.server.liveTokens(of: "alice").count == 2)

@@ -97,7 +97,7 @@ struct ManyProcessesTests {
             #expect(refresh.wasEnded(by: .interrupt), "\(refresh)")
             #expect(try user.container.entry(user.container.archive) == before)
             #expect(try await user.account("whoami", "--offline").output == "alice\n")
-            // The service has answered, so nothing is lost.
+            // The service has responded, so nothing is lost.
             #expect(try await user.account("status", "--json").document().unfinishedRefreshAt == nil)
 
             // The lock went with the process.

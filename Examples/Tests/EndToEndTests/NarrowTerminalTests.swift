@@ -49,7 +49,7 @@ struct NarrowTerminalTests {
         }
     }
 
-    @Test func `An unknown command is answered with the one that was meant`() async throws {
+    @Test func `An unknown command is refused, with the one that was meant`() async throws {
         try await Container.run { container in
             let account = try Tool.account(in: container)
             for (typed, meant) in [

@@ -39,7 +39,7 @@ struct OfflineTests {
         }
     }
 
-    @Test func `A check is a request, and a note of its answer`() async throws {
+    @Test func `A check is a request, and a note of its response`() async throws {
         // What the other tests find nothing of is there to be found.
         try await SignedInUser.run { user in
             let (calls, outcome) = try await SystemCalls.during(

@@ -13,7 +13,7 @@ struct ProxyTests {
         try outcome.document(EnvironmentReport.self).environment ?? [:]
     }
 
-    /// Expects that the account is there as before, that no answer was had, and that it is said why.
+    /// Expects that the account is there as before, that no response came, and that it is said why.
     private func expectKept(
         _ user: ProxiedUser, with variables: [String: String?], reason: String, verifyCode: Int32 = 69,
         words: String = "", sourceLocation: SourceLocation = #_sourceLocation

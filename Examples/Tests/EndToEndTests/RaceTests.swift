@@ -3,7 +3,7 @@ import Testing
 /// What others do while a refresh is under way, each at the one moment at which it matters.
 @Suite(.queued)
 struct RaceTests {
-    /// Begins a refresh whose reply is held up until `meanwhile` is done, and waits for its end.
+    /// Begins a refresh whose response is held up until `meanwhile` is done, and waits for its end.
     private func refresh(
         _ user: SignedInUser, _ fault: Fault, meanwhile: @escaping @Sendable () async throws -> Void
     ) async throws -> Outcome {
@@ -15,12 +15,12 @@ struct RaceTests {
         return try await outcome
     }
 
-    /// A reply to a refresh that takes its time, and is then what the service says, or something else.
+    /// A response to a refresh that takes its time, and is then what the service says, or something else.
     private static func late(status: Int? = nil, body: String? = nil) -> Fault {
         Fault(path: "/oauth/token", status: status, body: body, delayMilliseconds: 2500, times: 1)
     }
 
-    @Test func `A sign-out during a refresh is not undone by its reply, and the new tokens are taken back too`()
+    @Test func `A sign-out during a refresh is not undone by its response, and the new tokens are taken back too`()
         async throws
     {
         try await SignedInUser.run { user in
@@ -97,7 +97,7 @@ struct RaceTests {
             "ENOSPC"
         ),
     ])
-    func `Where the reply could not be stored the refresh token is not spent`(mounts: String, error: String)
+    func `Where the response could not be stored the refresh token is not spent`(mounts: String, error: String)
         async throws
     {
         try await SignedInUser.run { user in

@@ -48,7 +48,7 @@ struct RefreshTests {
         }
     }
 
-    @Test func `A reply without a new refresh token leaves the old one in use`() async throws {
+    @Test func `A response without a new refresh token leaves the old one in use`() async throws {
         try await SignedInUser.run { user in
             try await user.server.alter(.token, omitting: ["refresh_token"])
             let first = try await user.account("refresh")
@@ -110,7 +110,7 @@ struct RefreshTests {
     }
 }
 
-/// Answers of the token endpoint to a refresh that end no session.
+/// Responses of the token endpoint to a refresh that end no session.
 @Suite(.queued)
 struct FailedRefreshTests {
     struct Row: CustomTestStringConvertible, Sendable {
@@ -159,7 +159,7 @@ struct FailedRefreshTests {
             status(401, ["WWW-Authenticate": #"Bearer error="invalid_token""#])),
     ]
 
-    static let replies = [
+    static let responses = [
         Row("400 without a body", "unclearReply", status(400)),
         Row("403", "unclearReply", status(403)),
         Row("404", "unclearReply", status(404)),
@@ -171,17 +171,17 @@ struct FailedRefreshTests {
         Row("A web page", "captivePortal", status(200, ["Content-Type": "text/html"], body: "<html></html>")),
         Row("Garbage", "unclearReply", status(200, body: "\u{0}")),
         Row("No access_token", "unclearReply", status(200, body: #"{"token_type":"Bearer","expires_in":60}"#)),
-        Row("An empty reply", "unclearReply", status(200, body: "{}")),
+        Row("An empty response", "unclearReply", status(200, body: "{}")),
         Row("An access_token that is a number", "unclearReply", status(200, body: #"{"access_token":17}"#)),
         Row("An empty access_token", "unclearReply", status(200, body: #"{"access_token":""}"#)),
         Row("An access_token with a line end", "unclearReply", status(200, body: #"{"access_token":"a\r\nX: y"}"#)),
         Row("Another type of token", "unclearReply", status(200, body: #"{"access_token":"a","token_type":"mac"}"#)),
-        Row("Closed before a reply", "offline", Fault(path: "/oauth/token", disconnect: .before)),
+        Row("Closed before a response", "offline", Fault(path: "/oauth/token", disconnect: .before)),
         Row("Cut off", "offline", Fault(path: "/oauth/token", disconnect: .truncated)),
         Row("Not HTTP", "offline", Fault(path: "/oauth/token", disconnect: .garbled)),
     ]
 
-    @Test(arguments: errors + replies)
+    @Test(arguments: errors + responses)
     func `A refresh that fails keeps the account and its tokens, and says why`(row: Row) async throws {
         try await SignedInUser.run { user in
             let archive = try user.container.entry(user.container.archive)
@@ -222,7 +222,7 @@ struct FailedRefreshTests {
         }
     }
 
-    @Test func `A refresh whose reply was lost is told by status, and keeps the account`() async throws {
+    @Test func `A refresh whose response was lost is told by status, and keeps the account`() async throws {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             try await user.server.setFaults(

@@ -21,7 +21,7 @@ struct ReplacedSignInTests {
 
     @Test func `The same user's sign-in revokes the one before, where that is known to end no other`() async throws {
         try await Container.run { container in
-            try await ExampleServer.run(["--manner", "gitlab", "--revocation-ends", "token"]) { server in
+            try await ExampleServer.run(["--quirks", "gitlab", "--revocation-ends", "token"]) { server in
                 let account = try Tool.account(in: container)
                 let service = ["--service", "gitlab", "--issuer", server.issuer, "--client-id", "account-cli"]
                 try await logIn(account, as: "alice", service)
@@ -84,7 +84,7 @@ struct ReplacedSignInTests {
         async throws
     {
         try await Container.run { container in
-            let options = ["--manner", "google", "--device-interval", "1"]
+            let options = ["--quirks", "google", "--device-interval", "1"]
             try await ExampleServer.run(options + ["--demo-user", "carol:secret"]) { server in
                 let account = try Tool.account(in: container).with("ACCOUNT_CLIENT_SECRET", "account-secret")
                 func logIn(as username: String, _ password: String) async throws {

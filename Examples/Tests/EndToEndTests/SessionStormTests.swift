@@ -2,7 +2,7 @@ import Foundation
 import Subprocess
 import Testing
 
-/// A hundred rounds of late replies, signals and sign-outs at random, at a service with one-use refresh tokens and reuse
+/// A hundred rounds of late responses, signals and sign-outs at random, at a service with one-use refresh tokens and reuse
 /// protection: no login is lost, and no token lives on after a sign-out.
 @Suite(.queued(minutes: 20))
 struct SessionStormTests {
@@ -71,7 +71,7 @@ struct SessionStormTests {
             for round in 1...100 {
                 let place = "round \(round), seed \(seed)"
                 try await user.server.expireTokens()
-                // Some replies take longer than any command waits, also without scaling.
+                // Some responses take longer than any command waits, also without scaling.
                 let delay = round.isMultiple(of: 25) ? 11_000 : Int.random(in: 0...30_000, using: &random) / Self.scale
                 try await user.server.setFaults(
                     Fault(

@@ -32,7 +32,7 @@ struct SharedSessionTests {
         }
     }
 
-    @Test func `A thousand tasks whose token has expired refresh it once, and all get their reply`() async throws {
+    @Test func `A thousand tasks whose token has expired refresh it once, and all get their response`() async throws {
         try await run { app in
             try await app.server.expireTokens()
             try await withThrowingTaskGroup { group in
@@ -78,7 +78,7 @@ struct SharedSessionTests {
             try await waitUntil("a refresh was sent") { try await app.server.log()["rotations"] > 0 }
             tasks[0].cancel()
             await #expect(throws: AccountError.self) { try await tasks[0].value }
-            // The reply is still on its way.
+            // The response is still on its way.
             #expect(await app.store.load().account?.credentials.accessToken == before)
             let tokens = [try await tasks[1].value, try await tasks[2].value]
             #expect(tokens[0] == tokens[1])

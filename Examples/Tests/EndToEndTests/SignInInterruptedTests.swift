@@ -12,7 +12,7 @@ struct SignInInterruptedTests {
 
     private static let rows = Way.allCases.flatMap { way in SlowExchangeTests.signals.map { (way, $0) } }
 
-    /// Signs in as alice, and does something while the reply with her tokens is held.
+    /// Signs in as alice, and does something while the response with her tokens is held.
     private func logIn(
         _ way: Way, _ server: ExampleServer, _ account: Tool,
         meanwhile: @escaping @Sendable (RunningCommand, Gate) async throws -> Void
@@ -76,7 +76,7 @@ struct SignInInterruptedTests {
     }
 
     @Test(arguments: [Way.password, .browser, .device], [5, 45])
-    private func `A reply that comes late signs in`(way: Way, seconds: Int) async throws {
+    private func `A response that comes late signs in`(way: Way, seconds: Int) async throws {
         try await run { _, server, account in
             try await server.setFaults(
                 Fault(

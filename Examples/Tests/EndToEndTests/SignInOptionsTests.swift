@@ -173,7 +173,7 @@ struct SignInOptionsTests {
         }
     }
 
-    @Test func `What is not the answer to this sign-in is refused, and the right one is still taken`() async throws {
+    @Test func `What is not the response to this sign-in is refused, and the right one is still taken`() async throws {
         try await run([]) { server, account, container in
             let session = try await paste(account, server, container) {
                 ["nonsense", "http://127.0.0.1/callback?code=x&state=another", $0]

@@ -1,7 +1,7 @@
 import Subprocess
 import Testing
 
-/// A service that rotates refresh tokens at once and answers late: what was sent is finished.
+/// A service that rotates refresh tokens at once and responds late: what was sent is finished.
 @Suite(.queued(minutes: 10))
 struct SlowExchangeTests {
     /// Everything is as it should be after a refresh that took long.
@@ -24,7 +24,7 @@ struct SlowExchangeTests {
         #expect(status.unfinishedRefreshAt == nil)
     }
 
-    /// A command, by the words that refresh the tokens, and how late the reply is.
+    /// A command, by the words that refresh the tokens, and how late the response is.
     static let delays: [(words: [String], seconds: Int)] = [
         (["whoami", "--max-age", "0"], 5), (["whoami", "--max-age", "0"], 8), (["whoami", "--max-age", "0"], 25),
         (["whoami", "--max-age", "0"], 45), (["token", "--min-validity", "86400"], 8),
@@ -32,7 +32,7 @@ struct SlowExchangeTests {
     ]
 
     @Test(arguments: delays)
-    func `A reply that comes late signs nobody out`(row: (words: [String], seconds: Int)) async throws {
+    func `A response that comes late signs nobody out`(row: (words: [String], seconds: Int)) async throws {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             try await user.server.setFaults(
@@ -55,7 +55,7 @@ struct SlowExchangeTests {
             let gate = try await user.server.holdRefreshes()
             let outcome = try await user.account.command(["whoami", "--max-age", "0"]).whileRunning { whoami in
                 try await gate.waitUntilHeld()
-                // The reply is still held.
+                // The response is still held.
                 try await whoami.output.wait(for: "alice\n")
                 try await gate.open()
             }
@@ -65,7 +65,7 @@ struct SlowExchangeTests {
         }
     }
 
-    @Test func `Another process does not wait for the reply longer than it has time, and sends nothing`() async throws {
+    @Test func `Another process does not wait for the response longer than it has time, and sends nothing`() async throws {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             let gate = try await user.server.holdRefreshes()
@@ -84,7 +84,7 @@ struct SlowExchangeTests {
         }
     }
 
-    @Test func `Four processes that wait for a late reply all have what it brings`() async throws {
+    @Test func `Four processes that wait for a late response all have what it brings`() async throws {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             let gate = try await user.server.holdRefreshes()
@@ -103,7 +103,7 @@ struct SlowExchangeTests {
 
     static let signals: [Signal] = [.interrupt, .terminate, .terminalClosed, .quit]
 
-    /// Sends a signal to `refresh`, while the reply to its request is held.
+    /// Sends a signal to `refresh`, while the response to its request is held.
     private func refresh(
         _ user: SignedInUser, signal: Signal, hold: () async throws -> Gate
     ) async throws -> Outcome {
@@ -117,7 +117,7 @@ struct SlowExchangeTests {
     }
 
     @Test(arguments: signals)
-    func `A signal while the reply is late ends the process when the new tokens are stored`(signal: Signal) async throws
+    func `A signal while the response is late ends the process when the new tokens are stored`(signal: Signal) async throws
     {
         try await SignedInUser.run { user in
             let outcome = try await refresh(user, signal: signal) { try await user.server.holdRefreshes() }
@@ -178,7 +178,7 @@ struct SlowExchangeTests {
         }
     }
 
-    @Test func `On a terminal one Ctrl-C waits for the reply, and then the command ends by it`() async throws {
+    @Test func `On a terminal one Ctrl-C waits for the response, and then the command ends by it`() async throws {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             let gate = try await user.server.holdRefreshes()

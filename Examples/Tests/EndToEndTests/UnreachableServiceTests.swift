@@ -1,6 +1,6 @@
 import Testing
 
-/// No answer at all.
+/// No response at all.
 @Suite(.queued)
 struct UnreachableServiceTests {
     @Test func `Nobody listening is offline, not signed out`() async throws {
@@ -61,7 +61,7 @@ struct UnreachableServiceTests {
         }
     }
 
-    @Test func `A service that does not answer in time is offline`() async throws {
+    @Test func `A service that does not respond in time is offline`() async throws {
         try await SignedInUser.run { user in
             let before = try user.container.contents()
             try await user.server.setFaults(Fault(path: "/oauth/userinfo", delayMilliseconds: 60_000))

@@ -82,7 +82,7 @@ struct VerdictTests {
 
     @Test func `GitHub's 401 for a dead token is definite, and the same from elsewhere is not`() async throws {
         try await Container.run { container in
-            try await ExampleServer.run(["--manner", "github", "--device-interval", "1"]) { server in
+            try await ExampleServer.run(["--quirks", "github", "--device-interval", "1"]) { server in
                 let account = try Tool.account(in: container)
                 let words = ["--service", "github", "--issuer", server.issuer, "--client-id", "account-cli"]
                 let login = try await account.command(["login", "--device"] + words).whileRunning { login in

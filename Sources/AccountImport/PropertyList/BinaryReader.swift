@@ -36,12 +36,14 @@ struct BinaryReader {
         case .integer(let value): return .integer(value)
         case .real(let value): return .real(value)
         case .date(let seconds): return .date(Date(timeIntervalSinceReferenceDate: seconds))
-        case .data(let range): return .data(Data(try copied(range)))
+        case .data(let range):
+            try count(range)
+            return .data(Data(list[range]))
         case .ascii(let range):
-            _ = try copied(range)
+            try count(range)
             return .text(try list.text(ascii: range))
         case .utf16(let range):
-            _ = try copied(range)
+            try count(range)
             return .text(try list.text(utf16: range))
         case .uid(let place):
             guard let place = Int32(exactly: place) else {
@@ -71,10 +73,9 @@ struct BinaryReader {
         }
     }
 
-    /// Content that is about to be copied out, which a hostile list may refer to again and again.
-    private mutating func copied(_ range: Range<Int>) throws(BinaryPropertyList.Malformed) -> UnsafeRawBufferPointer {
+    /// Counts content that is about to be copied out, which a hostile list may refer to again and again.
+    private mutating func count(_ range: Range<Int>) throws(BinaryPropertyList.Malformed) {
         remainingBytes -= range.count
         guard remainingBytes >= 0 else { throw BinaryPropertyList.Malformed("it repeats its texts too often") }
-        return list[range]
     }
 }

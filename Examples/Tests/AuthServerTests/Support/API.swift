@@ -19,8 +19,8 @@ struct API: Sendable {
 
     let client: any TestClientProtocol
 
-    /// A reply, with its body read as text and as JSON.
-    struct Reply: Sendable {
+    /// A response, with its body read as text and as JSON.
+    struct Response: Sendable {
         let status: Int
         let headers: HTTPFields
         let body: String
@@ -47,15 +47,15 @@ struct API: Sendable {
         let description: String
     }
 
-    func get(_ path: String, bearer: String? = nil, headers: HTTPFields = [:]) async throws -> Reply {
+    func get(_ path: String, bearer: String? = nil, headers: HTTPFields = [:]) async throws -> Response {
         try await send(.get, path, headers: headers, bearer: bearer)
     }
 
-    func post(_ path: String, json: String = "", bearer: String? = nil) async throws -> Reply {
+    func post(_ path: String, json: String = "", bearer: String? = nil) async throws -> Response {
         try await send(.post, path, headers: [.contentType: "application/json"], bearer: bearer, body: json)
     }
 
-    func delete(_ path: String) async throws -> Reply {
+    func delete(_ path: String) async throws -> Response {
         try await send(.delete, path)
     }
 
@@ -65,7 +65,7 @@ struct API: Sendable {
         _ parameters: KeyValuePairs<String, String>,
         clientID: String? = "account-cli",
         headers: HTTPFields = [:]
-    ) async throws -> Reply {
+    ) async throws -> Response {
         var pairs = parameters.map { ($0.key, $0.value) }
         if let clientID {
             pairs.append(("client_id", clientID))
@@ -73,7 +73,7 @@ struct API: Sendable {
         return try await form(path, pairs, headers: headers)
     }
 
-    func form(_ path: String, _ pairs: [(String, String)], headers: HTTPFields = [:]) async throws -> Reply {
+    func form(_ path: String, _ pairs: [(String, String)], headers: HTTPFields = [:]) async throws -> Response {
         var headers = headers
         headers[.contentType] = "application/x-www-form-urlencoded"
         return try await send(.post, path, headers: headers, body: Self.encoded(pairs))
@@ -85,13 +85,13 @@ struct API: Sendable {
         headers: HTTPFields = [:],
         bearer: String? = nil,
         body: String? = nil
-    ) async throws -> Reply {
+    ) async throws -> Response {
         var headers = headers
         if let bearer {
             headers[.authorization] = "Bearer \(bearer)"
         }
         let bytes = body.map { ByteBuffer(string: $0) }
-        return Reply(try await client.executeRequest(uri: path, method: method, headers: headers, body: bytes))
+        return Response(try await client.executeRequest(uri: path, method: method, headers: headers, body: bytes))
     }
 
     static func encoded(_ pairs: some Sequence<(String, String)>) -> String {
@@ -117,20 +117,20 @@ extension API {
     }
 
     func signIn(scope: String? = nil) async throws -> Tokens {
-        var reply = try await form(
+        var response = try await form(
             "/oauth/token",
             ["grant_type": "password", "username": "alice", "password": Self.alicePassword]
         )
         if let scope {
-            reply = try await form(
+            response = try await form(
                 "/oauth/token",
                 ["grant_type": "password", "username": "alice", "password": Self.alicePassword, "scope": scope]
             )
         }
-        return Tokens(access: try reply.string("access_token"), refresh: try reply.string("refresh_token"))
+        return Tokens(access: try response.string("access_token"), refresh: try response.string("refresh_token"))
     }
 
-    func refresh(_ token: String, scope: String? = nil) async throws -> Reply {
+    func refresh(_ token: String, scope: String? = nil) async throws -> Response {
         guard let scope else {
             return try await form("/oauth/token", ["grant_type": "refresh_token", "refresh_token": token])
         }
@@ -140,7 +140,7 @@ extension API {
         )
     }
 
-    func userInfo(_ accessToken: String?) async throws -> Reply {
+    func userInfo(_ accessToken: String?) async throws -> Response {
         try await get("/oauth/userinfo", bearer: accessToken)
     }
 

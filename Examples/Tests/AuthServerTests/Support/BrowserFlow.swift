@@ -33,7 +33,7 @@ struct BrowserFlow: Sendable {
     }
 
     /// Opens the page.
-    func open(_ api: API) async throws -> API.Reply {
+    func open(_ api: API) async throws -> API.Response {
         try await api.get(path + "?" + API.encoded(parameters.map { ($0.key, $0.value) }))
     }
 
@@ -43,7 +43,7 @@ struct BrowserFlow: Sendable {
         username: String = "alice",
         password: String = API.alicePassword,
         decision: String = "approve"
-    ) async throws -> API.Reply {
+    ) async throws -> API.Response {
         var fields = parameters.map { ($0.key, $0.value) }
         fields += [("username", username), ("password", password), ("decision", decision)]
         return try await api.form(path, fields)
@@ -51,16 +51,16 @@ struct BrowserFlow: Sendable {
 
     /// Signs in and returns the code.
     func code(_ api: API) async throws -> String {
-        let reply = try await decide(api)
-        guard let code = try Self.answer(reply)["code"] else {
-            throw API.Missing(description: "no code in \(reply.status) \(reply.body)")
+        let response = try await decide(api)
+        guard let code = try Self.parameters(of: response)["code"] else {
+            throw API.Missing(description: "no code in \(response.status) \(response.body)")
         }
         return code
     }
 
     /// What the browser brings back to the client; empty when it is not sent back.
-    static func answer(_ reply: API.Reply) throws -> [String: String] {
-        let parts = reply.headers[.location]?.split(separator: "?", maxSplits: 1) ?? []
+    static func parameters(of response: API.Response) throws -> [String: String] {
+        let parts = response.headers[.location]?.split(separator: "?", maxSplits: 1) ?? []
         return parts.count == 2 ? try FormBody.parameters(in: String(parts[1])) : [:]
     }
 }
@@ -71,7 +71,7 @@ extension API {
         _ code: String,
         redirectURI: String = BrowserFlow.callback,
         verifier: String = BrowserFlow.verifier
-    ) async throws -> Reply {
+    ) async throws -> Response {
         try await form(
             "/oauth/token",
             [

@@ -1,4 +1,4 @@
-import Crypto
+import CServerSodium
 
 @testable import auth_server
 
@@ -28,12 +28,11 @@ struct DecodedToken {
     func isSigned(with keys: JSONObject) throws -> Bool {
         guard case .array(let all) = keys["keys"] else { return false }
         for case .object(let key) in all where key["kid"] == header["kid"] {
-            guard case .string(let x) = key["x"], case .string(let y) = key["y"] else { continue }
-            let publicKey = try P256.Signing.PublicKey(rawRepresentation: Self.bytes(x) + Self.bytes(y))
-            return publicKey.isValidSignature(
-                try P256.Signing.ECDSASignature(rawRepresentation: signature),
-                for: Data(input.utf8)
-            )
+            guard case .string(let x) = key["x"], signature.count == 64 else { continue }
+            let publicKey = Array(try Self.bytes(x))
+            guard publicKey.count == 32 else { continue }
+            let (signature, input) = (Array(signature), Array(input.utf8))
+            return crypto_sign_verify_detached(signature, input, UInt64(input.count), publicKey) == 0
         }
         return false
     }

@@ -1,4 +1,4 @@
-"""A reverse proxy that holds replies back after the server has carried out the requests.
+"""A reverse proxy that holds responses back after the server has carried out the requests.
 
     late_proxy.py --upstream PORT
 
@@ -8,9 +8,9 @@ control port:
 
     listening on http://127.0.0.1:A http://127.0.0.1:B
 
-    GET B/hold?text=TEXT   from now on holds the reply to each request whose head
+    GET B/hold?text=TEXT   from now on holds the response to each request whose head
                            or body contains TEXT
-    GET B/wait?count=N     is answered once N replies have been held since then
+    GET B/wait?count=N     gets a response once N responses have been held since then
     GET B/release          lets them all go, and holds none from now on
 
 It ends with status 0 on SIGTERM or SIGINT. Each connection is for one request.
@@ -39,7 +39,7 @@ class Proxy:
             self.changed.notify_all()
 
     async def hold(self, request):
-        """Waits as long as replies to such requests are held."""
+        """Waits as long as responses to such requests are held."""
         async with self.changed:
             text = self.text
             if text is None or text not in request:

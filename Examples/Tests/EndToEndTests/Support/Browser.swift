@@ -49,10 +49,10 @@ struct Browser: Sendable {
             "timeouts": .object(timeouts),
             "goog:chromeOptions": .object(["args": .list(arguments)]),
         ]
-        let reply = try await send(
+        let response = try await send(
             .POST, driver + "/session", ["capabilities": .object(["alwaysMatch": .object(capabilities)])])
-        guard case .object(let members) = reply, case .text(let id)? = members["sessionId"] else {
-            throw Unexpected("chromedriver began no session: \(reply)")
+        guard case .object(let members) = response, case .text(let id)? = members["sessionId"] else {
+            throw Unexpected("chromedriver began no session: \(response)")
         }
         return Browser(session: "\(driver)/session/\(id)")
     }
@@ -61,16 +61,16 @@ struct Browser: Sendable {
 
     // MARK: The protocol
 
-    private struct Reply: Decodable {
+    private struct Response: Decodable {
         let value: JSON
     }
 
     private static func send(_ method: HTTPMethod, _ url: String, _ body: [String: JSON]? = nil) async throws -> JSON {
         let bytes = try body.map { [UInt8](try JSONEncoder().encode($0)) }
-        let reply = try await HTTP.send(
+        let response = try await HTTP.send(
             method, url, body: bytes, contentType: "application/json", timeout: .minutes(6))
-        guard reply.status == 200 else { throw Unexpected("the browser: \(reply.text.prefix(1000))") }
-        return try JSONDecoder().decode(Reply.self, from: Data(reply.text.utf8)).value
+        guard response.status == 200 else { throw Unexpected("the browser: \(response.text.prefix(1000))") }
+        return try JSONDecoder().decode(Response.self, from: Data(response.text.utf8)).value
     }
 
     private func get(_ path: String) async throws -> String {
@@ -151,9 +151,9 @@ extension Browser {
 
     /// The addresses that the Back and Forward buttons lead to, and the one that is shown.
     func history() async throws -> [String] {
-        let reply = try await command("Page.getNavigationHistory")
-        guard case .object(let history) = reply, case .array(let entries)? = history["entries"] else {
-            throw Unexpected("the browser has no history: \(reply)")
+        let response = try await command("Page.getNavigationHistory")
+        guard case .object(let history) = response, case .array(let entries)? = history["entries"] else {
+            throw Unexpected("the browser has no history: \(response)")
         }
         return entries.flatMap { entry -> [String] in
             guard case .object(let members) = entry else { return [] }

@@ -10,7 +10,7 @@ extension ExampleServer {
             "user_code=\(code)", "username=\(username)", "password=\(password.replacing(" ", with: "+"))",
             "decision=\(decision)",
         ]
-        let reply = try await HTTP.postForm(page ?? issuer + "/device", form.joined(separator: "&"))
-        guard reply.status == 200 else { throw Unexpected(reply.text) }
+        let response = try await HTTP.postForm(page ?? issuer + "/device", form.joined(separator: "&"))
+        guard response.status == 200 else { throw Unexpected(response.text) }
     }
 }

@@ -25,7 +25,7 @@ struct DjangoServer: Sendable {
     ///   - port: Where; 0 for any free port.
     ///   - reuseProtection: Whether a refresh token that is used twice ends the session.
     ///   - publicPort: The port of a proxy that clients use, if there is one.
-    ///   - hold: A file; as long as there is one, no request for a token is answered.
+    ///   - hold: A file; as long as there is one, no request for a token gets a response.
     ///   - test: Gets the issuer.
     func run<Result: Sendable>(
         port: Int = 0, publicPort: Int? = nil, reuseProtection: Bool = true, holdingWhile hold: String? = nil,

@@ -74,28 +74,28 @@ extension ExampleServer {
         _ = try await control(.POST, "clock", ["offsetSeconds": seconds])
     }
 
-    /// The replies whose members can be altered.
-    enum Reply: String {
-        case token = "token-reply"
-        case userInfo = "userinfo-reply"
-        case discovery = "discovery-reply"
-        case openIDConfiguration = "openid-configuration-reply"
-        case serverMetadata = "authorization-server-metadata-reply"
+    /// The responses whose members can be altered.
+    enum Response: String {
+        case token = "token-response"
+        case userInfo = "userinfo-response"
+        case discovery = "discovery-response"
+        case openIDConfiguration = "openid-configuration-response"
+        case serverMetadata = "authorization-server-metadata-response"
         case idToken = "id-token"
     }
 
-    /// Leaves members out of a reply from now on, and sets others.
-    func alter(_ reply: Reply, omitting names: [String] = [], setting members: [String: JSON] = [:]) async throws {
-        _ = try await control(.POST, reply.rawValue, JSON.object(["omit": .list(names), "set": .object(members)]))
+    /// Leaves members out of a response from now on, and sets others.
+    func alter(_ response: Response, omitting names: [String] = [], setting members: [String: JSON] = [:]) async throws {
+        _ = try await control(.POST, response.rawValue, JSON.object(["omit": .list(names), "set": .object(members)]))
     }
 
     func control(
         _ method: HTTPMethod, _ path: String, _ body: (any Encodable)? = nil, timeout: TimeAmount = .seconds(30)
     ) async throws -> Data {
         let bytes = try body.map { [UInt8](try JSONEncoder().encode($0)) }
-        let reply = try await HTTP.send(method, issuer + "/control/" + path, body: bytes, timeout: timeout)
-        guard reply.status == 200 else { throw Unexpected("/control/\(path): \(reply.status) \(reply.text)") }
-        return Data(reply.text.utf8)
+        let response = try await HTTP.send(method, issuer + "/control/" + path, body: bytes, timeout: timeout)
+        guard response.status == 200 else { throw Unexpected("/control/\(path): \(response.status) \(response.text)") }
+        return Data(response.text.utf8)
     }
 }
 

@@ -2,12 +2,12 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 
-/// A place at the example server where replies are held until the test lets them go.
+/// A place at the example server where responses are held until the test lets them go.
 struct Gate: Sendable {
     let name: String
     fileprivate let server: ExampleServer
 
-    /// Waits until so many replies have been held here.
+    /// Waits until so many responses have been held here.
     func waitUntilHeld(_ count: Int = 1) async throws {
         let body = JSON.object(["gate": .text(name), "count": .integer(count)])
         _ = try await server.control(.POST, "gates/wait", body, timeout: .minutes(4))
@@ -20,16 +20,16 @@ struct Gate: Sendable {
 }
 
 extension ExampleServer {
-    /// When a reply is held: before its request was carried out, or after that.
+    /// When a response is held: before its request was carried out, or after that.
     enum Phase: Sendable { case before, after }
 
-    /// Holds the replies to the requests for a path from now on, in place of earlier faults.
+    /// Holds the responses to the requests for a path from now on, in place of earlier faults.
     ///
     /// - Parameters:
     ///   - path: The path.
     ///   - grantType: Token requests of this grant type only.
-    ///   - realStatus: Replies with this status only, for which the request is always carried out first.
-    ///   - phase: Whether the request is carried out before or after the reply is held.
+    ///   - realStatus: Responses with this status only, for which the request is always carried out first.
+    ///   - phase: Whether the request is carried out before or after the response is held.
     ///   - status: What is replied in place of carrying out the request.
     func hold(
         _ path: String, grantType: String? = nil, ifStatus realStatus: Int? = nil, _ phase: Phase = .after,

@@ -4,7 +4,7 @@ import NIOHTTP1
 
 /// Requests that the tests make themselves.
 enum HTTP {
-    struct Reply: Sendable {
+    struct Response: Sendable {
         let status: Int
         let text: String
     }
@@ -12,7 +12,7 @@ enum HTTP {
     static func send(
         _ method: HTTPMethod, _ url: String, bearer: String? = nil, body: [UInt8]? = nil, contentType: String? = nil,
         timeout: TimeAmount = .seconds(30)
-    ) async throws -> Reply {
+    ) async throws -> Response {
         var request = HTTPClientRequest(url: url)
         request.method = method
         if let bearer { request.headers.add(name: "Authorization", value: "Bearer \(bearer)") }
@@ -20,14 +20,14 @@ enum HTTP {
         if let body { request.body = .bytes(ByteBuffer(bytes: body)) }
         let response = try await HTTPClient.shared.execute(request, timeout: timeout)
         let text = String(buffer: try await response.body.collect(upTo: 1 << 24))
-        return Reply(status: Int(response.status.code), text: text)
+        return Response(status: Int(response.status.code), text: text)
     }
 
-    static func get(_ url: String, bearer: String? = nil) async throws -> Reply {
+    static func get(_ url: String, bearer: String? = nil) async throws -> Response {
         try await send(.GET, url, bearer: bearer)
     }
 
-    static func postForm(_ url: String, _ form: String) async throws -> Reply {
+    static func postForm(_ url: String, _ form: String) async throws -> Response {
         try await send(.POST, url, body: Array(form.utf8), contentType: "application/x-www-form-urlencoded")
     }
 }

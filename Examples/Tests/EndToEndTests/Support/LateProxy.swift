@@ -2,7 +2,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 
-/// A proxy in front of a server, which holds replies after the server has carried out the requests; see
+/// A proxy in front of a server, which holds responses after the server has carried out the requests; see
 /// `Fixtures/late_proxy.py`.
 struct LateProxy: Sendable {
     /// Where clients find it.
@@ -24,14 +24,14 @@ struct LateProxy: Sendable {
     }
 
     private func send(_ path: String) async throws {
-        let reply = try await HTTP.send(.GET, control + path, timeout: .minutes(4))
-        guard reply.status == 200 else { throw Unexpected(reply.text) }
+        let response = try await HTTP.send(.GET, control + path, timeout: .minutes(4))
+        guard response.status == 200 else { throw Unexpected(response.text) }
     }
 
-    /// From now on holds the replies to requests that contain a text.
+    /// From now on holds the responses to requests that contain a text.
     func hold(_ text: String) async throws { try await send("/hold?text=" + text) }
 
-    /// Waits until so many replies have been held.
+    /// Waits until so many responses have been held.
     func waitUntilHeld(_ count: Int = 1) async throws { try await send("/wait?count=\(count)") }
 
     /// Lets all go, and holds none from now on.

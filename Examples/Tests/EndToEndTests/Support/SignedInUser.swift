@@ -58,7 +58,7 @@ struct SignedInUser: Sendable {
 }
 
 extension ExampleServer {
-    private struct TokenReply: Decodable {
+    private struct TokenResponse: Decodable {
         let accessToken: String
 
         enum CodingKeys: String, CodingKey { case accessToken = "access_token" }
@@ -70,8 +70,8 @@ extension ExampleServer {
             "grant_type=password", "client_id=account-cli", "username=\(username)",
             "password=\(password.replacing(" ", with: "+"))",
         ]
-        let reply = try await HTTP.postForm(issuer + "/oauth/token", form.joined(separator: "&"))
-        return try JSONDecoder().decode(TokenReply.self, from: Data(reply.text.utf8)).accessToken
+        let response = try await HTTP.postForm(issuer + "/oauth/token", form.joined(separator: "&"))
+        return try JSONDecoder().decode(TokenResponse.self, from: Data(response.text.utf8)).accessToken
     }
 
     /// Whether an access token is good.

@@ -54,8 +54,8 @@ private func readPropertyList(_ bytes: [UInt8]) {
     promise(list?["sealed"] as? Data == Data(bytes), "every reader of property lists finds the envelope")
 }
 
-/// The property list in a plaintext stays whole: Foundation's decoder ends the process on damaged ones. Nobody but who has
-/// the key can write such a plaintext; see "archive".
+/// The property list in a plaintext stays whole, so that most of what is tried is an account; the target `import` has its reader
+/// read every list.
 private func readPlaintext(_ bytes: [UInt8]) {
     var bytes = bytes
     if let start = bytes.firstRange(of: "bplist00".utf8)?.lowerBound { bytes.replaceSubrange(start..., with: record) }

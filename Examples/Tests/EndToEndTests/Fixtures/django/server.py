@@ -146,7 +146,7 @@ def parse_arguments():
         metavar="N",
         type=non_negative,
         default=0,
-        help="how long a rotated refresh token still gets the reply it got first (default: 0)",
+        help="how long a rotated refresh token still gets the response it got first (default: 0)",
     )
     parser.add_argument(
         "--hold", metavar="FILE", type=Path, help="answer no request for a token as long as there is this file"

@@ -1,0 +1,108 @@
+import HTTPTypes
+
+/// Something that is to go wrong with the requests for a path.
+///
+/// - With `status` or `body`, the response consists of these and of `headers`; `status` is 200 by default and
+///   `Content-Type` is `application/json`.
+/// - With neither, the real handler responds and `headers` are added to what it says.
+/// - `delayMilliseconds` holds the response back for a while, `gate` until the gate of that name is opened; see `Gates`.
+/// - `disconnect` breaks the connection instead of (or in the middle of) responseing.
+/// - `afterHandler` has the real handler run first, whatever the client then hears: a token has been rotated and the
+///   client does not know.
+/// - `grantType` confines it to token requests of that grant type, and `ifStatus` to requests that the real handler, which
+///   then runs first, responds with that status.
+struct Fault: Equatable, Sendable {
+    /// In which way the connection breaks.
+    enum Disconnect: String, Decodable, CaseIterable {
+        /// It is closed without a response.
+        case before
+        /// A response announces more bytes than follow.
+        case truncated
+        /// Bytes follow that are not HTTP.
+        case garbled
+    }
+
+    /// The path it applies to, or `*` for all but the control endpoints.
+    var path: String
+    /// The grant type it applies to; `nil` for all, and for requests that have none.
+    var grantType: String?
+    /// The status of the real response that it applies to; `nil` for all.
+    var ifStatus: Int?
+    var status: Int?
+    var headers: [String: String] = [:]
+    var body: String?
+    var delayMilliseconds = 0
+    /// The name of the gate at which the response waits.
+    var gate: String?
+    var disconnect: Disconnect?
+    var afterHandler = false
+    /// For how many more requests; `nil` for all.
+    var times: Int?
+
+    /// Whether it applies to a request.
+    ///
+    /// - Parameter status: the status of the real response, as far as that is known.
+    func matches(_ path: String, grantType: String?, status: Int?) -> Bool {
+        guard self.path == "*" || self.path == path else { return false }
+        if let wanted = self.grantType, wanted != grantType { return false }
+        return ifStatus == nil || ifStatus == status
+    }
+
+    /// Whether the fault has a response of its own.
+    var replacesResponse: Bool { status != nil || body != nil }
+}
+
+extension Fault: Decodable {
+    private enum CodingKeys: String, CodingKey, CaseIterable {
+        case path
+        case grantType
+        case ifStatus
+        case status
+        case headers
+        case body
+        case delayMilliseconds
+        case gate
+        case disconnect
+        case afterHandler
+        case times
+    }
+
+    /// Refuses everything that could not be acted on; a fault that is silently ignored would make a test pass that
+    /// tests nothing.
+    init(from decoder: any Decoder) throws {
+        try decoder.refuseKeys(otherThan: CodingKeys.allCases.map(\.rawValue))
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        func decode<Value: Decodable>(
+            _ key: CodingKeys,
+            _ rule: String,
+            where isValid: (Value) -> Bool
+        ) throws -> Value? {
+            guard let value = try container.decodeIfPresent(Value.self, forKey: key) else { return nil }
+            guard isValid(value) else {
+                throw DecodingError.dataCorruptedError(forKey: key, in: container, debugDescription: rule)
+            }
+            return value
+        }
+
+        path = try container.decode(String.self, forKey: .path)
+        guard path == "*" || path.hasPrefix("/"), !path.isControlPath else {
+            let rule = "path is * or begins with /, but not with /control/"
+            throw DecodingError.dataCorruptedError(forKey: .path, in: container, debugDescription: rule)
+        }
+        grantType = try decode(.grantType, "grantType is one that the token endpoint knows") {
+            TokenRoutes.GrantType(rawValue: $0) != nil
+        }
+        ifStatus = try decode(.ifStatus, "ifStatus is from 200 to 599") { (200..<600).contains($0) }
+        status = try decode(.status, "status is from 200 to 599") { (200..<600).contains($0) }
+        headers =
+            try decode(.headers, "headers has a name or value that HTTP does not allow") {
+                $0.allSatisfy { HTTPField.Name($0.key) != nil && HTTPField.isValidValue($0.value) }
+            } ?? [:]
+        body = try container.decodeIfPresent(String.self, forKey: .body)
+        delayMilliseconds = try decode(.delayMilliseconds, "delayMilliseconds is not negative") { $0 >= 0 } ?? 0
+        gate = try decode(.gate, "gate has no name") { !$0.isEmpty }
+        disconnect = try container.decodeIfPresent(Disconnect.self, forKey: .disconnect)
+        afterHandler = try container.decodeIfPresent(Bool.self, forKey: .afterHandler) ?? false
+        times = try decode(.times, "times is not negative") { $0 >= 0 }
+    }
+}

@@ -1,0 +1,78 @@
+/// What clients have asked and what they were told, for tests to look at; it never contains a token.
+struct RequestLog: Sendable {
+    /// One request.
+    struct Entry: Encodable, Equatable, Sendable {
+        let method: String
+        let path: String
+        /// The grant type of a request to the token endpoint.
+        let grantType: String?
+        /// What the client asked for.
+        var scope: String?
+        /// The resources it named, separated by spaces.
+        var resource: String?
+        var audience: String?
+        /// By which method it sent a secret.
+        var secret: String?
+        /// The status of the response; `nil` as long as there is none, which is for good when the connection was broken.
+        var status: Int?
+    }
+
+    /// Older entries are dropped beyond this number; they still count.
+    private static let capacity = 10_000
+
+    private(set) var requests: [Entry] = []
+    private var firstNumber = 0
+    private(set) var counts: [String: Int] = [:]
+    private var refreshes = 0
+    private var rotations = 0
+    private var reuseAlarms = 0
+
+    /// Adds a request that has just come in.
+    ///
+    /// - Returns: its number, for `setStatus`.
+    mutating func add(_ request: Entry) -> Int {
+        requests.append(request)
+        counts[request.path, default: 0] += 1
+        if request.grantType == TokenRoutes.GrantType.refreshToken.rawValue {
+            refreshes += 1
+        }
+        if requests.count > Self.capacity {
+            requests.removeFirst()
+            firstNumber += 1
+        }
+        return firstNumber + requests.count - 1
+    }
+
+    /// Adds the status of the response to a request; does nothing when the log was cleared in between.
+    mutating func setStatus(_ status: Int, ofRequest number: Int) {
+        let index = number - firstNumber
+        guard requests.indices.contains(index) else { return }
+        requests[index].status = status
+    }
+
+    /// Counts a refresh token that was exchanged.
+    mutating func countRotation() { rotations += 1 }
+
+    /// Counts a sign-in that was ended because a spent refresh token came back.
+    mutating func countReuseAlarm() { reuseAlarms += 1 }
+
+    mutating func clear() {
+        let nextNumber = firstNumber + requests.count
+        self = RequestLog()
+        firstNumber = nextNumber
+    }
+}
+
+extension RequestLog: Encodable {
+    private enum CodingKeys: String, CodingKey {
+        case requests
+        case counts
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(requests, forKey: .requests)
+        let others = ["refreshes": refreshes, "rotations": rotations, "reuseAlarms": reuseAlarms]
+        try container.encode(counts.merging(others) { _, new in new }, forKey: .counts)
+    }
+}

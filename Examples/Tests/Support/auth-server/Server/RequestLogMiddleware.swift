@@ -1,0 +1,93 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+
+/// Records every request and its outcome: a line for the person at the terminal, an entry for `GET /control/log`.
+///
+/// Of queries, fields and bodies, which contain codes, tokens and passwords, only what `RequestLog.Entry` has is recorded.
+/// Requests to `/control/` are not the client's and make no entry.
+struct RequestLogMiddleware: RouterMiddleware {
+    typealias Context = ServerContext
+
+    let server: AuthorizationServer
+    let logger: Logger
+
+    func handle(
+        _ request: Request,
+        context: ServerContext,
+        next: (Request, ServerContext) async throws -> Response
+    ) async throws -> Response {
+        // Read here for faults too: a connection that is closed with unread data is reset instead of ended.
+        var request = request
+        let body = try await request.collectBody(upTo: context.maxUploadSize)
+        let (method, path) = (request.method.rawValue, request.uri.path)
+        let asked = Self.parameters(of: request, body)
+        let grantType = path == server.settings.quirks.endpoints.token ? Self.grantType(in: asked) : nil
+
+        let secret = (try? ClientCredentials(asked, headers: request.headers))?.method?.rawValue
+        var number: Int?
+        if !path.isControlPath {
+            number = await server.updateLog {
+                $0.add(
+                    RequestLog.Entry(
+                        method: method,
+                        path: path,
+                        grantType: grantType,
+                        scope: asked["scope"],
+                        resource: asked["resource"],
+                        audience: asked["audience"],
+                        secret: secret
+                    )
+                )
+            }
+        }
+        let line = [method, path, grantType].compactMap { $0 }.joined(separator: " ")
+        do {
+            let response = try await respond(to: request, context: context, next: next)
+            let status = response.status.code
+            if let number {
+                await server.updateLog { $0.setStatus(status, ofRequest: number) }
+            }
+            logger.info("\(line) \(status)")
+            return response
+        } catch let error as DroppedResponse {
+            logger.info("\(line) dropped")
+            throw error
+        }
+    }
+
+    private func respond(
+        to request: Request,
+        context: ServerContext,
+        next: (Request, ServerContext) async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await next(request, context)
+        } catch let error as DroppedResponse {
+            throw error
+        } catch let error as any HTTPResponseError {
+            return try error.response(from: request, context: context)
+        } catch {
+            logger.error("\(error)")
+            let response: JSONObject = ["error": "server_error", "error_description": "see the server's log"]
+            return try .json(response, status: .internalServerError)
+        }
+    }
+
+    /// The grant type of a token request, if it is one this server knows; what else a client may send is not recorded.
+    private static func grantType(in parameters: [String: String]) -> String? {
+        parameters["grant_type"].map { TokenRoutes.GrantType(rawValue: $0)?.rawValue ?? "other" }
+    }
+
+    /// What a client has sent, as far as it can be read; what is wrong with it, the client hears from the endpoint.
+    private static func parameters(of request: Request, _ body: ByteBuffer) -> [String: String] {
+        let text = request.method == .get ? request.uri.query ?? "" : String(buffer: body)
+        return (try? FormBody.parameters(in: text)) ?? [:]
+    }
+}
+
+extension String {
+    /// Whether the path belongs to the control endpoints, which no fault applies to.
+    var isControlPath: Bool { hasPrefix("/control/") }
+}
