@@ -27,7 +27,7 @@ import Foundation
         #expect(text.contains("`gists account login --scope offline_access`"))
     }
 
-    @Test func `What was asked for in vain is not advised again`() throws {
+    @Test func `What was just tried is not advised again`() throws {
         let text = try #require(
             StateText.limit(
                 of: account(lifetime: 3600), asking: ["openid", "offline_access"], isToken: false, tool: "account"))

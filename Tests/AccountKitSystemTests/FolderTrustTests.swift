@@ -189,7 +189,7 @@ import Testing
         #expect(try folder.names(in: folder.path).isEmpty)
     }
 
-    @Test func `A second archive that cannot be read is set aside beside the first one`() async throws {
+    @Test func `A second archive that cannot be read is quarantined beside the first one`() async throws {
         let clock = ManualClock()
         let store = AccountStore(container: try folder.container(), clock: clock)
         for count in 1...3 {
@@ -206,7 +206,7 @@ import Testing
 
     // MARK: The lock
 
-    @Test func `Who waits for the lock in vain is told whom to look for, and is let go when cancelled`() async throws {
+    @Test func `Who does not get the lock is told whom to look for, and is let go when cancelled`() async throws {
         try Exerciser.run(folder, "sign-in")
         let container = try folder.container()
         let transaction = try await FileArchiveStorage(container: container).beginTransaction(timeout: .zero)

@@ -318,7 +318,7 @@ def run_mistakes(operations, programs, results, whole):
                 verdict = [] if problems else [f"{name} was left out, and nothing noticed"]
                 results.add("mistake", f"{name}: noticed", verdict, name)
             else:
-                results.add("mistake", f"{name}: all is well with it", problems, name)
+                results.add("mistake", f"{name}: no problem was found", problems, name)
 
     expect("fsync of the folder", lambda mistaken: lying_disk(update, programs, ("folder",) if mistaken else ()))
     expect("fsync of the file", lambda mistaken: lying_disk(update, programs, ("file",) if mistaken else ()))

@@ -160,7 +160,7 @@ extension Judge {
     private func checkNobody(_ operation: Operation) {
         guard !versions[operation.firstVersion...].contains(where: \.isAbsent) else { return }
         violate(
-            .onlyUserOrDefiniteRulingClears, "\(operation.kind) found nobody signed in, and somebody was all the time")
+            .onlyUserOrRejectionClears, "\(operation.kind) found nobody signed in, and somebody was all the time")
     }
 
     // MARK: In the end

@@ -165,7 +165,7 @@ final class Judge: @unchecked Sendable {
         let old = versions.last!
         versions.append(.absent)
         guard let stored = old.account else {
-            violate(.onlyUserOrDefiniteRulingClears, "an archive that cannot be read was removed")
+            violate(.onlyUserOrRejectionClears, "an archive that cannot be read was removed")
             return
         }
         if let operation = turn.operation, operation.kind.isSignOut {
@@ -178,7 +178,7 @@ final class Judge: @unchecked Sendable {
         let candidates = turn.process.unsaved.filter { $0.grant == stored.tokens.grant } + [stored.tokens]
         guard let refused = candidates.first(where: turn.process.refused.keys.contains) else {
             violate(
-                .onlyUserOrDefiniteRulingClears,
+                .onlyUserOrRejectionClears,
                 "\(stored.token) was cleared, and the service had not said that it is over"
             )
             return

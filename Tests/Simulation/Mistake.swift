@@ -1,6 +1,6 @@
 /// What may not happen. The first five are what the simulation is about.
 enum Rule: Int, Sendable {
-    case onlyUserOrDefiniteRulingClears = 1
+    case onlyUserOrRejectionClears = 1
     case refreshTokenIsSentOnce
     case nobodyElsesSessionIsTouched
     case memoryAndDiskAgree
@@ -13,7 +13,7 @@ enum Rule: Int, Sendable {
 
     var text: String {
         switch self {
-        case .onlyUserOrDefiniteRulingClears: "only the user or a definite ruling clears"
+        case .onlyUserOrRejectionClears: "only the user or an explicit rejection clears"
         case .refreshTokenIsSentOnce:
             "a refresh token is sent again only after its response was lost, and a record says so"
         case .nobodyElsesSessionIsTouched: "nobody's session is touched by another's commit"
@@ -92,7 +92,7 @@ enum Mistake: String, CaseIterable, Sendable {
     /// The rules of which one at least must be seen to be broken.
     var breaks: Set<Rule> {
         switch self {
-        case .callsTroubleDefinite: [.onlyUserOrDefiniteRulingClears]
+        case .callsTroubleDefinite: [.onlyUserOrRejectionClears]
         case .locksNobodyOut, .leasesToAll, .sendsAgain, .losesRecord: [.refreshTokenIsSentOnce]
         case .cutsExchangesOff, .diesAtOnce: [.refreshTokenIsSentOnce]
         case .keepsLateTokens: [.nothingIsLeftBehind]

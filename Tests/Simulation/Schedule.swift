@@ -94,7 +94,7 @@ struct Schedule {
         let blocked = world.turns.filter(world.isBlocked)
         for turn in blocked { turn.hasWaited = true }
         if let first = blocked.first, !world.isCalm, world.happens(0.01) {
-            world.losePatience(first)
+            world.reachTimeout(first)
             return
         }
         let others = world.turns.filter { !world.isBlocked($0) }

@@ -31,7 +31,7 @@ extension World {
     /// Carries out what the turn is about, or lets its process hear what came of it.
     func take(_ turn: Turn) {
         guard let answer = turn.answer else {
-            carryOut(turn)
+            perform(turn)
             return
         }
         turns.removeAll { $0 === turn }
@@ -42,7 +42,7 @@ extension World {
         judge.settle()
     }
 
-    private func carryOut(_ turn: Turn) {
+    private func perform(_ turn: Turn) {
         let answer = Result { try turn.call.isRequest ? request(turn) : access(turn) }
         turn.answer = answer
         if turn.call.isRequest { turn.dueStep = dueStep() }
@@ -63,7 +63,7 @@ extension World {
     }
 
     /// Somebody has waited for a lock for as long as anybody does.
-    func losePatience(_ turn: Turn) {
+    func reachTimeout(_ turn: Turn) {
         note("\(turn.process.name): loses timeout with the lock")
         coverage.count(.busy)
         if case .begin = turn.call { turn.lease?.failureCount += 2 }

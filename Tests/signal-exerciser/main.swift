@@ -49,7 +49,7 @@ func installed() -> String {
 }
 
 // On the thread that signals are sent to, so that one that was sent has been dealt with before the next line is read.
-@MainActor func carryOut() async {
+@MainActor func perform() async {
     while let line = readLine() {
         let words = line.split(separator: " ")
         let argument = words.dropFirst().first.flatMap { Int32($0) } ?? 0
@@ -61,7 +61,7 @@ func installed() -> String {
             await SignalGuard.shared.whileWaiting {
                 print("done")
                 fflush(nil)
-                await carryOut()
+                await perform()
             }
         case "leave":
             return
@@ -77,4 +77,4 @@ func installed() -> String {
     }
 }
 
-await carryOut()
+await perform()

@@ -62,7 +62,7 @@ struct ClockTests {
             try await ExampleServer.run(["--access-token-lifetime", String(lifetime)]) { server in
                 let account = try Tool.account(in: container)
                 let clock = try await WrongClock(in: container)
-                // Half of a lifetime must be enough: what a new token cannot give is asked for in vain, whatever the time.
+                // Half of a lifetime must be enough: what a new token cannot give is not asked for, whatever the time.
                 let token = ["token", "--min-validity", String(lifetime / 2)]
                 var commands = [token, ["whoami"], ["whoami", "--max-age", "0"], ["status"], token]
                 try await server.setClock(ahead: Double(serverAhead))

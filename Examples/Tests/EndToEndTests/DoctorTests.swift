@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `doctor`: what it finds, what it mends, and when all is well.
+/// `doctor`: what it finds, what it repairs, and when it finds nothing.
 @Suite(.queued)
 struct DoctorTests {
     /// What `doctor --json` prints.

@@ -130,7 +130,7 @@ struct KeptSessionTests {
             #expect(verified.exitCode == row.verifyCode, "\(verified)")
 
             let log = try await user.server.log()
-            // With a refresh token it is asked once more, with new tokens: the token endpoint has the definite word.
+            // With a refresh token it is asked once more, with new tokens: the token endpoint decides.
             if row.name.hasPrefix("401"), row.reason == "unclearReply" {
                 #expect(log["/oauth/userinfo"] == 6)
                 return #expect(log["/oauth/token"] == 3)

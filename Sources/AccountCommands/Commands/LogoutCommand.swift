@@ -52,7 +52,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                         session: session.rawValue, username: report.account?.username,
                         revocation: RevocationResult.of(report).0, quarantinedArchive: report.quarantinedArchive))
                 if !options.json { context.say(text(session, report)) }
-                // Offline it would be in vain.
+                // Offline it cannot be told.
                 if !local, RevocationResult.of(report).0 != .queued {
                     await context.deliverRevocations(of: store, before: start, isRequested: true)
                 }

@@ -16,7 +16,7 @@ struct AuthorizationRequest: Sendable {
     /// Comes back in the ID token, so that it is not another sign-in's; `nil` if none was asked for.
     let nonce: String?
 
-    let proofKey: PKCE
+    let pkce: PKCE
 
     /// What is asked for beside the scopes.
     var options = OAuthRequestOptions()
@@ -25,7 +25,7 @@ struct AuthorizationRequest: Sendable {
     var parameters: [String: String] = [:]
 
     /// What no error and no page repeats.
-    var secrets: [Secret] { [proofKey.verifier, Secret(state)] + (nonce.map { [Secret($0)] } ?? []) }
+    var secrets: [Secret] { [pkce.verifier, Secret(state)] + (nonce.map { [Secret($0)] } ?? []) }
 
     /// The page to open. A query that the endpoint has already is kept (RFC 6749, section 3.1).
     func url(at endpoint: ServiceURL) -> String {
@@ -36,7 +36,7 @@ struct AuthorizationRequest: Sendable {
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         form.append("state", state)
         if let nonce { form.append("nonce", nonce) }
-        form.append("code_challenge", proofKey.challenge)
+        form.append("code_challenge", pkce.challenge)
         form.append("code_challenge_method", "S256")
         options.append(to: &form)
         let given = Set(options.parameters.map(\.name))
@@ -59,7 +59,7 @@ struct AuthorizationRequest: Sendable {
         form.append("grant_type", "authorization_code")
         form.append("code", code)
         form.append("redirect_uri", redirectURI)
-        form.append("code_verifier", proofKey.verifier)
+        form.append("code_verifier", pkce.verifier)
         return form
     }
 }
@@ -74,7 +74,7 @@ extension AuthorizationRequest {
             clientID: clientID, scopes: scopes,
             redirectURI: options.redirectURI
                 ?? "http://\(quirks.redirectHost):\(port)\(LoopbackRequest.callbackPath)",
-            state: state, nonce: scopes.contains("openid") ? Base64URL.random() : nil, proofKey: .random(),
+            state: state, nonce: scopes.contains("openid") ? Base64URL.random() : nil, pkce: .random(),
             options: options, parameters: quirks.authorizationParameters)
     }
 }

@@ -142,7 +142,7 @@ extension AccountStore {
     /// - Parameters:
     ///   - authority: The service.
     ///   - clock: Waits between two questions whose the tokens are.
-    ///   - open: Opens the page, or shows its address, and says how long it is waited for.
+    ///   - open: Opens the page, or shows its URL, and says how long the sign-in waits.
     @discardableResult
     public func signIn(
         with authority: any BrowserAuthority, clock: any Clock<Duration> = ContinuousClock(),

@@ -8,7 +8,7 @@ struct AuthorizationRequestTests {
     private func request(_ scopes: [String] = ["openid", "a:b"], nonce: String? = "n") -> AuthorizationRequest {
         AuthorizationRequest(
             clientID: "my tool&x=1", scopes: scopes, redirectURI: "http://127.0.0.1:4711/callback", state: "s",
-            nonce: nonce, proofKey: PKCE(verifier: Secret("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")))
+            nonce: nonce, pkce: PKCE(verifier: Secret("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")))
     }
 
     private static let start = "response_type=code&client_id=my+tool%26x%3D1"

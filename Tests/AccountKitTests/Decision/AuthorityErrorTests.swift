@@ -22,7 +22,7 @@ struct AuthorityErrorTests {
         (.unclear("200 without tokens"), false), (.intercepted("302"), false), (.unauthorized, false),
         (.forbidden(error: nil), false), (.bearerChallenge(error: nil), false),
     ])
-    func `A definite error of the token endpoint says that nothing was spent, and trouble does not`(
+    func `An explicit rejection by the token endpoint says that nothing was spent, and trouble does not`(
         signal: AuthorityError, isCertain: Bool
     ) {
         #expect(signal.wasCertainlyNotCarriedOut == isCertain)

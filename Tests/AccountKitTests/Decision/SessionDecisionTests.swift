@@ -300,7 +300,7 @@ struct SessionDecisionTests {
     }
 
     @Test(arguments: Request.allCases)
-    func `Nothing but the definite answers about the stored token clears an account`(request: Request) {
+    func `Nothing but an explicit rejection of the stored token clears an account`(request: Request) {
         var clearCount = 0
         for failure in Self.failures {
             for known in Self.contexts {

@@ -72,7 +72,7 @@ struct AccountStoreTests {
         #expect(await store.checkSession(with: service).account?.username == "alice")
     }
 
-    @Test func `A definite answer clears the account, and the reason is there after the next start`() async throws {
+    @Test func `An explicit rejection clears the account, and the reason is there after the next start`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(

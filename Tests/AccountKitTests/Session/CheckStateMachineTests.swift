@@ -236,7 +236,7 @@ struct CheckStateMachineTests {
         #expect(run.outcome?.text == text)
     }
 
-    @Test func `A definite answer clears the account if its token is still the stored one`() throws {
+    @Test func `An explicit rejection clears the account if its token is still the stored one`() throws {
         var run = try begin(with: Fixture.withoutRefreshToken)
         try run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
         try run.expect("begin", then: .done)
@@ -252,7 +252,7 @@ struct CheckStateMachineTests {
     }
 
     @Test(arguments: [AuthorityError.bearerChallenge(error: "invalid_token"), .rejected("closed")])
-    func `A definite answer about a token that was replaced meanwhile asks about the stored one`(
+    func `An explicit rejection about a token that was replaced meanwhile asks about the stored one`(
         failure: AuthorityError
     ) throws {
         let other = Fixture.withoutRefreshToken.with(token: "other-access", refreshToken: nil)

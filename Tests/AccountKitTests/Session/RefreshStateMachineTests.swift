@@ -141,7 +141,7 @@ struct RefreshStateMachineTests {
 
     // MARK: The answer
 
-    @Test func `A definite answer clears the revision that it is about`() throws {
+    @Test func `An explicit rejection clears the revision that it is about`() throws {
         var run = try refused(.oauthError(.invalidGrant, description: "reused"))
         guard case .clear(let signOut, let revision) = run.action else {
             Issue.record("\(run.actions)")
@@ -409,7 +409,7 @@ struct RefreshStateMachineTests {
         #expect(run.outcome?.text == "unsaved access-2: conflict")
     }
 
-    @Test func `A definite answer about a revision that was replaced meanwhile clears nothing`() throws {
+    @Test func `An explicit rejection about a revision that was replaced meanwhile clears nothing`() throws {
         for (content, text) in [
             (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
             (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
@@ -424,7 +424,7 @@ struct RefreshStateMachineTests {
         }
     }
 
-    @Test func `A definite answer about tokens that were replaced meanwhile adopts the stored ones`() throws {
+    @Test func `An explicit rejection about tokens that were replaced meanwhile adopts the stored ones`() throws {
         for failure in [AuthorityError.oauthError(.invalidGrant), .rejected("closed")] {
             for (content, text) in [
                 (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),

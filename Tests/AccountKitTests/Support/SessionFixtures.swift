@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What the tests of the session procedures are about.
+/// What the tests of the session state machines are about.
 enum Fixture {
     static let now = Date(timeIntervalSince1970: 1_893_499_200)
     static let old = ArchiveRevision(bytes: [1])
@@ -56,7 +56,7 @@ enum Fixture {
         AccountError(.insecureContainer, "others can write"),
     ]
 
-    /// Answers that are not granted, with each definite one.
+    /// Answers that are not granted, with each explicit rejection.
     static let authorityErrors: [AuthorityError] = [
         .noResponse(.timeout), .noResponse(.cancelled), .untrustedTLS("expired"), .oauthError(.invalidGrant),
         .oauthError(.invalidClient), .bearerChallenge(error: "invalid_token"), .unauthorized, .forbidden(error: nil),

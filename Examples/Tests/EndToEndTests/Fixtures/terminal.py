@@ -32,7 +32,7 @@ import sys
 import termios
 import time
 
-PATIENCE = 30
+TIMEOUT = 30
 
 
 class Terminal:
@@ -54,7 +54,7 @@ class Terminal:
                 os.dup2(device, number)
             os.closerange(3, 256)
             os.execvp(command[0], command)
-        self.deadline = time.monotonic() + PATIENCE
+        self.deadline = time.monotonic() + TIMEOUT
 
     def echoes(self):
         return bool(termios.tcgetattr(self.device)[3] & termios.ECHO)

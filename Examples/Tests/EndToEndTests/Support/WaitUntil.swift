@@ -5,7 +5,7 @@ func waitUntil(_ what: String, _ isSo: @Sendable () async throws -> Bool) async 
     let deadline = ContinuousClock.now + .seconds(120)
     while try await !isSo() {
         try Task.checkCancellation()
-        guard ContinuousClock.now < deadline else { throw Unexpected("waited in vain until \(what)") }
+        guard ContinuousClock.now < deadline else { throw Unexpected("timed out before \(what)") }
         await Task.yield()
     }
 }
