@@ -120,9 +120,8 @@ demo-picture:
 	@Scripts/bootstrap.sh demo
 	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --product account
 	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --product auth-server
-	@mkdir -p .build
-	Examples/demo.sh >.build/demo.txt
-	Scripts/terminal_svg.py --parts 1,3,5,6:1 <.build/demo.txt >Documentation/demo.svg
+	Examples/demo.sh >Examples/.build/demo.txt
+	Scripts/terminal_svg.py --parts 1,3,5,6:1 <Examples/.build/demo.txt >Documentation/demo.svg
 
 RELEASE = .build/release-$(if $(filter no,$(STATIC)),portable,static)
 INSTALLED_DATA = share/bash-completion/completions/account share/zsh/site-functions/_account \

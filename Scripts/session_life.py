@@ -106,6 +106,10 @@ def main():
     problems += compare("the action", column(rows, "action"), set(actions))
     problems += compare("the event", column(rows, "events"), events)
 
+    decision = (ROOT / "Sources/AccountKit/Decision/SessionDecision.swift").read_text()
+    for heading, results in [("after a check", "Verification"), ("after a refresh", "Refresh")]:
+        problems += compare(f"the result {heading}", column(rows, heading), set(cases(decision, results)))
+
     model = MODEL.read_text()
     steps = set(re.findall(r"^(?:    THEN\((\w+)\))|^(\w+):$", model, re.M))
     steps = {name for pair in steps for name in pair if name} - {"end"}

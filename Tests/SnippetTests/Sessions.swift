@@ -25,20 +25,16 @@ enum Sessions {
         return header.utf8.count
     }
 
-    static func follow(_ store: AccountStore, until isEnough: @Sendable @escaping (AccountEvent) -> Bool) async
-        -> [AccountEvent]
-    {
-        var seen: [AccountEvent] = []
-        let events = store.events()
+    static func follow(_ store: AccountStore, _ report: (AccountEvent) -> Void) async {
         // snippet.follow
-        let following = Task { try await store.followChanges() }  // what other processes do to this session
-        for await event in events {  // signedIn, refreshed, updated, signedOut …
-            seen.append(event)
-            if isEnough(event) { break }
+        let events = store.events()
+        let following = Task { try await store.followChanges() }  // what other processes do
+        for await event in events {
+            report(event)
+            if case .signedOut = event { break }
         }
         following.cancel()
         // snippet.end
-        return seen
     }
 
     static func knownServices() throws -> [OAuthAuthority] {
@@ -94,11 +90,15 @@ struct SessionsTests {
     @Test func `What another store does is followed`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: nil, storage: storage)
-        async let seen = Sessions.follow(store) { if case .signedOut = $0 { true } else { false } }
+        async let wasHeard: Bool = {
+            var events: [AccountEvent] = []
+            await Sessions.follow(store) { events.append($0) }
+            return !events.isEmpty
+        }()
         let other = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         while store.account == nil { await Task.yield() }
         try await other.signOut()
-        #expect(await !seen.isEmpty)
+        #expect(await wasHeard)
     }
 
     @Test func `Services are known, and told what they are`() throws {
