@@ -73,6 +73,7 @@ let package = Package(
             dependencies: [
                 "AccountKit",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "InMemoryLogging", package: "swift-log"),
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),

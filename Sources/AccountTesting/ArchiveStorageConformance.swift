@@ -94,10 +94,8 @@ public struct ArchiveStorageConformance: Sendable {
 
     private func thereIsOneTransactionAtATime() async throws {
         let transaction = try await open().beginTransaction(timeout: .seconds(10))
-        await #expect("a second transaction waits, and gives up in the end") {
+        await expectAccountError(.busy, "a second transaction waits, and gives up in the end") {
             _ = try await open().beginTransaction(timeout: .zero)
-        } throws: { error in
-            (error as? AccountError)?.code == .busy
         }
         await transaction.end()
         let next = try await open().beginTransaction(timeout: .seconds(10))
@@ -107,19 +105,15 @@ public struct ArchiveStorageConformance: Sendable {
 
     private func thereIsOneLeaseAtATime() async throws {
         let lease = try await open().acquireRefreshLease(timeout: .seconds(10))
-        await #expect("a second lease is waited for, and given up in the end") {
+        await expectAccountError(.busy, "a second lease is waited for, and given up in the end") {
             _ = try await open().acquireRefreshLease(timeout: .zero)
-        } throws: { error in
-            (error as? AccountError)?.code == .busy
         }
         // A refresh that waits for its service holds nobody up.
         try await change { transaction, _ in _ = try await transaction.replace(entry, with: [7], ifRevision: nil) }
         try await removeEntry()
         let held = try await open().beginTransaction(timeout: .seconds(10))
-        await #expect("the transactions of a lease wait for those of others") {
+        await expectAccountError(.busy, "the transactions of a lease wait for those of others") {
             _ = try await lease.beginTransaction(timeout: .zero)
-        } throws: { error in
-            (error as? AccountError)?.code == .busy
         }
         await held.end()
         await lease.end()
@@ -215,10 +209,8 @@ public struct ArchiveStorageConformance: Sendable {
     }
 
     private func expectConflict(_ what: Comment, _ body: (any ArchiveTransaction) async throws -> Void) async {
-        await #expect("\(what) is a conflict") {
+        await expectAccountError(.conflict, "\(what) is a conflict") {
             try await change { transaction, _ in try await body(transaction) }
-        } throws: { error in
-            (error as? AccountError)?.code == .conflict
         }
     }
 }

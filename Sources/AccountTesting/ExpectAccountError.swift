@@ -20,13 +20,11 @@ public func expectAccountError<Value>(
     sourceLocation: SourceLocation = #_sourceLocation, isolation: isolated (any Actor)? = #isolation,
     performing body: () async throws -> Value
 ) async -> AccountError? {
-    let result: Result<Value, any Error>
     do {
-        result = .success(try await body())
+        return expected(code, in: .success(try await body()), comment(), sourceLocation)
     } catch {
-        result = .failure(error)
+        return expected(code, in: Result<Value, any Error>.failure(error), comment(), sourceLocation)
     }
-    return expected(code, in: result, comment(), sourceLocation)
 }
 
 /// Expects code that does not wait to throw an `AccountError` of a certain code.
@@ -51,18 +49,15 @@ private func expected<Value>(
 ) -> AccountError? {
     let extra = comment.map { ": \($0)" } ?? ""
     switch result {
+    case .failure(let error as AccountError) where error.code == code: return error
+    case .failure(let error):
+        let other = (error as? AccountError).map { "\($0.code)" } ?? "this"
+        Issue.record(
+            "an AccountError \(code) was expected, and \(other) was thrown: \(error)\(extra)",
+            sourceLocation: sourceLocation)
     case .success:
         Issue.record(
             "an AccountError \(code) was expected, and none was thrown\(extra)", sourceLocation: sourceLocation)
-    case .failure(let error as AccountError) where error.code == code: return error
-    case .failure(let error as AccountError):
-        Issue.record(
-            "an AccountError \(code) was expected, and \(error.code) was thrown: \(error)\(extra)",
-            sourceLocation: sourceLocation)
-    case .failure(let error):
-        Issue.record(
-            "an AccountError \(code) was expected, and this was thrown: \(error)\(extra)",
-            sourceLocation: sourceLocation)
     }
     return nil
 }

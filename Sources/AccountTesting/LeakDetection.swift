@@ -1,6 +1,6 @@
 public import AccountKit
+import InMemoryLogging
 public import Logging
-import Synchronization
 public import Testing
 
 /// Runs `body` with a logger that takes everything, and records an issue for each line that shows one of the secrets.
@@ -13,11 +13,14 @@ public func expectNoLeak<Result>(
     of secrets: [Secret], sourceLocation: SourceLocation = #_sourceLocation,
     during body: (Logger) async throws -> Result
 ) async rethrows -> Result {
-    let recorder = LogRecorder()
+    let recorder = InMemoryLogHandler()
     var logger = Logger(label: "leak detection") { _ in recorder }
     logger.logLevel = .trace
     let result = try await body(logger)
-    for line in recorder.lines { expectNoLeak(of: secrets, in: line, sourceLocation: sourceLocation) }
+    for entry in recorder.entries {
+        let line = "\(entry.level) \(entry.message) \(entry.metadata) \(entry.error as Any)"
+        expectNoLeak(of: secrets, in: line, sourceLocation: sourceLocation)
+    }
     return result
 }
 
@@ -31,28 +34,5 @@ public func expectNoLeak(
             // The text itself stays out of the report: it holds the secret.
             Issue.record("a secret shows itself in a text of \(text.count) characters", sourceLocation: sourceLocation)
         }
-    }
-}
-
-/// A log handler that remembers the lines.
-private struct LogRecorder: LogHandler {
-    private final class Lines: Sendable {
-        let lines = Mutex<[String]>([])
-    }
-
-    private let storage = Lines()
-    var metadata: Logger.Metadata = [:]
-    var logLevel: Logger.Level = .trace
-
-    var lines: [String] { storage.lines.withLock { $0 } }
-
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { metadata[key] }
-        set { metadata[key] = newValue }
-    }
-
-    func log(event: LogEvent) {
-        let all = metadata.merging(event.metadata ?? [:]) { $1 }
-        storage.lines.withLock { $0.append("\(event.level) \(event.message) \(all)") }
     }
 }

@@ -7,9 +7,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A service that answers as a test tells it to, and remembers what it was asked.
+/// A service that responds as a test tells it to, and remembers what it was asked.
 ///
-/// Each kind of request has a list of answers; the last one is given again and again, and without a list the service
+/// Each kind of request has a list of responses; the last one is given again and again, and without a list the service
 /// accepts everything.
 public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, ProfileAuthority {
     /// A kind of request.
@@ -17,8 +17,8 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         case verify, refresh, revoke, signIn, updateProfile
     }
 
-    /// An answer.
-    public enum Answer: Sendable {
+    /// A response.
+    public enum Response: Sendable {
         /// The service does what it is asked.
         case accept
 
@@ -31,12 +31,12 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         /// The service accepts, and these are the new tokens.
         case tokens(Credentials)
 
-        /// No answer until ``ScriptedAuthority/release()``, or till the caller is cancelled; then it accepts.
+        /// No response until ``ScriptedAuthority/release()``, or till the caller is cancelled; then it accepts.
         case hang
     }
 
     private struct State {
-        var answers: [Request: [Answer]]
+        var responses: [Request: [Response]]
         var requests: [Request] = []
         var tokenCount = 1
         var hanging: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -47,22 +47,22 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
     private let state: Mutex<State>
     private let clock: any WallClock
 
-    /// A service with these answers.
+    /// A service with these responses.
     ///
     /// - Parameters:
-    ///   - verify: The answers to "whose is this token?".
-    ///   - refresh: The answers to "a new token, please".
-    ///   - revoke: The answers to "the user has signed out".
-    ///   - signIn: The answers to a sign-in.
+    ///   - verify: The responses to "whose is this token?".
+    ///   - refresh: The responses to "a new token, please".
+    ///   - revoke: The responses to "the user has signed out".
+    ///   - signIn: The responses to a sign-in.
     ///   - clock: The date of new tokens.
     public init(
-        verify: [Answer] = [], refresh: [Answer] = [], revoke: [Answer] = [], signIn: [Answer] = [],
+        verify: [Response] = [], refresh: [Response] = [], revoke: [Response] = [], signIn: [Response] = [],
         clock: any WallClock = ManualClock()
     ) {
         self.clock = clock
         state = Mutex(
             State(
-                answers: [.verify: verify, .refresh: refresh, .revoke: revoke, .signIn: signIn].filter {
+                responses: [.verify: verify, .refresh: refresh, .revoke: revoke, .signIn: signIn].filter {
                     !$0.value.isEmpty
                 }))
     }
@@ -70,12 +70,12 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
     /// What the service was asked, in order.
     public var requests: [Request] { state.withLock { $0.requests } }
 
-    /// Changes the answers to a kind of request.
-    public func answer(_ request: Request, with answers: [Answer]) {
-        state.withLock { $0.answers[request] = answers.isEmpty ? nil : answers }
+    /// Changes the responses to a kind of request.
+    public func respond(to request: Request, with responses: [Response]) {
+        state.withLock { $0.responses[request] = responses.isEmpty ? nil : responses }
     }
 
-    /// Lets the answers that hang, and those to come, be given.
+    /// Lets the responses that hang, and those to come, be given.
     public func release() {
         let hanging = state.withLock { state in
             defer { state.hanging = [:] }
@@ -99,13 +99,13 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
 
     // MARK: AccountAuthority
 
-    /// Answers whose the token is; the account's user, unless the script says otherwise.
+    /// Says whose the token is; the account's user, unless the script says otherwise.
     public func verify(_ account: Account) async throws -> Identity {
         if case .identity(let identity) = try await next(.verify) { return identity }
         return Identity(id: account.id, username: account.username)
     }
 
-    /// Answers with tokens: `access-2` and `refresh-2`, then `access-3`…, good for an hour, unless the script has others.
+    /// Gives out tokens: `access-2` and `refresh-2`, then `access-3`…, good for an hour, unless the script has others.
     public func refresh(_ account: Account) async throws -> Credentials {
         if case .tokens(let credentials) = try await next(.refresh) { return credentials }
         return newTokens()
@@ -155,24 +155,23 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
             expiresAt: clock.now.addingTimeInterval(3600))
     }
 
-    private func next(_ request: Request) async throws -> Answer {
-        let (answer, id, watchers) = state.withLock { state in
+    private func next(_ request: Request) async throws -> Response {
+        let (response, id, watchers) = state.withLock { state in
             state.requests.append(request)
             let watchers = state.onRequest.filter { $0.0 == request }.map(\.1)
             state.onRequest.removeAll { $0.0 == request }
-            var answers = state.answers[request] ?? [.accept]
-            let answer = answers[0]
-            if answers.count > 1 { answers.removeFirst() }
-            state.answers[request] = answers
-            return (answer, state.requests.count, watchers)
+            var responses = state.responses[request] ?? [.accept]
+            let response = responses.count > 1 ? responses.removeFirst() : responses[0]
+            state.responses[request] = responses
+            return (response, state.requests.count, watchers)
         }
         for watcher in watchers { watcher.resume() }
-        switch answer {
+        switch response {
         case .refuse(let failure): throw failure
         case .hang: try await hang(id)
         case .accept, .identity, .tokens: break
         }
-        return answer
+        return response
     }
 
     private func hang(_ id: Int) async throws {

@@ -29,9 +29,9 @@ struct ScriptedAuthorityTests {
 
     @Test func `A script can be changed, and taken back`() async throws {
         let authority = ScriptedAuthority(clock: clock)
-        authority.answer(.revoke, with: [.refuse(.noResponse(.timeout))])
+        authority.respond(to: .revoke, with: [.refuse(.noResponse(.timeout))])
         await #expect(throws: AuthorityError.noResponse(.timeout)) { try await authority.revoke(account) }
-        authority.answer(.revoke, with: [])
+        authority.respond(to: .revoke, with: [])
         #expect(try await authority.revoke(account) == .done)
     }
 

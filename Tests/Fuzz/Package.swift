@@ -26,7 +26,7 @@ let package = Package(
             dependencies: ["AccountKit", "Sealing", .product(name: "HTTPTypes", package: "swift-http-types")],
             exclude: [
                 "Browser", "Client", "OAuth/OAuthAuthority.swift", "OAuth/OAuthAuthority+Account.swift",
-                "OAuth/OAuthAuthority+Clock.swift", "OAuth/OAuthAuthority+Device.swift",
+                "OAuth/OAuthAuthority+Device.swift",
                 "OAuth/OAuthAuthority+Requests.swift", "OAuth/OAuthAuthority+SignIn.swift",
                 "OAuth/OAuthRequestOptions.swift", "OAuth/ServiceDocuments.swift", "Transport/ExchangeBody.swift",
                 "Transport/FormBody.swift", "Transport/HTTPTransport.swift",

@@ -1,6 +1,6 @@
 import AccountKit
 
-/// What a sign-in with a browser asks the service for, and what its answer is held against.
+/// What a sign-in with a browser asks the service for, and what its response is held against.
 ///
 /// Sources: RFC 6749, section 4.1; RFC 7636, section 4; RFC 8252, section 7.3; OpenID Connect Core, section 3.1.2.1.
 struct AuthorizationRequest: Sendable {
@@ -10,7 +10,7 @@ struct AuthorizationRequest: Sendable {
     /// Where the browser is sent afterwards. The token endpoint gets the very same text.
     let redirectURI: String
 
-    /// Comes back with the answer, so that an answer to someone else's question is not taken for one to this.
+    /// Comes back with the response, so that a response to someone else's request is not taken for one to this.
     let state: String
 
     /// Comes back in the ID token, so that it is not another sign-in's; `nil` if none was asked for.

@@ -7,7 +7,7 @@ struct AuthorizationResponse: Sendable, Equatable {
     var errorDescription: String?
     var state: String?
 
-    /// Who says that it answers (RFC 9207).
+    /// Who says that it responds (RFC 9207).
     var issuer: String?
 
     /// Reads a query; `nil` if it is not well-formed, or has one of the parameters twice (RFC 6749, section 3.1).
@@ -39,17 +39,17 @@ struct AuthorizationResponse: Sendable, Equatable {
 
     // MARK: What it amounts to
 
-    /// Whether it answers the request that had this `state`. It takes the same time whatever is wrong.
+    /// Whether it is the response to the request that had this `state`. It takes the same time whatever is wrong.
     func answers(_ state: String) -> Bool {
         guard let own = self.state else { return false }
         return Digest.isEqual(own, state)
     }
 
-    /// The code, if it was the configured service that answered and the answer is yes.
+    /// The code, if it was the configured service that responded, and it agrees.
     ///
     /// - Parameters:
     ///   - issuer: The service that was asked.
-    ///   - namesIssuer: Whether the service says that its answers name it. If they name anyone it must be the service in
+    ///   - namesIssuer: Whether the service says that its responses name it. If they name anyone it must be the service in
     ///     any case (RFC 9207, section 2.4).
     ///   - secrets: What no failure repeats.
     func code(

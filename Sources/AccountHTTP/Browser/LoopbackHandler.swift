@@ -1,12 +1,12 @@
 import NIOCore
 import NIOHTTP1
 
-/// Takes one request of a connection to the receiver, sends the answer and closes the connection.
+/// Takes one request of a connection to the receiver, sends the response and closes the connection.
 final class LoopbackHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// How long a request may take to come. The answer to a whole one may take longer.
+    /// How long a request may take to come. The response to a whole one may take longer.
     private static let requestTime = TimeAmount.seconds(15)
 
     private let receiver: RedirectReceiver
@@ -50,15 +50,17 @@ final class LoopbackHandler: ChannelInboundHandler {
         let request = LoopbackRequest(
             method: head.method.rawValue, target: head.uri, hosts: head.headers["host"],
             port: channel.localAddress?.port ?? 0)
-        receiver.receive(request) { [receiver] answer in
-            channel.eventLoop.execute { Self.send(answer, to: channel, receiver) }
+        receiver.receive(request) { [receiver] response in
+            channel.eventLoop.execute { Self.send(response, to: channel, receiver) }
         }
     }
 
-    private static func send(_ answer: RedirectReceiver.Answer, to channel: any Channel, _ receiver: RedirectReceiver) {
+    private static func send(
+        _ response: RedirectReceiver.Response, to channel: any Channel, _ receiver: RedirectReceiver
+    ) {
         let head: HTTPResponseHead
         let body: String
-        switch answer {
+        switch response {
         case .page(let page):
             body = page.html
             head = HTTPResponseHead(
@@ -75,7 +77,7 @@ final class LoopbackHandler: ChannelInboundHandler {
         channel.write(HTTPServerResponsePart.head(complete), promise: nil)
         channel.write(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(string: body))), promise: nil)
         channel.writeAndFlush(HTTPServerResponsePart.end(nil)).whenComplete { result in
-            if case .success = result { receiver.delivered(answer) }
+            if case .success = result { receiver.delivered(response) }
             channel.close(promise: nil)
         }
     }

@@ -31,7 +31,7 @@ final class LoopbackListener: Sendable {
     /// Opens a free port, or the one that is registered with the service.
     ///
     /// - Parameters:
-    ///   - receiver: Answers the requests.
+    ///   - receiver: Responds to the requests.
     ///   - redirect: Where the service sends the browser; `nil` leaves the port free.
     /// - Throws: `inaccessible` if no port can be had, or not that one.
     static func open(
@@ -64,7 +64,7 @@ final class LoopbackListener: Sendable {
         do {
             servers.append(try await bootstrap.bind(host: hosts[1], port: port).get())
         } catch {
-            // A machine without IPv6. Or another program is there, to which a browser would bring the answer if it takes
+            // A machine without IPv6. Or another program is there, to which a browser would bring the response if it takes
             // `localhost` for that address.
             if redirect?.host == "localhost", (error as? IOError)?.errnoCode == EADDRINUSE {
                 // It fails only for what is closed already.
@@ -78,20 +78,17 @@ final class LoopbackListener: Sendable {
     private static func unavailable(
         _ host: String, _ redirect: LoopbackRedirect?, _ error: any Error
     ) -> AccountError {
+        let start = "the sign-in cannot receive its response: "
         guard let redirect else {
-            return AccountError(
-                .inaccessible, "the browser cannot answer: no port of \(host) can be listened on", cause: error)
+            return AccountError(.inaccessible, start + "no port of \(host) can be listened on", cause: error)
         }
-        guard (error as? IOError)?.errnoCode == EADDRINUSE else {
-            return AccountError(
-                .inaccessible,
-                "the browser cannot answer: port \(redirect.port) of \(host) cannot be listened on; register another "
-                    + "redirect URI with the service, and give that", cause: error)
-        }
+        let reason =
+            (error as? IOError)?.errnoCode == EADDRINUSE
+            ? "another program uses port \(redirect.port) of \(host); end that one, or"
+            : "port \(redirect.port) of \(host) cannot be listened on;"
         return AccountError(
-            .inaccessible,
-            "the browser cannot answer: another program uses port \(redirect.port) of \(host); end that one, or register "
-                + "another redirect URI with the service and give that", cause: error)
+            .inaccessible, "\(start)\(reason) register another redirect URI with the service, and give that",
+            cause: error)
     }
 
     /// Closes the port and all connections, and returns when that is done.

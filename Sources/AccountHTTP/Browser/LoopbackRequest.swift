@@ -17,7 +17,7 @@ struct LoopbackRequest: Sendable {
 
     /// What a request asks for.
     enum Route: Equatable {
-        /// It brings the answer of the service.
+        /// It brings the response of the service.
         case callback(query: Substring)
         /// It wants to see what came of it.
         case result

@@ -52,7 +52,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
 
     deinit { listener.stop() }
 
-    // MARK: The browser's answer
+    // MARK: The browser's response
 
     func waitForResponse() async throws(AuthorityError) {
         let isFirst = progress.withLock { progress in
@@ -71,16 +71,11 @@ final class OAuthBrowserSignIn: BrowserSignIn {
 
     /// What the browser brings; `nil` if the task was cancelled, or if nobody came in time.
     private func response() async -> AuthorizationResponse? {
-        await withTaskGroup(of: AuthorizationResponse?.self) { group in
-            group.addTask { [responses = receiver.responses] in await responses.first { _ in true } }
-            group.addTask { [lifetime] in
-                // It throws only when it is not needed any more.
-                try? await Task.sleep(for: lifetime)
-                return nil
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? nil
+        // It throws only if the task was cancelled.
+        let response = try? await withDeadline(.now + lifetime) { [responses = receiver.responses] in
+            await responses.first { _ in true }
         }
+        return response ?? nil
     }
 
     func receive(_ pastedURL: String) throws(AccountError) {
@@ -90,7 +85,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         case .wrongState:
             throw AccountError(
                 .invalidArgument, "this URL belongs to another sign-in: open the URL that this one shows")
-        case .usedBefore: throw AccountError(.invalidArgument, "this sign-in has its answer already")
+        case .usedBefore: throw AccountError(.invalidArgument, "this sign-in has its response already")
         }
     }
 
@@ -159,16 +154,9 @@ final class OAuthBrowserSignIn: BrowserSignIn {
 
     /// Returns when a browser has the result page, or when it has had time enough.
     private func waitForDelivery() async {
-        await withTaskGroup { group in
-            group.addTask { [deliveries = receiver.deliveries] in
-                for await _ in deliveries { break }
-            }
-            group.addTask { [deliveryTime] in
-                // It throws only when it is not needed any more.
-                try? await Task.sleep(for: deliveryTime)
-            }
-            await group.next()
-            group.cancelAll()
+        // It throws only if the task was cancelled, and then nobody waits.
+        _ = try? await withDeadline(.now + deliveryTime) { [deliveries = receiver.deliveries] in
+            for await _ in deliveries { break }
         }
     }
 }

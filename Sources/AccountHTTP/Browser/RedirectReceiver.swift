@@ -1,25 +1,25 @@
 import Synchronization
 
-/// Answers the browser, and hands what it brought to whoever waits for it.
+/// Responds to the browser, and hands what it brought to whoever waits for it.
 ///
-/// It takes one answer of the service, the first with the right `state`. From then on the result page is due: whoever asks
+/// It takes one response of the service, the first with the right `state`. From then on the result page is due: whoever asks
 /// for it waits until the result is known.
 final class RedirectReceiver: Sendable {
-    /// What a request is answered with.
-    enum Answer: Sendable, Equatable {
+    /// What comes back for a request.
+    enum Response: Sendable, Equatable {
         case page(ResultPage)
         case redirect(to: String)
     }
 
     private enum State {
         case waiting(state: String)
-        case accepted(waiting: [@Sendable (Answer) -> Void])
+        case accepted(waiting: [@Sendable (Response) -> Void])
         /// A person has brought it, so no browser waits for a page.
         case pasted
         case finished(ResultPage)
     }
 
-    /// The answer of the service, once. Ends without one if the sign-in ends before.
+    /// The response of the service, once. Ends without one if the sign-in ends before.
     let responses: AsyncStream<AuthorizationResponse>
 
     /// An element for each time that a browser got the result page.
@@ -48,8 +48,8 @@ final class RedirectReceiver: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - respond: Gets the answer, at once or, if it is not known yet, later on another thread.
-    func receive(_ request: LoopbackRequest, respond: @escaping @Sendable (Answer) -> Void) {
+    ///   - respond: Gets what comes back, at once or, if it is not known yet, later on another thread.
+    func receive(_ request: LoopbackRequest, respond: @escaping @Sendable (Response) -> Void) {
         switch request.route(callback: callbackPath, result: resultPath) {
         case .malformed: respond(.page(.badRequest))
         case .unknown: respond(.page(.notFound))
@@ -57,11 +57,11 @@ final class RedirectReceiver: Sendable {
             guard let response = AuthorizationResponse(query: query) else { return respond(.page(.badRequest)) }
             respond(accept(response))
         case .result:
-            if let answer = result(orLater: respond) { respond(answer) }
+            if let page = result(orLater: respond) { respond(page) }
         }
     }
 
-    private func accept(_ response: AuthorizationResponse) -> Answer {
+    private func accept(_ response: AuthorizationResponse) -> Response {
         switch accept(response, as: .accepted(waiting: [])) {
         case .accepted: .redirect(to: resultPath)
         case .wrongState: .page(.wrongState)
@@ -69,10 +69,10 @@ final class RedirectReceiver: Sendable {
         }
     }
 
-    /// Whether an answer of the service was taken.
+    /// Whether a response of the service was taken.
     enum Acceptance { case accepted, wrongState, usedBefore }
 
-    /// Deals with an answer that a person brings in place of the browser.
+    /// Deals with a response that a person brings in place of the browser.
     func acceptPasted(_ response: AuthorizationResponse) -> Acceptance { accept(response, as: .pasted) }
 
     private func accept(_ response: AuthorizationResponse, as accepted: State) -> Acceptance {
@@ -86,7 +86,7 @@ final class RedirectReceiver: Sendable {
         return acceptance
     }
 
-    private func result(orLater response: @escaping @Sendable (Answer) -> Void) -> Answer? {
+    private func result(orLater response: @escaping @Sendable (Response) -> Void) -> Response? {
         state.withLock { state in
             switch state {
             case .waiting, .pasted: return .page(.notFound)
@@ -98,12 +98,12 @@ final class RedirectReceiver: Sendable {
         }
     }
 
-    /// Says what came of the sign-in. From now on no answer of the service is taken.
+    /// Says what came of the sign-in. From now on no response of the service is taken.
     ///
     /// - Returns: Whether a browser was here, which fetches the page now.
     @discardableResult
     func finish(with page: ResultPage) -> Bool {
-        let waiting: [@Sendable (Answer) -> Void]? = state.withLock { state in
+        let waiting: [@Sendable (Response) -> Void]? = state.withLock { state in
             defer { state = .finished(page) }
             return if case .accepted(let waiting) = state { waiting } else { nil }
         }
@@ -112,10 +112,10 @@ final class RedirectReceiver: Sendable {
         return waiting != nil
     }
 
-    /// An answer has been sent to its end.
-    func delivered(_ answer: Answer) {
+    /// A response has been sent to its end.
+    func delivered(_ response: Response) {
         let isResult = state.withLock { state in
-            if case .finished(let page) = state { answer == .page(page) } else { false }
+            if case .finished(let page) = state { response == .page(page) } else { false }
         }
         if isResult { delivery.yield() }
     }

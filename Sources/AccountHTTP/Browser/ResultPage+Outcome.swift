@@ -39,7 +39,7 @@ extension ResultPage {
         case .oauthError(.serverError, let description), .oauthError(.temporarilyUnavailable, let description):
             "the service returned a server error" + bracketed(description)
         case .oauthError(let code, let description):
-            "the service answered with \(code.rawValue)" + bracketed(description)
+            "the service responded with \(code.rawValue)" + bracketed(description)
         case .unavailable(let status, _): "the service returned a server error (\(status))"
         case .badRequest: "the service does not take the request (400)"
         case .bearerChallenge, .unauthorized, .forbidden: "the service does not take the token that it has just issued"

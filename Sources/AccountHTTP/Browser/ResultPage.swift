@@ -16,9 +16,9 @@ enum ResultPage: Sendable, Equatable {
     case refused(String?)
     /// It did not work, and why.
     case failed(String)
-    /// The answer is for another sign-in.
+    /// The response is for another sign-in.
     case wrongState
-    /// The answer was given before.
+    /// The response came before.
     case usedBefore
     /// There is no such page.
     case notFound
@@ -91,12 +91,12 @@ enum ResultPage: Sendable, Equatable {
             (
                 "bad", "Wrong state",
                 [
-                    "This answer belongs to another sign-in, so it was not used.",
+                    "This response belongs to another sign-in, so it was not used.",
                     "To sign in, open the URL that the terminal shows.",
                 ]
             )
         case .usedBefore:
-            ("bad", "Used before", ["This answer was used already, and it is good for one time only."])
+            ("bad", "Used before", ["This response was used already, and it is good for one time only."])
         case .notFound: ("bad", "Nothing here", ["There is no such page."])
         case .badRequest: ("bad", "Not understood", ["This is not a request that belongs to a sign-in."])
         }

@@ -103,10 +103,7 @@ public struct AuthenticatedClient: Sendable {
     /// - Throws: As ``send(_:body:)``.
     public func get(_ url: String) async throws(AccountError) -> APIResponse { try await send(.get, url) }
 
-    /// Removes what is at a URL.
-    ///
-    /// - Parameter url: A path with its query, or a whole URL on the origin.
-    /// - Throws: As ``send(_:body:)``.
+    /// Removes what is at a URL; otherwise as ``get(_:)``.
     public func delete(_ url: String) async throws(AccountError) -> APIResponse { try await send(.delete, url) }
 
     /// Hands over a value as JSON.
@@ -119,22 +116,12 @@ public struct AuthenticatedClient: Sendable {
         try await send(.post, url, json: value)
     }
 
-    /// Puts a value in a place, as JSON.
-    ///
-    /// - Parameters:
-    ///   - url: A path with its query, or a whole URL on the origin.
-    ///   - value: The value.
-    /// - Throws: As ``send(_:body:)``, and what the encoder throws.
+    /// Puts a value in a place, as JSON; otherwise as ``post(_:_:)``.
     public func put(_ url: String, _ value: some Encodable) async throws -> APIResponse {
         try await send(.put, url, json: value)
     }
 
-    /// Changes a part of something, by a value as JSON.
-    ///
-    /// - Parameters:
-    ///   - url: A path with its query, or a whole URL on the origin.
-    ///   - value: The value.
-    /// - Throws: As ``send(_:body:)``, and what the encoder throws.
+    /// Changes a part of something, by a value as JSON; otherwise as ``post(_:_:)``.
     public func patch(_ url: String, _ value: some Encodable) async throws -> APIResponse {
         try await send(.patch, url, json: value)
     }
@@ -264,6 +251,6 @@ extension AccountError {
             return
         }
         let reason = SessionDecision.reason(for: failure)
-        self.init(.serviceUnavailable, "\(origin) did not answer (\(reason)); you are still signed in")
+        self.init(.serviceUnavailable, "\(origin) did not respond (\(reason)); you are still signed in")
     }
 }

@@ -56,7 +56,7 @@ struct Discovery: Sendable {
     /// A document beside the one that was read; `nil` if there is none at this URL.
     ///
     /// A web page, a redirect, a status for what is not there, and a document of someone else are none: single-page apps
-    /// answer so to everything. What may be over the next moment is no word about it.
+    /// respond so to everything. A failure that may be over the next moment says nothing about it.
     func furtherDocument(in response: ServiceResponse) throws(AuthorityError) -> ServiceDocument? {
         do throws(AuthorityError) {
             return try document(in: response)

@@ -49,7 +49,7 @@ struct Issuer: Sendable, Hashable {
         other == identifier || other == identifier + "/"
     }
 
-    /// Whether a text of the service, in a document, an answer or an ID token, names it.
+    /// Whether a text of the service, in a document, a response or an ID token, names it.
     ///
     /// - Parameters:
     ///   - text: What stands in the place of an issuer.

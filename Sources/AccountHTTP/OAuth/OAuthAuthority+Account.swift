@@ -1,5 +1,11 @@
 public import AccountKit
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 extension OAuthAuthority: AccountAuthority {
     /// Asks the user info endpoint whose the access token is (OpenID Connect Core, section 5.3).
     ///
@@ -26,8 +32,9 @@ extension OAuthAuthority: AccountAuthority {
         var form = FormBody()
         form.append("grant_type", "refresh_token")
         form.append("refresh_token", refreshToken)
-        return try await requestCredentials(
-            form, for: try registeredClient(account.credentials.clientID), isRefresh: true)
+        return try await requestTokens(
+            form, for: try registeredClient(account.credentials.clientID), isRefresh: true
+        ).credentials
     }
 
     /// Whether the account was issued by this service.
@@ -99,4 +106,14 @@ extension OAuthAuthority: AccountAuthority {
 extension OAuthAuthority: NetworkSettingsAuthority {
     /// `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`, as far as they are set.
     package var networkSettings: [NetworkSetting] { transport.environment.settings(for: issuerIdentifier.url) }
+}
+
+extension OAuthAuthority: ClockAuthority {
+    /// Asks for the discovery document, whose response says when it was made (`Date`, RFC 9110, section 6.6.1), also where
+    /// there is none.
+    package func clockOffset() async throws -> Duration? {
+        let response = try await send(
+            ServiceRequest(url: Discovery(issuer: issuerIdentifier, service: service).urls[0]))
+        return response.date.map { .seconds($0.timeIntervalSince(response.receivedAt)) }
+    }
 }

@@ -27,7 +27,7 @@ extension OAuthAuthority: DeviceAuthority {
         var form = FormBody()
         form.append("grant_type", "urn:ietf:params:oauth:grant-type:device_code")
         form.append("device_code", authorization.deviceCode)
-        return try await requestCredentials(form, for: try registeredClient())
+        return try await requestTokens(form, for: try registeredClient()).credentials
     }
 
     /// Asks whose tokens these are that a poll brought: the user info endpoint, else the ID token.

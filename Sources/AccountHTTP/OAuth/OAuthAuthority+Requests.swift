@@ -94,7 +94,7 @@ extension OAuthAuthority {
 
     // MARK: Requests
 
-    /// Sends a form to the token endpoint and reads the tokens that it answers with (RFC 6749, section 5).
+    /// Sends a form to the token endpoint and reads the tokens of the response (RFC 6749, section 5).
     ///
     /// Once it is sent, only ``exchangeTimeout`` ends the wait for the response.
     ///
@@ -102,13 +102,7 @@ extension OAuthAuthority {
     ///   - form: The grant; who asks is added.
     ///   - clientID: The client that asks.
     ///   - isRefresh: Whether the grant is a refresh token.
-    func requestCredentials(
-        _ form: FormBody, for clientID: String, isRefresh: Bool = false
-    ) async throws(AuthorityError) -> Credentials {
-        try await requestTokens(form, for: clientID, isRefresh: isRefresh).credentials
-    }
-
-    /// The same, and the response in which the tokens came.
+    /// - Returns: The tokens, and the response in which they came.
     func requestTokens(
         _ form: FormBody, for clientID: String, isRefresh: Bool = false
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
@@ -116,7 +110,7 @@ extension OAuthAuthority {
         do {
             endpoint = try await tokenEndpoint()
         } catch {
-            throw error.whilePreparing
+            throw error.notSent(at: .preparation)
         }
         var form = form
         options.appendResources(to: &form)
@@ -157,18 +151,6 @@ extension OAuthAuthority {
         }
         guard issuerIdentifier.isSame(as: other) else {
             throw .misconfigured("the account is of \(other), so \(issuer) is not sent its token")
-        }
-    }
-}
-
-extension AuthorityError {
-    /// The failure for a request that was not sent, since what it needs could not be asked for.
-    fileprivate var whilePreparing: AuthorityError {
-        switch self {
-        case .noResponse(var failure):
-            if failure.stage == .sent { failure.stage = .preparation }
-            return .noResponse(failure)
-        default: return wasCertainlyNotCarriedOut ? self : .notSent(self)
         }
     }
 }

@@ -5,7 +5,7 @@ extension OAuthAuthority: PasswordAuthority {
     ///
     /// For services of one's own: OAuth 2.1 leaves this grant out, and many services do not offer it.
     ///
-    /// The user info endpoint then says who the user is. If it gives no answer it is asked once more, and after that the
+    /// The user info endpoint then says who the user is. If it does not say, it is asked once more, and after that the
     /// ID token counts, if there is one: the tokens are issued, and must not be wasted. A service that has neither user
     /// info nor ID tokens is believed that the user is who signed in, so the id of the account is the user name.
     ///
@@ -21,7 +21,7 @@ extension OAuthAuthority: PasswordAuthority {
         let scopes = try await requestedScopes()
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         if let audience = options.audience { form.append("audience", audience) }
-        let credentials = try await requestCredentials(form, for: try registeredClient())
+        let credentials = try await requestTokens(form, for: try registeredClient()).credentials
         do {
             return try await account(with: credentials, signedInAs: username)
         } catch {
@@ -62,8 +62,8 @@ extension OAuthAuthority: TokenAuthority {
 extension OAuthAuthority {
     /// Creates an account from tokens that the service has just issued.
     ///
-    /// The user info endpoint says whose they are, else the ID token, else whoever signed in. A user info that gives no
-    /// answer does not end the sign-in if there is an ID token; what contradicts the tokens does: a user info that is not
+    /// The user info endpoint says whose they are, else the ID token, else whoever signed in. A user info that does not
+    /// say does not end the sign-in if there is an ID token; what contradicts the tokens does: a user info that is not
     /// the ID token's user, or an access token that is refused the moment it was issued.
     ///
     /// - Parameters:
@@ -104,7 +104,7 @@ extension OAuthAuthority {
         }
     }
 
-    /// Whether the same question may get an answer the next moment. Not if the service named a time to wait.
+    /// Whether the same question may be answered the next moment. Not if the service named a time to wait.
     private static func isWorthAskingAgain(_ failure: AuthorityError) -> Bool {
         switch failure {
         case .noResponse(.cancelled): false

@@ -14,7 +14,7 @@ enum EndpointName: String, Sendable, CaseIterable {
 struct ServiceDocument: Sendable, Equatable {
     var urls: [EndpointName: ServiceURL] = [:]
 
-    /// Whether the answers that a browser brings name the service (RFC 9207, section 3).
+    /// Whether the responses that a browser brings name the service (RFC 9207, section 3).
     var namesIssuer = false
 
     /// `scopes_supported`; `nil` if it is not said.

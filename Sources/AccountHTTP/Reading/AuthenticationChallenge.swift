@@ -42,7 +42,7 @@ extension AuthenticationChallenge {
                 while skipToElement() {
                     let name = try token().lowercased()
                     let afterName = index
-                    skipSpace()
+                    skip(" \t")
                     if current != nil, current?.token68 == nil, next == UInt8(ascii: "=") {
                         let value = try parameterValue()
                         if repeated.contains(name) || current?.parameters.updateValue(value, forKey: name) != nil {
@@ -66,17 +66,16 @@ extension AuthenticationChallenge {
 
         /// After a scheme: the end, a comma, or spaces and then a token68 or the first parameter.
         private mutating func challengeBegan(_ challenge: inout AuthenticationChallenge?) throws(Malformed) {
-            skipSpace()
+            skip(" \t")
             guard let next, next != UInt8(ascii: ",") else { return }
-            guard isSpace(bytes[index - 1]) else { throw Malformed() }
+            guard " \t".utf8.contains(bytes[index - 1]) else { throw Malformed() }
             let start = index
-            while let byte = self.next, Self.isToken68(byte) { index += 1 }
-            if index > start {
-                while self.next == UInt8(ascii: "=") { index += 1 }
-                let end = index
-                skipSpace()
+            var text = text(of: Self.token68Characters)
+            if !text.isEmpty {
+                text += self.text(of: Array("=".utf8))
+                skip(" \t")
                 if self.next == nil || self.next == UInt8(ascii: ",") {
-                    challenge?.token68 = String(decoding: bytes[start..<end], as: UTF8.self)
+                    challenge?.token68 = text
                     return
                 }
             }
@@ -87,21 +86,20 @@ extension AuthenticationChallenge {
 
         /// `=` and a value, up to the comma or the end after it.
         private mutating func parameterValue() throws(Malformed) -> String {
-            skipSpace()
+            skip(" \t")
             guard next == UInt8(ascii: "=") else { throw Malformed() }
             index += 1
-            skipSpace()
+            skip(" \t")
             let value = next == UInt8(ascii: "\"") ? try quotedString() : try token()
-            skipSpace()
+            skip(" \t")
             guard next == nil || next == UInt8(ascii: ",") else { throw Malformed() }
             return value
         }
 
         private mutating func token() throws(Malformed) -> String {
-            let start = index
-            while let byte = next, Self.isToken(byte) { index += 1 }
-            guard index > start else { throw Malformed() }
-            return String(decoding: bytes[start..<index], as: UTF8.self)
+            let text = text(of: Self.tokenCharacters)
+            guard !text.isEmpty else { throw Malformed() }
+            return text
         }
 
         private mutating func quotedString() throws(Malformed) -> String {
@@ -127,37 +125,29 @@ extension AuthenticationChallenge {
 
         private var next: UInt8? { index < bytes.count ? bytes[index] : nil }
 
-        private func isSpace(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
-
-        private mutating func skipSpace() {
-            while let byte = next, isSpace(byte) { index += 1 }
+        private mutating func skip(_ characters: String) {
+            while let byte = next, characters.utf8.contains(byte) { index += 1 }
         }
 
         /// Goes to the next element of the list, over empty ones. `false` at the end.
         private mutating func skipToElement() -> Bool {
-            while let byte = next, isSpace(byte) || byte == UInt8(ascii: ",") { index += 1 }
+            skip(" \t,")
             return next != nil
+        }
+
+        /// What there is of some characters; empty if the next one is another.
+        private mutating func text(of characters: [UInt8]) -> String {
+            let start = index
+            while let byte = next, characters.contains(byte) { index += 1 }
+            return String(decoding: bytes[start..<index], as: UTF8.self)
         }
 
         private static func isText(_ byte: UInt8) -> Bool {
             byte == UInt8(ascii: "\t") || (byte >= 0x20 && byte != 0x7F)
         }
 
-        private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                true
-            default:
-                false
-            }
-        }
-
-        private static let tokenMarks = Array("!#$%&'*+-.^_`|~".utf8)
-        private static let token68Marks = Array("-._~+/".utf8)
-
-        private static func isToken(_ byte: UInt8) -> Bool { isLetterOrDigit(byte) || tokenMarks.contains(byte) }
-
-        private static func isToken68(_ byte: UInt8) -> Bool { isLetterOrDigit(byte) || token68Marks.contains(byte) }
+        private static let lettersAndDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+        private static let tokenCharacters = Array((lettersAndDigits + "!#$%&'*+-.^_`|~").utf8)
+        private static let token68Characters = Array((lettersAndDigits + "-._~+/").utf8)
     }
 }

@@ -55,7 +55,9 @@ struct IDToken: Sendable {
         if audiences.count > 1, claims["azp"] != .string(clientID) {
             throw .misconfigured("\(name) was issued to another client (azp)")
         }
-        guard let expiry else { throw .unclear("\(name) does not say until when it is good (exp)") }
+        guard let expiry = claims["exp"]?.number else {
+            throw .unclear("\(name) does not say until when it is good (exp)")
+        }
         guard expiry + Self.leeway > date.timeIntervalSince1970 else {
             throw .unclear("\(name) has expired, or the clock of this machine is wrong")
         }
@@ -63,14 +65,5 @@ struct IDToken: Sendable {
             throw .unclear("\(name) is of another sign-in (nonce)")
         }
         guard Identity(claims: claims) != nil else { throw .unclear("\(name) does not say who the user is (sub)") }
-    }
-
-    /// In seconds since 1970.
-    private var expiry: TimeInterval? {
-        switch claims["exp"] {
-        case .integer(let seconds)?: TimeInterval(seconds)
-        case .real(let seconds)?: seconds
-        default: nil
-        }
     }
 }

@@ -53,6 +53,14 @@ enum JSONValue: Sendable, Hashable {
         if case .string(let value) = self { value } else { nil }
     }
 
+    var number: Double? {
+        switch self {
+        case .integer(let value): Double(value)
+        case .real(let value): value
+        default: nil
+        }
+    }
+
     /// The value as a field of a profile; `nil` for null, also inside lists and objects.
     var profileValue: ProfileValue? {
         switch self {

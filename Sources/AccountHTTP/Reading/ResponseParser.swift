@@ -4,7 +4,7 @@ import HTTPTypes
 /// What a response says: the JSON object that was asked for, or the failure that it amounts to.
 ///
 /// A pure function of the response, in the order of the rows below. The definite failures are named: everything that is not
-/// a well-formed answer of the endpoint itself ends in a failure that keeps the account.
+/// a well-formed response of the endpoint itself ends in a failure that keeps the account.
 struct ResponseParser: Sendable {
     /// Who responded. The same response of another endpoint may mean something else.
     enum Endpoint: Sendable {

@@ -24,12 +24,7 @@ enum TokenExpiry {
         if case .integer(let seconds)? = expiresIn, 1...longestLifetime ~= seconds {
             return response.receivedAt.addingTimeInterval(TimeInterval(seconds))
         }
-        let expiry: TimeInterval
-        switch JSONWebToken.claims(of: accessToken)?["exp"] {
-        case .integer(let seconds)?: expiry = TimeInterval(seconds)
-        case .real(let seconds)?: expiry = seconds
-        default: return nil
-        }
+        guard let expiry = JSONWebToken.claims(of: accessToken)?["exp"]?.number else { return nil }
         let lifetime = expiry - (response.date ?? response.receivedAt).timeIntervalSince1970
         guard lifetime > 0, lifetime <= TimeInterval(longestLifetime) else { return nil }
         return response.receivedAt.addingTimeInterval(lifetime)

@@ -7,7 +7,7 @@ extension KnownService {
     /// GitHub, and GitHub Enterprise Server.
     ///
     /// It is OAuth without OpenID Connect: no discovery, no ID token, users with a number, a refresh token for GitHub Apps
-    /// only. Errors of the token endpoint come with status 200. A token that was revoked, or has expired, is answered with
+    /// only. Errors of the token endpoint come with status 200. A token that was revoked, or has expired, gets
     /// 401 "Bad credentials" and no challenge. A program without a secret can neither exchange the code of
     /// a browser nor take a token back, so there is the device flow and nothing else.
     ///
@@ -56,7 +56,7 @@ extension KnownService {
     /// Google.
     ///
     /// A refresh token comes only to those who ask for it in the URL of the page, and again only if the user is asked
-    /// again. ID tokens may name the issuer without its scheme. The polls of the device flow are answered with 428. Programs
+    /// again. ID tokens may name the issuer without its scheme. The polls of the device flow get 428. Programs
     /// have a client secret, which is none.
     ///
     /// Sources: developers.google.com, "OAuth 2.0 for mobile and desktop apps", "OAuth 2.0 for TV and limited-input

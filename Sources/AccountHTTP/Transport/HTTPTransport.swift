@@ -217,7 +217,7 @@ struct HTTPTransport: Sendable {
         } catch {
             let failure = TransportFailure.failure(for: error, from: peer, phase, after: start.duration(to: .now))
             let isUnsent = phase == .beforeHead && body.map { !$0.isSent } ?? false
-            return .failure(isUnsent ? failure.beforeSending : failure)
+            return .failure(isUnsent ? failure.notSent(at: .connection) : failure)
         }
     }
 
@@ -291,11 +291,11 @@ struct HTTPTransport: Sendable {
 }
 
 extension AuthorityError {
-    /// The failure for a request of which nothing was sent.
-    var beforeSending: AuthorityError {
+    /// The failure for a request of which nothing was sent, since it came no further than a stage.
+    func notSent(at stage: Failure.Stage) -> AuthorityError {
         switch self {
         case .noResponse(var failure):
-            if failure.stage == .sent { failure.stage = .connection }
+            if failure.stage == .sent { failure.stage = stage }
             return .noResponse(failure)
         default: return wasCertainlyNotCarriedOut ? self : .notSent(self)
         }

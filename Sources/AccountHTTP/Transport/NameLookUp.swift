@@ -5,7 +5,7 @@ import Synchronization
 /// Finds out whether it is the look-up of a name that takes so long.
 ///
 /// The HTTP client does not say what it waits for. So after a while the name is looked up once more: if that has no result
-/// either when time is up, no name server answers.
+/// either when time is up, no name server responds.
 final class NameLookUp: Sendable {
     private let isPending = Mutex(false)
     private let host: String

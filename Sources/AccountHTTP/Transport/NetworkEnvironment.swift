@@ -75,16 +75,13 @@ struct NetworkEnvironment: Sendable, Equatable {
     /// Why the certificates cannot be used; `nil` if they can, or if none are named.
     func certificateProblem() -> String? {
         guard let certificateFile else { return nil }
+        let start = "SSL_CERT_FILE names \(certificateFile.value), which is not "
         do {
-            guard let status = try SystemCall.targetStatus(certificateFile.value) else {
-                return "SSL_CERT_FILE names \(certificateFile.value), which is not there"
-            }
-            guard status.kind == .regular, SystemCall.isReadable(certificateFile.value) else {
-                return "SSL_CERT_FILE names \(certificateFile.value), which is not a file that can be read"
-            }
-            return nil
+            guard let status = try SystemCall.targetStatus(certificateFile.value) else { return start + "there" }
+            let isReadable = status.kind == .regular && SystemCall.isReadable(certificateFile.value)
+            return isReadable ? nil : start + "a file that can be read"
         } catch {
-            return "SSL_CERT_FILE names \(certificateFile.value), which cannot be read"
+            return start + "readable (\(error))"
         }
     }
 

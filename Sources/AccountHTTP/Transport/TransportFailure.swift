@@ -23,17 +23,6 @@ struct Peer: Sendable, Hashable, CustomStringConvertible {
     /// Whether it is on this machine, where plain HTTP will do.
     var isLoopback = false
 
-    init(host: String, port: Int, isProxy: Bool = false) {
-        self.host = host
-        self.port = port
-        self.isProxy = isProxy
-    }
-
-    init(_ url: ServiceURL) {
-        self.init(host: url.host, port: url.port ?? (url.scheme == "https" ? 443 : 80))
-        isLoopback = url.isLoopback
-    }
-
     /// Host and port.
     var description: String { "\(host):\(port)" }
 
@@ -53,6 +42,13 @@ struct Peer: Sendable, Hashable, CustomStringConvertible {
         case .proxy, .reset, .timeout, .truncated, .garbled:
             .noResponse(.init(kind, host: host, port: port, stage: stage))
         }
+    }
+}
+
+extension Peer {
+    init(_ url: ServiceURL) {
+        self.init(
+            host: url.host, port: url.port ?? (url.scheme == "https" ? 443 : 80), isLoopback: url.isLoopback)
     }
 }
 

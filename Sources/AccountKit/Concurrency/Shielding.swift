@@ -11,7 +11,7 @@ func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) as
 /// Runs something that can be broken off, and does so at a deadline.
 ///
 /// - Returns: `nil` if it was broken off.
-func withDeadline<Value: Sendable>(
+package func withDeadline<Value: Sendable>(
     _ deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value? {
     guard let deadline else { return try await body() }

@@ -7,9 +7,9 @@ import Testing
 @Suite("The receiver of a sign-in")
 struct RedirectReceiverTests {
     private final class Answers: Sendable {
-        private let state = Mutex<[RedirectReceiver.Answer]>([])
-        var all: [RedirectReceiver.Answer] { state.withLock(\.self) }
-        func add(_ answer: RedirectReceiver.Answer) { state.withLock { $0.append(answer) } }
+        private let state = Mutex<[RedirectReceiver.Response]>([])
+        var all: [RedirectReceiver.Response] { state.withLock(\.self) }
+        func add(_ answer: RedirectReceiver.Response) { state.withLock { $0.append(answer) } }
     }
 
     private let receiver = RedirectReceiver(expecting: "right")

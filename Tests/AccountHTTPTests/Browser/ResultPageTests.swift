@@ -69,7 +69,7 @@ struct ResultPageTests {
                 .oauthError(.invalidGrant, description: "Old"),
                 .failed("the service says that the sign-in has expired or was used before (Old)")
             ),
-            (.oauthError("odd"), .failed("the service answered with odd")),
+            (.oauthError("odd"), .failed("the service responded with odd")),
             (.oauthError("odd", description: canary), .failed("the service gave an unexpected response")),
             (.noResponse(.timeout), .failed("the service did not respond in time")),
             (.noResponse(.init(.refused, host: "h", port: 1)), .failed("connection to h:1 was refused")),

@@ -91,7 +91,7 @@ struct AccessTokenTests {
         #expect(store.account?.username == "alice")
 
         // However long the service was to be left alone, it is asked again in the end.
-        authority.answer(.refresh, with: [.accept])
+        authority.respond(to: .refresh, with: [.accept])
         clock.advance(by: .seconds(300))
         #expect(try await store.accessToken(with: authority) == Secret("access-2"))
     }

@@ -33,8 +33,8 @@ struct AccountChangeTests {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(clock: clock)
-        authority.answer(
-            .updateProfile,
+        authority.respond(
+            to: .updateProfile,
             with: [.identity(Identity(id: Fixture.alice.id, username: "ally", profile: ["nickname": "ally"]))])
         let account = try await store.updateProfile(with: authority) {
             $0.nickname = "Ally"
@@ -51,7 +51,7 @@ struct AccountChangeTests {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let before = storage.entries
         let authority = ScriptedAuthority()
-        authority.answer(.updateProfile, with: [.refuse(.noResponse(.timeout))])
+        authority.respond(to: .updateProfile, with: [.refuse(.noResponse(.timeout))])
         await expectAccountError(.serviceUnavailable) {
             try await store.updateProfile(with: authority) { $0.nickname = "Ally" }
         }
@@ -64,7 +64,7 @@ struct AccountChangeTests {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         let other = try await AccountStore.testing(signedIn: nil, storage: storage)
         let authority = ScriptedAuthority()
-        authority.answer(.updateProfile, with: [.hang])
+        authority.respond(to: .updateProfile, with: [.hang])
         let change = Task { try await store.updateProfile(with: authority) { $0.nickname = "Ally" } }
         await authority.waitForRequest(.updateProfile)
         try await other.update {
@@ -81,7 +81,7 @@ struct AccountChangeTests {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         let authority = ScriptedAuthority(clock: clock)
-        authority.answer(.updateProfile, with: [.hang])
+        authority.respond(to: .updateProfile, with: [.hang])
         let change = Task { try await store.updateProfile(with: authority) { $0.nickname = "Ally" } }
         await authority.waitForRequest(.updateProfile)
         try await store.signIn { Fixture.bob }

@@ -15,7 +15,7 @@ struct RevocationTests {
     private let clock = ManualClock()
 
     private func signedOut(
-        _ storage: any ArchiveStorage, answering answer: ScriptedAuthority.Answer
+        _ storage: any ArchiveStorage, answering answer: ScriptedAuthority.Response
     ) async throws -> (AccountStore, SignOutReport) {
         let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
         return (store, try await store.signOut(with: ScriptedAuthority(revoke: [answer], clock: clock)))

@@ -74,9 +74,9 @@ struct SignInAndOutTests {
                 [.refuse(.unavailable(status: 503, retryAfter: nil))],
                 .queued(.unavailable(status: 503, retryAfter: nil))
             ),
-        ] as [([ScriptedAuthority.Answer], SignOutReport.Revocation)])
+        ] as [([ScriptedAuthority.Response], SignOutReport.Revocation)])
     func `A sign-out is one whether the service hears of it or not`(
-        answers: [ScriptedAuthority.Answer], revocation: SignOutReport.Revocation
+        answers: [ScriptedAuthority.Response], revocation: SignOutReport.Revocation
     ) async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()
