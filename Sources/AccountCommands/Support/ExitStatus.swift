@@ -3,12 +3,12 @@ import ArgumentParser
 
 extension AccountError {
     /// The exit code that the account commands end with after this error, for commands of the app's own: 64 usage, 65 archive
-    /// unreadable, 69 the service was needed and could not be reached, 74 input/output error, 75 busy, 77 not signed in or
-    /// rejected, 78 misconfigured, 130 interrupted (sysexits(3)).
+    /// unreadable, 69 the service was needed and could not be reached or did not do what was asked, 74 input/output error, 75
+    /// busy, 77 not signed in or rejected, 78 misconfigured, 130 interrupted (sysexits(3)).
     public var exitCode: Int32 {
         switch code {
         case .noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion, .tooLarge, .insecureContainer: 65
-        case .serviceUnavailable: 69
+        case .serviceUnavailable, .requestFailed: 69
         case .busy, .conflict: 75
         case .notSignedIn, .signInRefused: 77
         case .misconfigured: 78

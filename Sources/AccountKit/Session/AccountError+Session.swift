@@ -29,7 +29,7 @@ extension AccountError {
             }
         self.init(
             code,
-            "the service issued tokens, but did not say who signed in (\(reason)): \(end). Nobody was signed in; try again"
+            "the service issued tokens, but did not say who signed in (\(reason)): \(end), and nothing was changed here; try again"
         )
     }
 
