@@ -65,7 +65,7 @@ extension AccountStore {
     /// }
     /// ```
     ///
-    /// A detached task has the store of ``AccountStore/share()``.
+    /// What ``AccountStore/share()`` does meanwhile counts there only. A detached task has the process's shared store.
     ///
     /// - Parameters:
     ///   - store: The store.
@@ -74,7 +74,7 @@ extension AccountStore {
     public static func withShared<Result>(
         _ store: AccountStore, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {
-        try await $sharedInTask.withValue(store, operation: body)
+        try await $sharing.withValue(Sharing(store), operation: body)
     }
 }
 

@@ -52,10 +52,12 @@ enum Stores {
 }
 
 struct ApplicationTests {
-    @Test func `A tool has the store of its commands, and of any other session`() throws {
-        let stores = try Stores.stores()
-        #expect(stores.map(\.session.rawValue) == ["default", "work"])
-        #expect(AccountStore.shared === stores[0])
+    @Test func `A tool has the store of its commands, and of any other session`() async throws {
+        try await AccountStore.withShared(.testing(signedIn: nil)) {
+            let stores = try Stores.stores()
+            #expect(stores.map(\.session.rawValue) == ["default", "work"])
+            #expect(AccountStore.shared === stores[0])
+        }
         #expect(try TwoDo.container().identifier == "com.example.2do")
     }
 

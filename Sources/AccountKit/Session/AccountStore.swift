@@ -24,13 +24,17 @@ public final class AccountStore: Sendable {
     let driver: SessionDriver
     var clock: any WallClock { driver.clock }
 
-    private static let sharedStore = Mutex<AccountStore?>(nil)
+    /// Where a store is shared: in the process, or, in tests that run in parallel, in a task and its children.
+    package final class Sharing: Sendable {
+        fileprivate let store: Mutex<AccountStore?>
 
-    /// What ``shared`` is in this task and its children: for tests that run in parallel.
-    @TaskLocal package static var sharedInTask: AccountStore?
+        package init(_ store: AccountStore? = nil) { self.store = Mutex(store) }
+    }
+
+    @TaskLocal package static var sharing = Sharing()
 
     /// The store that the app made shared with ``share()``; `nil` until then.
-    public static var shared: AccountStore? { sharedInTask ?? sharedStore.withLock { $0 } }
+    public static var shared: AccountStore? { sharing.store.withLock { $0 } }
 
     /// Makes a store for a session of a container. Nothing is read yet.
     ///
@@ -81,7 +85,7 @@ public final class AccountStore: Sendable {
 
     /// Makes this the store that ``shared`` returns, for apps that want one for all of their code.
     public func share() {
-        Self.sharedStore.withLock { $0 = self }
+        Self.sharing.store.withLock { $0 = self }
     }
 
     // MARK: The shared account

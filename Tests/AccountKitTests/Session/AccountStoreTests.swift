@@ -105,6 +105,10 @@ struct AccountStoreTests {
             async let inChild = AccountStore.shared
             #expect(await inChild === own)
             #expect(await Task.detached { AccountStore.shared }.value === store)
+            // What the code that is tested shares is the test's too.
+            let another = try await AccountStore.testing(signedIn: nil)
+            another.share()
+            #expect(AccountStore.shared === another)
         }
         #expect(AccountStore.shared === store)
     }
