@@ -100,7 +100,7 @@ struct AccountStoreTests {
 
         // A test has one of its own, in the tasks that it begins too, and leaves the app's alone.
         let own = try await AccountStore.testing(signedIn: nil)
-        await AccountStore.withShared(own) {
+        try await AccountStore.withShared(own) {
             #expect(AccountStore.shared === own)
             async let inChild = AccountStore.shared
             #expect(await inChild === own)
