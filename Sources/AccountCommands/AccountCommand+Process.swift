@@ -50,6 +50,9 @@ extension AccountCommand {
     /// Parses the subcommand that the first word names, without building the whole tree of commands, which takes longer than
     /// most commands do.
     ///
+    /// What scripts call most has a `_superCommandName` in its configuration: the parser then does not look for a request of a
+    /// completion script, which takes longer than all the rest of it, and which only the whole tree answers.
+    ///
     /// - Returns: `nil` for everything else, such as `--help` and whatever is wrong: the whole tree knows what to say of it.
     static func parsedAlone(_ arguments: [String]) -> (any AsyncParsableCommand)? {
         func parsed<Subcommand: AsyncParsableCommand>(_ subcommand: Subcommand.Type) -> Subcommand? {

@@ -11,7 +11,7 @@ import Foundation
 struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "whoami", abstract: "Print who is signed in.",
+            commandName: "whoami", _superCommandName: "account", abstract: "Print who is signed in.",
             discussion: """
                 Prints the bare user name on standard output, and explanations on standard error. The service is asked \
                 unless it confirmed the account less than --max-age seconds ago. Being offline is no failure: the name is \
