@@ -56,7 +56,8 @@ struct DjangoSlowTests {
     }
 
     @Test(arguments: SlowExchangeTests.signals)
-    func `A signal while the response is late ends the process when the new tokens are stored`(signal: Signal) async throws
+    func `A signal while the response is late ends the process when the new tokens are stored`(signal: Signal)
+        async throws
     {
         try await run { alice in
             try await alice.proxy.hold(Self.refresh)

@@ -107,7 +107,9 @@ struct KeptSessionTests {
     ]
 
     @Test(arguments: challenges + statuses + bodies + discovery + connections)
-    func `A response that is no explicit rejection by the service keeps the account, and says why`(row: Row) async throws {
+    func `A response that is no explicit rejection by the service keeps the account, and says why`(row: Row)
+        async throws
+    {
         try await SignedInUser.run { user in
             let before = try user.container.contents()
             try await user.server.setFaults(row.fault)

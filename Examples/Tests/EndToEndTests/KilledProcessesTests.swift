@@ -15,7 +15,8 @@ struct KilledProcessesTests {
         #expect(exitCode == 137)
     }
 
-    @Test func `A kill between the service's response and the write is told by status, before and after the session ends`()
+    @Test
+    func `A kill between the service's response and the write is told by status, before and after the session ends`()
         async throws
     {
         try await SignedInUser.run { user in

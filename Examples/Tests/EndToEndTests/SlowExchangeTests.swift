@@ -65,7 +65,9 @@ struct SlowExchangeTests {
         }
     }
 
-    @Test func `Another process does not wait for the response longer than it has time, and sends nothing`() async throws {
+    @Test func `Another process does not wait for the response longer than it has time, and sends nothing`()
+        async throws
+    {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             let gate = try await user.server.holdRefreshes()
@@ -117,7 +119,8 @@ struct SlowExchangeTests {
     }
 
     @Test(arguments: signals)
-    func `A signal while the response is late ends the process when the new tokens are stored`(signal: Signal) async throws
+    func `A signal while the response is late ends the process when the new tokens are stored`(signal: Signal)
+        async throws
     {
         try await SignedInUser.run { user in
             let outcome = try await refresh(user, signal: signal) { try await user.server.holdRefreshes() }

@@ -11,7 +11,8 @@ import Foundation
 struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "token", _superCommandName: "account", abstract: "Print an access token that is good for a while.",
+            commandName: "token", _superCommandName: "account",
+            abstract: "Print an access token that is good for a while.",
             discussion:
                 "For scripts: curl -H \"Authorization: Bearer $(\(CommandLine.toolName) token)\" https://api.example.com/me"
         )

@@ -77,7 +77,9 @@ struct AuthenticatedClientTests {
     @Test("A token from the environment is sent, and if the API refuses it, the authority's word counts")
     func given() async throws {
         try await LoopbackServer.run(answer: taking("given")) { server in
-            for (token, answer) in [("given", ScriptedAuthority.Response.accept), ("other", .refuse(.rejected("dead")))] {
+            for (token, answer) in [
+                ("given", ScriptedAuthority.Response.accept), ("other", .refuse(.rejected("dead"))),
+            ] {
                 let authority = ScriptedAuthority(signIn: [answer])
                 let store = AccountStore(
                     token: Secret(token), from: "NOTES_TOKEN", appIdentifier: "com.example.notes", session: .default)

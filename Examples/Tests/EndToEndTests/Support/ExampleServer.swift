@@ -85,7 +85,8 @@ extension ExampleServer {
     }
 
     /// Leaves members out of a response from now on, and sets others.
-    func alter(_ response: Response, omitting names: [String] = [], setting members: [String: JSON] = [:]) async throws {
+    func alter(_ response: Response, omitting names: [String] = [], setting members: [String: JSON] = [:]) async throws
+    {
         _ = try await control(.POST, response.rawValue, JSON.object(["omit": .list(names), "set": .object(members)]))
     }
 
