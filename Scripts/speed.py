@@ -20,9 +20,7 @@ import tempfile
 FOLDER = pathlib.Path(__file__).parent.parent / "Tests/Speed"
 BASELINE = FOLDER / "baseline.json"
 TOLERANCE = 0.05
-# 12 MiB until the argument parser parsed every command line: the runtime looks through the conformances of the whole program for it,
-# which brings their pages of the file into memory.
-MAXIMUM_PEAK_KIB = 14 * 1024
+MAXIMUM_PEAK_KIB = 12 * 1024
 # 25 MiB until the command finished its exchanges: signals, deadlines and the options of a sign-in took a quarter of one.
 MAXIMUM_SIZE = 26 * 1024 * 1024
 

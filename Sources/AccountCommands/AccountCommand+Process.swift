@@ -51,13 +51,19 @@ extension AccountCommand {
     /// most commands do.
     ///
     /// What scripts call most has a `_superCommandName` in its configuration: the parser then does not look for a request of a
-    /// completion script, which takes longer than all the rest of it, and which only the whole tree answers.
+    /// completion script, which only the whole tree answers.
     ///
     /// - Returns: `nil` for everything else, such as `--help` and whatever is wrong: the whole tree knows what to say of it.
     static func parsedAlone(_ arguments: [String]) -> (any AsyncParsableCommand)? {
         func parsed<Subcommand: AsyncParsableCommand>(_ subcommand: Subcommand.Type) -> Subcommand? {
             // The whole tree fails for the same reason, and says it.
             try? subcommand.parseAsRoot(Array(arguments.dropFirst())) as? Subcommand
+        }
+        // What prompts and scripts run all the time is not parsed at all: that would take longer than the rest of it.
+        switch arguments {
+        case ["whoami"], ["whoami", "--offline"]: return WhoAmICommand<App>(offline: arguments.count > 1)
+        case ["token"]: return TokenCommand<App>(minValidity: nil)
+        default: break
         }
         guard let name = arguments.first,
             let subcommand = subcommands.first(where: { $0.configuration.commandName == name })

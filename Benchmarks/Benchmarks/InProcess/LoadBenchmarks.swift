@@ -31,7 +31,7 @@ func loadBenchmarks() {
             benchmark.startMeasurement()
             let record = try floorLoad(place, isGuarded: isGuarded)
             benchmark.stopMeasurement()
-            guard record.username == "alice", record.profile["points"] == 42 else { throw Failure("another account") }
+            guard record.username == "alice", record.profile.points == 42 else { throw Failure("another account") }
         } setup: {
             try await signedInPlace("load-floor-\(isGuarded)")
         }

@@ -26,6 +26,15 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
 
     @OptionGroup var options: CommonOptions
 
+    /// Made by the parser.
+    init() {}
+
+    /// The command without further options.
+    init(minValidity: Double?) {
+        self.minValidity = minValidity
+        options = .none
+    }
+
     func validate() throws {
         if let minValidity, minValidity < 0 || !minValidity.isFinite {
             throw ValidationError("--min-validity takes a number of seconds, 0 or more")

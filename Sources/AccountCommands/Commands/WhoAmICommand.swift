@@ -31,6 +31,17 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
 
     @OptionGroup var options: CommonOptions
 
+    /// Made by the parser.
+    init() {}
+
+    /// The command without further options.
+    init(offline: Bool) {
+        self.offline = offline
+        verify = false
+        maxAge = 900
+        options = .none
+    }
+
     func validate() throws {
         if offline, verify { throw ValidationError("--offline and --verify exclude each other") }
         if maxAge < 0 || !maxAge.isFinite { throw ValidationError("--max-age takes a number of seconds, 0 or more") }

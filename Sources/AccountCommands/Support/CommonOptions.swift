@@ -11,6 +11,15 @@ struct CommonOptions: ParsableArguments {
 
     @Flag(name: .shortAndLong, help: "Say on standard error what is being done; never shows a token.")
     var verbose = false
+
+    /// None of them.
+    static var none: CommonOptions {
+        var options = CommonOptions()
+        options.session = nil
+        options.json = false
+        options.verbose = false
+        return options
+    }
 }
 
 /// The options that say where a service is, for tools that do not know it.

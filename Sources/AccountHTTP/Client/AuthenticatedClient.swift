@@ -141,7 +141,7 @@ public struct AuthenticatedClient: Sendable {
     ///   signed in is of another service or there is no way to the origin, `invalidArgument` if the URL is of another
     ///   origin or a header field is the client's to set. After a request that may have been carried out:
     ///   `serviceUnavailable` if no response came or the token could not be refreshed, `notSignedIn` if the session has
-    ///   ended, `conflict` if another user has signed in meanwhile, `tooLarge` if the response is too long, `cancelled`.
+    ///   ended, `conflict` if another user has signed in meanwhile, `requestFailed` if the response is too long, `cancelled`.
     public func send(_ request: HTTPRequest, body: Data? = nil) async throws(AccountError) -> APIResponse {
         let path = request.path ?? ""
         let url = request.authority.map { "\(request.scheme ?? originURL.scheme)://\($0)\(path)" } ?? path
@@ -207,7 +207,7 @@ public struct AuthenticatedClient: Sendable {
         }
         guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
             throw AccountError(
-                .tooLarge, "the response of \(origin) is longer than \(maximumResponseLength) bytes")
+                .requestFailed, "the response of \(origin) is longer than \(maximumResponseLength) bytes")
         }
         return (APIResponse(response, from: origin, hiding: token), isRefusal(response))
     }

@@ -57,6 +57,8 @@ final class ServiceDocuments: Sendable {
         let result: Result<Found, AuthorityError>
         do throws(SingleFlight<Position, Result<Found, AuthorityError>>.Departure) {
             result = try await fetches.value(for: position) { _ in
+                // Another has just read it.
+                if let known = self.found.withLock({ $0[position] }) { return .success(known) }
                 do throws(AuthorityError) {
                     let found = try await self.fetch(position)
                     self.found.withLock { $0[position] = found }

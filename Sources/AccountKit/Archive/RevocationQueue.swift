@@ -97,7 +97,7 @@ struct RevocationQueue: Sendable {
             let age = (try? await open(stored.bytes))?.account.verifiedAt ?? .distantPast
             if place == nil || age < place!.date { place = (entry, stored.revision, age) }
         }
-        guard let place else { throw AccountError(.inaccessible, "the queue of sign-outs cannot be written") }
+        guard let place else { throw AccountError(.inaccessible, "the queue of revocations cannot be written") }
         let remains = Account(
             id: account.id, issuer: account.issuer, credentials: account.credentials, verifiedAt: date)
         let (bytes, _) = try codec.seal(remains, with: try await archive.keysBeside(at: date))
@@ -132,21 +132,10 @@ struct RevocationQueue: Sendable {
     ///
     /// - Parameter asksPerson: Whether a person may be asked for a passphrase. Never under the lock, where others would wait.
     func pending(asksPerson: Bool = false) async throws -> [Pending] {
-        try await pending(asksPerson: asksPerson) { try await storage.read($0) }
-    }
-
-    /// What is in the queue and opens, for whoever holds the lock.
-    func pending(in transaction: any ArchiveTransaction) async throws -> [Pending] {
-        try await pending(asksPerson: false) { try await transaction.read($0) }
-    }
-
-    private func pending(
-        asksPerson: Bool, _ read: (ArchiveEntry) async throws -> StoredEntry?
-    ) async throws -> [Pending] {
         var pending: [Pending] = []
         for entry in Self.entries {
             // One that does not open now waits for whoever has its key.
-            guard let stored = try? await read(entry),
+            guard let stored = try? await storage.read(entry),
                 let (account, keys) = try? await open(stored.bytes, asksPerson: asksPerson)
             else { continue }
             pending.append(Pending(entry: entry, revision: stored.revision, account: account, keys: keys))

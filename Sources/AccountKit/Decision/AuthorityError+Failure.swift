@@ -7,7 +7,7 @@ extension AuthorityError {
         /// What happened.
         public var kind: Kind
 
-        /// The host that did not response, or the proxy on the way to it; an IPv6 address in brackets. `nil` if it is not known.
+        /// The host that did not respond, or the proxy on the way to it; an IPv6 address in brackets. `nil` if it is not known.
         public var host: String?
 
         /// The host's port.
@@ -20,7 +20,7 @@ extension AuthorityError {
         ///
         /// - Parameters:
         ///   - kind: What happened.
-        ///   - host: The host that did not response.
+        ///   - host: The host that did not respond.
         ///   - port: The host's port.
         ///   - stage: How far the request had come; with `nil` what goes without saying for its kind, and otherwise ``Stage/sent``.
         public init(_ kind: Kind, host: String? = nil, port: Int? = nil, stage: Stage? = nil) {

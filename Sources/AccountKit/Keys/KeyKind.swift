@@ -35,7 +35,14 @@ extension KeyKind: CaseIterable, CustomStringConvertible, LosslessStringConverti
     public static var allCases: [KeyKind] { KeySlot.Kind.allCases.map(KeyKind.init) }
 
     /// The name, which stays the same: `file`, `passphrase`, `command` or `environment`.
-    public var description: String { slot == .keyFile ? "file" : "\(slot)" }
+    public var description: String {
+        switch slot {
+        case .keyFile: "file"
+        case .passphrase: "passphrase"
+        case .command: "command"
+        case .environment: "environment"
+        }
+    }
 
     /// A kind by its name; `nil` if there is none of that name.
     public init?(_ description: String) {

@@ -253,8 +253,14 @@ package enum SystemCall {
 
     /// The name of a user, or their number if the user database does not know them.
     package static func userName(_ user: UInt32) -> String {
-        guard let entry = getpwuid(user), let name = entry.pointee.pw_name else { return "user \(user)" }
-        return String(cString: name)
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        // The database is asked for itself alone: other threads may ask at the same time.
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16 * 1024) { buffer in
+            let status = getpwuid_r(user, &entry, buffer.baseAddress!, buffer.count, &found)
+            guard status == 0, found != nil, let name = entry.pw_name else { return "user \(user)" }
+            return String(cString: name)
+        }
     }
 
     /// What to say of a file or folder that another user owns, to go behind its path.

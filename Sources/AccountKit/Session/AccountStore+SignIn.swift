@@ -117,7 +117,8 @@ extension AccountStore {
                         }
                         // The code is spent: from now on it is asked whose the tokens are, and nothing else.
                         return try await self.identifyAndStore(
-                            credentials, with: authority, exchange, clock, until: end
+                            credentials, with: authority, exchange, clock,
+                            until: max(end, clock.now.advanced(by: .seconds(60)))
                         ) {
                             try await authority.account(with: credentials)
                         }
@@ -257,7 +258,9 @@ extension AccountStore {
                 _ = await driver.load(transaction)
                 return try await driver.revocations.add(account, at: driver.clock.now, in: transaction)
             }
-            return await driver.revoke(account, pending, at: authority).outcome
+            let outcome = await driver.revoke(account, pending, at: authority).outcome
+            // What is in no queue will not be told later.
+            return outcome == .queued && pending == nil ? .refused : outcome
         }
     }
 

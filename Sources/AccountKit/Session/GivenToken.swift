@@ -80,9 +80,10 @@ extension AccountStore {
     }
 
     func load(_ given: GivenToken) -> SessionState {
-        let state = given.state.withLock { $0 }
-        if let account = state.account { driver.shared.publish(account, isSignIn: false) }
-        return state
+        given.state.withLock { state in
+            publish(state)
+            return state
+        }
     }
 
     /// Asks the service whose a given token is.
@@ -91,6 +92,10 @@ extension AccountStore {
     ) async -> SessionState {
         let state = load(given)
         guard case .unverified(let account, _) = state else { return state }
+        // Once it is known whose the token is, it goes to no other service.
+        if account.issuer != nil, let mismatch = authority.mismatch(with: account) {
+            return .unverified(account, .init(.misconfigured, detail: mismatch))
+        }
         if account.isConfirmed(within: policy.maximumAge.seconds, of: clock.now) { return .verified(account) }
         do {
             let found = try await withDeadline(timeout.map { .now + $0 }) {
@@ -98,18 +103,36 @@ extension AccountStore {
             }
             guard var found else { throw AuthorityError.noResponse(.timeout) }
             found.verifiedAt = clock.now
-            given.state.withLock { [found] in $0 = .unverified(found, .init(.notChecked)) }
-            driver.shared.publish(found, isSignIn: false)
-            return .verified(found)
+            return settle(given, .unverified(found, .init(.notChecked))).account.map { .verified($0) } ?? load(given)
         } catch {
             let failure = AuthorityError(error)
-            guard case .refused(let detail) = SessionDecision.afterSignIn(failure) else {
-                return .unverified(account, SessionDecision.reason(for: failure))
+            let detail: String
+            switch (failure, SessionDecision.afterVerification(failure, .init(holdsRefreshToken: false))) {
+            // It was offered as a token to sign in with.
+            case (.signInRefused(let refusal), _) where authority is any TokenAuthority: detail = refusal
+            case (_, .clear(let rejection)): detail = rejection
+            default: return .unverified(account, SessionDecision.reason(for: failure))
             }
-            let signOut = SignOut(.sessionEnded, date: clock.now, issuer: authority.accountIssuer, detail: detail)
-            given.state.withLock { $0 = .signedOut(signOut) }
-            driver.shared.publish(signOut)
-            return .signedOut(signOut)
+            return settle(
+                given,
+                .signedOut(SignOut(.sessionEnded, date: clock.now, issuer: authority.accountIssuer, detail: detail)))
+        }
+    }
+
+    /// Takes over what the service said, unless it has rejected the token meanwhile.
+    private func settle(_ given: GivenToken, _ new: SessionState) -> SessionState {
+        given.state.withLock { state in
+            if case .unverified = state { state = new }
+            publish(state)
+            return state
+        }
+    }
+
+    private func publish(_ state: SessionState) {
+        switch state {
+        case .unverified(let account, _), .verified(let account): driver.shared.publish(account, isSignIn: false)
+        case .signedOut(let signOut): driver.shared.publish(signOut)
+        case .unreadable: break
         }
     }
 }

@@ -241,7 +241,7 @@ struct AuthenticatedClientTests {
             .json(String(repeating: "x", count: 1001))
         } _: { server in
             let (client, _) = try await client(server, ScriptedAuthority(), maximumResponseLength: 1000)
-            await expectAccountError(.tooLarge) { try await client.get("/") }
+            await expectAccountError(.requestFailed) { try await client.get("/") }
         }
     }
 

@@ -80,6 +80,6 @@ struct ScriptedTransportTests {
         let api = try AuthenticatedClient(
             origin: "https://api.example.com", store: store, authority: ScriptedAuthority(clock: clock),
             maximumResponseLength: 3, transport: ScriptedTransport([.json("1234")]).send)
-        await expectAccountError(.tooLarge) { try await api.get("/") }
+        await expectAccountError(.requestFailed) { try await api.get("/") }
     }
 }

@@ -1,5 +1,6 @@
 import AccountKit
 import AccountTesting
+import Synchronization
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -44,6 +45,36 @@ struct AccountChangeTests {
         #expect(account.username == "ally")
         #expect(account.profile == ["nickname": "ally", "points": 3, "email": "alice@example.com"])
         #expect(try await storage.stateForNewProcess().account == account)
+    }
+
+    /// Remembers which tokens it saw.
+    private final class OtherService: ProfileAuthority {
+        let seen = Mutex<[Account]>([])
+        var accountIssuer: String? { "https://other.example.com" }
+        func isAuthority(of account: Account) -> Bool { false }
+        func verify(_ account: Account) async throws -> Identity { throw AuthorityError.rejected("unknown") }
+        func updateProfile(of account: Account) async throws -> Identity {
+            seen.withLock { $0.append(account) }
+            return Identity(id: account.id)
+        }
+    }
+
+    @Test func `A profile goes to no service that the account is not of`() async throws {
+        let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
+        let other = OtherService()
+        await expectAccountError(.misconfigured) {
+            try await store.updateProfile(with: other) { $0.nickname = "Ally" }
+        }
+        #expect(other.seen.withLock { $0.isEmpty })
+    }
+
+    @Test func `A profile is changed with a token that is good`() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        let authority = ScriptedAuthority(clock: clock)
+        authority.respond(to: .updateProfile, with: [.identity(Identity(id: Fixture.alice.id))])
+        _ = try await store.updateProfile(with: authority) { $0.nickname = "Ally" }
+        #expect(authority.requests == [.refresh, .updateProfile])
     }
 
     @Test func `A profile that the service did not take changes nothing`() async throws {

@@ -68,6 +68,42 @@ struct GivenTokenTests {
         #expect(try await store.accessToken(with: authority).reveal() == "given")
     }
 
+    /// A service with a name, which knows the token or says why not.
+    private struct NamedService: AccountAuthority {
+        var issuer = "https://notes.example.com"
+        var failure: AuthorityError?
+
+        var accountIssuer: String? { issuer }
+        func isAuthority(of account: Account) -> Bool { account.issuer == issuer }
+        func verify(_ account: Account) async throws -> Identity {
+            if let failure { throw failure }
+            return Identity(id: "7")
+        }
+    }
+
+    @Test func `Once it is known whose it is, no other service is asked, and none ends it`() async throws {
+        let store = store()
+        let account = try #require(await store.checkSession(with: NamedService()).account)
+        #expect(account.issuer == "https://notes.example.com")
+        let other = NamedService(issuer: "https://other.example.com", failure: .rejected("dead"))
+        let state = await store.checkSession(with: other)
+        guard case .unverified(account, let reason) = state else {
+            Issue.record("\(state)")
+            return
+        }
+        #expect(reason.code == .misconfigured)
+        #expect(await store.checkSession(with: NamedService()).account != nil)
+    }
+
+    @Test(arguments: [
+        AuthorityError.signInRefused("closed"), .oauthError(.accessDenied), .oauthError(.invalidGrant),
+    ])
+    func `What refuses a sign-in says nothing of a token that is there`(failure: AuthorityError) async throws {
+        let store = store()
+        let state = await store.checkSession(with: NamedService(failure: failure))
+        #expect(state.account?.credentials.accessToken == Secret("given"), "\(state)")
+    }
+
     @Test func `An explicit rejection ends it, in this store, and says what to unset`() async throws {
         let store = store()
         let authority = ScriptedAuthority(signIn: [.refuse(.bearerChallenge(error: "invalid_token")), .accept])

@@ -88,6 +88,18 @@ struct SignInExchangeTests {
     }
 
     @Test(arguments: Way.allCases.filter(\.identifies))
+    func `What can be revoked neither then nor later is said to be good until it expires`(way: Way) async throws {
+        let storage = FaultyArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: nil, storage: storage)
+        for number in 1...9 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
+        let authority = SteppedAuthority(
+            user: { throw AuthorityError.bearerChallenge(error: "invalid_token") },
+            revocation: { throw AuthorityError.noResponse(.timeout) })
+        let error = await #expect(throws: AccountError.self) { try await way.signIn(store, authority) }
+        #expect(error?.message.contains("good until they expire") == true, "\(error?.message ?? "")")
+    }
+
+    @Test(arguments: Way.allCases.filter(\.identifies))
     func `What cannot be revoked then is revoked later`(way: Way) async throws {
         let store = try await store()
         let authority = SteppedAuthority(
