@@ -185,7 +185,7 @@ struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Whether nobody is refreshing. Who wonders about it holds the lock of the folder, without which nobody begins to.
+    /// Whether nobody is refreshing. For who holds the lock of the folder that stays so: nobody begins without it.
     func isLeaseFree() -> Bool {
         let path = path(FileArchiveStorage.leaseName)
         do throws(SystemCallError) {

@@ -3,8 +3,8 @@
 /// The port is small so that each of these can keep its promises:
 ///
 /// - A read gives whole bytes that were written together, and a revision that no other bytes of the entry have.
-/// - A transaction has exclusive access across tasks, processes and machines, as far as it can be had. Since a lease can
-///   run out unnoticed, each change also names the revision that it replaces, and fails with
+/// - A transaction has exclusive access across tasks, processes and machines, as far as it can be had. Since it can be
+///   lost unnoticed, each change also names the revision that it replaces, and fails with
 ///   ``AccountError/Code-swift.struct/conflict`` if that is not the stored one.
 /// - A change is all or nothing, and is on stable storage when the call returns.
 ///
@@ -88,9 +88,8 @@ public protocol ArchiveTransaction: Sendable {
 
     /// Makes sure that an entry that was quarantined is not in its place any more, because nothing is to come there.
     ///
-    /// A storage that
-    /// leaves it there till something does, so that a death in between does not look like a sign-out, removes it now; for
-    /// others there is nothing to do.
+    /// A storage that leaves it there till something does, so that a death in between does not look like a sign-out, removes
+    /// it now; for others there is nothing to do.
     ///
     /// - Returns: Whether the change is known to survive a power cut.
     /// - Throws: If it is still there.

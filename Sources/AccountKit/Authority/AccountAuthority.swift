@@ -2,10 +2,11 @@
 ///
 /// An app with a login of its own implements this in some twenty lines; `AccountHTTP` has it for OAuth 2.0 and OpenID
 /// Connect. Each function returns if the service did what was asked. Otherwise it throws the ``AuthorityError`` that
-/// says what the answer looked like, and decides nothing itself. Any other error that it throws counts as no clear
-/// answer, so a mistake in an authority never signs anyone out.
+/// says what the response looked like, and decides nothing itself. Any other error that it throws counts as an unexpected
+/// response, so a mistake in an authority never signs anyone out.
 ///
-/// Ways to sign in are separate protocols, since few services have them all: ``PasswordAuthority``, ``TokenAuthority``.
+/// Ways to sign in are separate protocols, since few services have them all: ``PasswordAuthority``, ``TokenAuthority``,
+/// ``DeviceAuthority`` and ``BrowserAuthority``. So is a profile that can be changed: ``ProfileAuthority``.
 public protocol AccountAuthority: Sendable {
     /// Asks the service whose the access token is.
     ///

@@ -138,9 +138,9 @@ public final class AccountStore: Sendable {
 
     // MARK: Looking
 
-    /// Reads the archive: no network, no lock, no write.
+    /// Reads the archive: no network, and usually no lock and no write. A person may be asked for the passphrase.
     ///
-    /// Only tokens that this process could not save, and whose sign-in another one has ended meanwhile, are put into the
+    /// Tokens that this process could not save, and whose sign-in another one has ended meanwhile, are put into the
     /// queue of ``deliverRevocations(with:ignoringPauses:asksPerson:)``, under the lock: nobody else knows them.
     ///
     /// - Returns: `.unverified` with the reason `notChecked`, `.signedOut` or `.unreadable`.

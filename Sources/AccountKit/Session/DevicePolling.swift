@@ -47,7 +47,7 @@ struct DevicePolling: Sendable {
     }
 
     private func step(after pause: Duration, elapsed: Duration) -> Step {
-        // One last poll just before the end, rather than a wait past it.
+        // One last poll at the end, rather than a wait past it.
         let rest = lifetime - elapsed
         if rest <= .zero { return .expired }
         return .poll(after: min(pause, rest))

@@ -4,7 +4,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A refresh, for whoever holds its lease: spends a refresh token at most once, and only when the response can be stored.
+/// A refresh, for whoever holds its lease: sends a refresh token only when the response can be stored, and never twice at a
+/// time.
 ///
 /// 1. Under the lock: read again; another process may have been faster → take the tokens off the queue of revocations → make
 ///    sure that the result can be saved → record the intent.
