@@ -96,7 +96,7 @@ extension AccountStore {
         return renewed
     }
 
-    private func loadedAccount(of authority: any AccountAuthority) async throws(AccountError) -> Account {
+    func loadedAccount(of authority: any AccountAuthority) async throws(AccountError) -> Account {
         let account = try await loadedAccount()
         try check(account, isOf: authority)
         return account

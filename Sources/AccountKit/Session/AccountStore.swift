@@ -224,8 +224,8 @@ public final class AccountStore: Sendable {
         with authority: any ProfileAuthority, _ change: (inout UserProfile) -> Void
     ) async throws(AccountError) -> Account {
         try refuseGivenToken()
-        // The token of one service goes to no other, and one that has expired is refreshed.
-        var account = try await usableAccount(minimumValidity: nil, with: authority)
+        // The token of one service goes to no other.
+        var account = try await loadedAccount(of: authority)
         let before = account.profile.fields
         change(&account.profile)
         let identity: Identity

@@ -68,15 +68,6 @@ struct AccountChangeTests {
         #expect(other.seen.withLock { $0.isEmpty })
     }
 
-    @Test func `A profile is changed with a token that is good`() async throws {
-        let clock = ManualClock()
-        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
-        let authority = ScriptedAuthority(clock: clock)
-        authority.respond(to: .updateProfile, with: [.identity(Identity(id: Fixture.alice.id))])
-        _ = try await store.updateProfile(with: authority) { $0.nickname = "Ally" }
-        #expect(authority.requests == [.refresh, .updateProfile])
-    }
-
     @Test func `A profile that the service did not take changes nothing`() async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
