@@ -23,7 +23,7 @@ expected="755 opt/tools/bin/account
 
 # From there, with nothing of the build around it.
 account=$root$prefix/bin/account
-[[ $(env -i "$account" --version) == $(sed -n 's/.*static let current = "\(.*\)"/\1/p' Sources/AccountCommands/AccountCommand.swift) ]] ||
+[[ $(env -i "$account" --version) == $(sed -n 's/.*version: "\([^"]*\)".*/\1/p' Sources/AccountCommands/AccountCommand.swift) ]] ||
     fail "--version gives another version"
 state=$(env -i ACCOUNT_HOME="$root/home" "$account" whoami --offline --json) && fail "nobody is signed in, and whoami says otherwise"
 [[ $state == *'"reason":"neverSignedIn"'* ]] || fail "whoami says $state"
