@@ -29,7 +29,7 @@ import Testing
 
     private enum Named: AccountApplication {
         static let identifier = "com.example.2do"
-        static let environmentPrefix = "TODO"
+        static let environmentPrefix = "TWODO"
         static func authority(for: AccountService, timeout: Duration, logger: Logger?) -> any AccountAuthority {
             Passwords()
         }

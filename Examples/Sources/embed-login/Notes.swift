@@ -49,7 +49,7 @@ struct JSONAPI: PasswordAuthority {
 
     func isAuthority(of account: Account) -> Bool { true }
 
-    /// Sends a request, and says what the response looked like. What that means for the account is AccountKit's to rule.
+    /// Sends a request, and says what the response looked like. What that means for the account is AccountKit's to decide.
     func post(_ path: String, _ body: [String: String] = [:], token: Secret? = nil) async throws -> UserProfile {
         let server = ProcessInfo.processInfo.environment["NOTES_SERVER"] ?? "http://127.0.0.1:8080"
         var request = HTTPClientRequest(url: server + path)
@@ -60,6 +60,7 @@ struct JSONAPI: PasswordAuthority {
         guard let body = try? await response?.body.collect(upTo: 1 << 20) else {
             throw AuthorityError.noResponse(.reset)
         }
+        // A body that is not such a document is an unexpected response, which the default below says.
         let document = try? JSONDecoder().decode([String: ProfileValue].self, from: Data(body.readableBytesView))
         switch (document?["code"], document?["data"]) {
         case (nil, .dictionary(let user)?): return UserProfile(user)

@@ -177,7 +177,7 @@ enum Terminal {
             var silent = saved
             silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
             tcsetattr(input, TCSAFLUSH, &silent)
-            // Only now, so that nothing that is typed at once is shown.
+            // Only now, so that nothing that is typed at once is shown. A terminal that takes no output may still have input.
             try? write(Array(question.utf8), to: output)
             defer {
                 tcsetattr(input, TCSAFLUSH, &saved)
