@@ -345,7 +345,7 @@ struct BrowserSignInTests {
             #expect(kind(await asyncFailure { try await signIn.credentials() }) == .unclear("…"), "no code yet")
             let visit = try Visit(signIn.url)
             let wait = Task { try await signIn.waitForResponse() }
-            _ = try await visit.callBack("code=\(Self.code)")
+            try #require(await visit.callBack("code=\(Self.code)").status == 303)
             try await wait.value
             #expect(server.requests.isEmpty)
             // The page waits for the end.
@@ -367,7 +367,7 @@ struct BrowserSignInTests {
         let signIn = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn(deliveryTime: .seconds(600))
         let visit = try Visit(signIn.url)
         let wait = Task { try await signIn.waitForResponse() }
-        _ = try await visit.callBack("code=\(Self.code)")
+        try #require(await visit.callBack("code=\(Self.code)").status == 303)
         try await wait.value
         let page = Task { try await visit.result() }
         await signIn.finish(with: .failure(AccountError(.inaccessible, "the disk is full")))
@@ -522,7 +522,8 @@ struct BrowserSignInTests {
             let signIn = try await OAuthAuthority.test(server.address).beginBrowserSignIn(deliveryTime: .seconds(600))
             let visit = try Visit(signIn.url)
             let task = Task { try await signIn.run() }
-            _ = try await visit.callBack("code=\(Self.code)" + (isNamed ? "&iss=\(server.address)" : ""))
+            let issuer = isNamed ? "&iss=\(server.address)" : ""
+            try #require(await visit.callBack("code=\(Self.code)\(issuer)").status == 303)
             let page = try await visit.result()
             #expect(page.body.contains(isNamed ? "Signed in as" : "without word of which service"))
             #expect(kind(await task.result.signal) == (isNamed ? nil : .unclear("…")))

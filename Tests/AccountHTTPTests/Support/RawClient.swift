@@ -30,20 +30,18 @@ enum RawClient {
     /// Sends text as it is.
     static func send(_ text: String, port: Int, at address: String = "127.0.0.1") async throws -> Response {
         let received = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: String.self)
-        let channel: any Channel
         do {
-            channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            _ = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(Collector(received))
+                        try channel.pipeline.syncOperations.addHandler(Exchange(sending: text, received))
                     }
                 }
                 .connect(host: address, port: port).get()
         } catch {
             received.fail(error)
-            return Response(text: try await received.futureResult.get())
+            throw error
         }
-        channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
         return Response(text: try await received.futureResult.get())
     }
 
@@ -58,13 +56,23 @@ enum RawClient {
         }
     }
 
-    private final class Collector: ChannelInboundHandler {
+    /// Sends as soon as it is connected, however busy the tests' threads are: a listener does not wait for long.
+    private final class Exchange: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
+        typealias OutboundOut = ByteBuffer
 
+        private let request: String
         private let promise: EventLoopPromise<String>
         private var text = ""
 
-        init(_ promise: EventLoopPromise<String>) { self.promise = promise }
+        init(sending request: String, _ promise: EventLoopPromise<String>) {
+            self.request = request
+            self.promise = promise
+        }
+
+        func channelActive(context: ChannelHandlerContext) {
+            context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: request)), promise: nil)
+        }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) { text += String(buffer: unwrapInboundIn(data)) }
 
