@@ -15,17 +15,11 @@ struct RefreshJournal: Sendable {
 
     /// Records that the refresh token is about to be spent, so that a crash before the response is stored can be told.
     ///
-    /// - Parameters:
-    ///   - date: Now.
-    ///   - deadline: Until when the response is waited for.
-    ///   - transaction: The caller's.
     /// - Returns: When one was sent before whose response was never stored; then that stays the date of the record.
-    func recordIntent(at date: Date, until deadline: Date, in transaction: any ArchiveTransaction) async throws -> Date?
-    {
+    func recordIntent(at date: Date, in transaction: any ArchiveTransaction) async throws -> Date? {
         try await change(in: transaction) { record in
             let unfinished = record.date
             record.date = unfinished ?? date
-            record.deadline = deadline
             return unfinished
         }
     }

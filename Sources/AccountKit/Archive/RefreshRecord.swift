@@ -12,11 +12,11 @@ struct RefreshRecord: Codable, Equatable, Sendable {
     /// When the request was sent that may have spent the stored refresh token; `nil` if none was.
     var date: Date?
 
-    /// Until when whoever sent it waits for the response.
-    var deadline: Date?
-
     /// How many refreshes of these tokens have failed, one after the other.
     var failureCount: Int?
+
+    /// The code of the last failure's ``UnverifiedReason``.
+    var reason: String?
 
     /// When the next one is due.
     var nextTry: Date?
@@ -39,6 +39,14 @@ struct RefreshRecord: Codable, Equatable, Sendable {
         return wait > 0 && wait <= Self.longestPause ? wait : nil
     }
 
+    /// Why the service is left alone, and for how long; `nil` if it may be asked now.
+    func pause(at now: Date) -> UnverifiedReason? {
+        guard let wait = wait(at: now) else { return nil }
+        return UnverifiedReason(
+            reason.map { .init(rawValue: $0) } ?? .serverError,
+            detail: "a refresh failed a moment ago; the next try is in \(Int(wait) + 1) s", retryAfter: .seconds(wait))
+    }
+
     /// Takes note of a failure.
     ///
     /// - Parameters:
@@ -48,7 +56,7 @@ struct RefreshRecord: Codable, Equatable, Sendable {
     mutating func fail(_ reason: UnverifiedReason, at now: Date, jitter: Double) {
         let count = min((failureCount ?? 0) + 1, 1000)
         failureCount = count
-        deadline = nil
+        self.reason = reason.code.rawValue
         let longest = reason.code == .offline ? Self.longestPauseOffline : Self.longestPause
         let own = min(Self.firstPause * TimeInterval(1 << min(count - 1, 16)), longest) * jitter
         let asked = reason.retryAfter.map { TimeInterval($0.components.seconds) } ?? 0

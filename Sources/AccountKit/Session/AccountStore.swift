@@ -140,8 +140,9 @@ public final class AccountStore: Sendable {
 
     /// Reads the archive: no network, and usually no lock and no write. A person may be asked for the passphrase.
     ///
-    /// Tokens that this process could not save, and whose sign-in another one has ended meanwhile, are put into the
-    /// queue of ``deliverRevocations(with:ignoringPauses:asksPerson:)``, under the lock: nobody else knows them.
+    /// Tokens that this process could not save are saved now if that can be done, or, if another process has ended their
+    /// sign-in meanwhile, put into the queue of ``deliverRevocations(with:ignoringPauses:asksPerson:)``: nobody else
+    /// knows them.
     ///
     /// - Returns: `.unverified` with the reason `notChecked`, `.signedOut` or `.unreadable`.
     public func load() async -> SessionState {

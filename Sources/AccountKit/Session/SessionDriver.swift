@@ -74,16 +74,13 @@ struct SessionDriver: Sendable {
             case .endTransaction: await means.transaction.take()?.end()
             case .prepareSave: try await archive.prepareSave(in: means.held)
             case .recordIntent:
-                let limit = means.needed.exchangeTimeout
-                exchanges.begin(limit: limit)
+                exchanges.begin(limit: means.needed.exchangeTimeout)
                 means.isExchanging = true
                 // In this order: whoever leaves after it finds an exchange to wait for, and whoever left before it gave it up.
                 if let progress = means.progress, !progress.commit() { throw CancellationError() }
-                let now = clock.now
                 archive.unsaved.markSpending()
                 return .intentRecorded(
-                    unfinished: try await archive.journal.recordIntent(
-                        at: now, until: now.addingTimeInterval(limit.seconds), in: means.held))
+                    unfinished: try await archive.journal.recordIntent(at: clock.now, in: means.held))
             case .recordFailure(let reason, let mayBeSpent):
                 try await archive.journal.recordFailure(
                     reason, mayBeSpent: mayBeSpent, at: clock.now, in: means.held)
@@ -155,7 +152,10 @@ struct SessionDriver: Sendable {
                 if let transaction { await archive.load(in: transaction) } else { await archive.load() }
             // What was published meanwhile may be older than what was read, or newer: another look tells.
             guard shared.publish(content, readSince: changeCount) else { continue }
-            guard archive.unsaved.mayHaveOrphans(beside: content) else { return content }
+            guard archive.unsaved.mayHaveOrphans(beside: content) else {
+                if transaction == nil { await saveUnsaved(timeout: .zero) }
+                return content
+            }
             if let transaction {
                 await queueOrphans(beside: content, in: transaction)
                 return content
@@ -164,6 +164,18 @@ struct SessionDriver: Sendable {
             // to it.
             _ = try? await withTransaction(timeout: min(lockTimeout, .seconds(1))) { await load($0) }
             return content
+        }
+    }
+
+    /// Saves tokens that could not be saved when they came, if there are any: the disk may have room again.
+    func saveUnsaved(timeout: Duration) async {
+        guard archive.unsaved.spent != nil else { return }
+        // What fails is tried again by whoever looks next.
+        try? await withTransaction(timeout: timeout) { transaction in
+            // They are what is read, unless somebody else has ended their sign-in.
+            guard case .present(let account, let revision) = await load(transaction), archive.unsaved.spent != nil
+            else { return }
+            _ = try await save(account, revision, transaction)
         }
     }
 
@@ -306,6 +318,8 @@ struct SessionDriver: Sendable {
         _ progress: SingleFlight<Account, RefreshOutcome>.Progress
     ) async -> RefreshOutcome {
         await archive.askBeforeLock()
+        // A record that cannot be read holds nobody up.
+        let failureCount = (try? await archive.journal.record())?.failureCount
         let lease: any ArchiveLease
         do {
             lease = try await archive.storage.acquireRefreshLease(timeout: Self.leaseTimeout)
@@ -314,6 +328,14 @@ struct SessionDriver: Sendable {
         } catch {
             let code: UnverifiedReason.Code = (error as? AccountError)?.code == .busy ? .busy : .cannotSave
             return .kept(account, .init(code, detail: "\(error)"))
+        }
+        // Whoever has waited for another process's refresh of these tokens, which failed, leaves the service alone as well.
+        if let record = try? await archive.journal.record(), record.failureCount != failureCount,
+            let reason = record.pause(at: clock.now), let stored = await archive.load().account,
+            stored.isSameGrant(as: account)
+        {
+            await lease.end()
+            return .kept(stored, reason)
         }
         // It is cancelled only if everybody has left before it was about to be sent.
         let machine = RefreshStateMachine(

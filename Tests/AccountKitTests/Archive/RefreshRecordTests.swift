@@ -59,14 +59,13 @@ struct RefreshRecordTests {
         #expect(RefreshRecord().wait(at: now) == nil)
     }
 
-    @Test func `A record says when a token was sent, until when, how often that failed, and when to try again`() throws
-    {
-        var record = RefreshRecord(date: now, deadline: now.addingTimeInterval(60))
+    @Test func `A record says when a token was sent, how often that failed, why, and when to try again`() throws {
+        var record = RefreshRecord(date: now)
         #expect(RefreshRecord.decode(try record.encode()) == record)
         record.fail(.init(.serverError), at: now, jitter: 1)
         let decoded = try #require(RefreshRecord.decode(try record.encode()))
         #expect(decoded == record)
-        #expect(decoded.date == now && decoded.deadline == nil && decoded.failureCount == 1)
+        #expect(decoded.date == now && decoded.reason == "serverError" && decoded.failureCount == 1)
         #expect(decoded.nextTry == now.addingTimeInterval(2))
         // As older versions wrote it.
         let old = "<plist version=\"1.0\"><dict><key>date</key><date>2030-01-01T12:00:00Z</date></dict></plist>"
@@ -96,6 +95,37 @@ struct RefreshRecordTests {
         #expect(try await first.accessToken(minimumValidity: .seconds(60), with: authority) == Secret("access-2"))
         #expect(storage.entries[.refreshRecord] == nil, "a success ends the wait")
         #expect(authority.requests == [.refresh, .refresh])
+    }
+
+    @Test func `Whoever waited for a refresh that failed does not send another`() async throws {
+        let clock = ManualClock()
+        let base = InMemoryArchiveStorage()
+        let storage = FaultyArchiveStorage(base)
+        let first = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
+        let second = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let gate = Gate()
+        gate.shut()
+        let failing = SteppedAuthority(tokens: {
+            await gate.pass()
+            throw AuthorityError.unavailable(status: 503, retryAfter: .seconds(20))
+        })
+        let refresh = Task { await first.checkSession(with: failing, timeout: nil) }
+        await gate.waitForSomebody()
+        let authority = ScriptedAuthority(clock: clock)
+        storage.inject(.stalls, of: .lease)
+        let waiting = Task { await second.checkSession(with: authority, timeout: nil) }
+        await storage.waitForStall()
+        gate.open()
+        #expect(await refresh.value.text == "unverified access-1: serverError")
+        storage.release()
+        let state = await waiting.value
+        #expect(state.text == "unverified access-1: serverError")
+        guard case .unverified(_, let reason) = state else { return }
+        #expect(reason.retryAfter == .seconds(20))
+        #expect(reason.detail == "a refresh failed a moment ago; the next try is in 21 s")
+        #expect(authority.requests.isEmpty)
+        // Whoever asks for it afterwards has seen that it failed, and wants it all the same.
+        #expect(try await second.refresh(with: authority).credentials.accessToken == Secret("access-2"))
     }
 
     @Test func `A clock that was set back, a record that is damaged and one that cannot be read hold nobody up`()
@@ -145,7 +175,6 @@ struct RefreshRecordTests {
         await gate.waitForSomebody()
         let record = try #require(storage.entries[.refreshRecord])
         #expect(RefreshRecord.decode(record.bytes)?.date == clock.now)
-        #expect(RefreshRecord.decode(record.bytes)?.deadline == clock.now.addingTimeInterval(60))
         #expect(try await other.unfinishedRefresh() == nil, "whoever holds the lease is at it")
         gate.open()
         #expect(await refresh.value.text == "unverified access-1: offline")

@@ -50,6 +50,36 @@ struct UnsavedTokensTests {
         return service.revoked
     }
 
+    // MARK: Saved later
+
+    @Test(arguments: ["load", "token", "finish"])
+    func `They are saved as soon as that can be done, whatever the process is asked next`(call: String) async throws {
+        let scene = try await Scene()
+        switch call {
+        case "load": _ = await scene.store.load()
+        case "token":
+            #expect(try await scene.store.accessToken(with: scene.authority) == Secret("access-2"))
+        default: await scene.store.finishExchanges()
+        }
+        #expect(try await scene.base.stateForNewProcess().text == "unverified access-2: notChecked")
+        #expect(scene.base.entries[.refreshRecord] == nil, "nothing is unfinished")
+        #expect(scene.authority.requests == ["tokens"])
+        #expect(try await delivered(from: scene.base).isEmpty)
+    }
+
+    @Test func `Nobody waits for the lock to save them, but for an app's own end`() async throws {
+        let scene = try await Scene()
+        let transaction = try await scene.base.beginTransaction(timeout: .zero)
+        #expect(await scene.store.load().text == "unverified access-2: notChecked")
+        await transaction.end()
+        #expect(try await scene.base.stateForNewProcess().text == "unverified access-1: notChecked")
+        scene.faulty.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
+        #expect(await scene.store.load().text == "unverified access-2: notChecked")
+        #expect(try await scene.base.stateForNewProcess().text == "unverified access-1: notChecked")
+        #expect(await scene.store.load().text == "unverified access-2: notChecked")
+        #expect(try await scene.base.stateForNewProcess().text == "unverified access-2: notChecked")
+    }
+
     // MARK: Others end their sign-in
 
     @Test func `After another process's sign-out they are revoked`() async throws {
@@ -159,8 +189,8 @@ struct UnsavedTokensTests {
         let place = try await transaction.quarantine(.account, label: "test")
         #expect(await scene.store.load().account == nil)
         try await transaction.restore(.account, from: place)
-        await transaction.end()
         #expect(await scene.store.load().text == "unverified access-2: notChecked")
+        await transaction.end()
 
         scene.base.overwrite(.account, with: [1, 2, 3])
         #expect(await scene.store.load().text == "unreadable: damaged")
@@ -232,7 +262,6 @@ struct UnsavedTokensTests {
 
         #expect(try await scene.base.stateForNewProcess().text == "unverified access-1: notChecked")
         #expect(scene.store.account?.credentials.accessToken == Secret("access-2"))
-        #expect(await scene.store.load().text == "unverified access-2: notChecked")
         #expect(try await scene.store.unfinishedRefresh() != nil, "what is stored is spent")
         try await scene.store.update { $0.profile.nickname = "Ally" }
         let stored = try await scene.base.stateForNewProcess().account
