@@ -92,41 +92,44 @@ final class Judge: @unchecked Sendable {
     func committed(_ turn: Turn) {
         let old = versions.last!
         versions.append(readDisk())
-        guard let new = versions.last!.account, let operation = turn.operation else {
+        guard let new = versions.last!.account else {
             violate(.memoryAndDiskAgree, "\(turn.process.name) wrote what cannot be read")
             return
         }
         if world.service.grants[new.tokens.grant].newest == new.tokens.access {
             turn.process.inHand.remove(new.tokens.grant)
         }
-        if operation.kind.isSignIn {
+        // Whoever follows changes has none, and saves what could not be saved before.
+        let operation = turn.operation
+        let name = operation.map { "\($0.kind)" } ?? "a look at a change"
+        if let operation, operation.kind.isSignIn {
             signedIn(new, over: old.account, operation)
             return
         }
         guard let stored = old.account else {
-            violate(.nobodyElsesSessionIsTouched, "\(operation.kind) brought back \(new.token)")
+            violate(.nobodyElsesSessionIsTouched, "\(name) brought back \(new.token)")
             return
         }
         guard new.isSameUser(as: stored), new.tokens.grant == stored.tokens.grant,
             new.tokens.access >= stored.tokens.access
         else {
-            violate(.nobodyElsesSessionIsTouched, "\(operation.kind) put \(new.token) in place of \(stored.token)")
+            violate(.nobodyElsesSessionIsTouched, "\(name) put \(new.token) in place of \(stored.token)")
             return
         }
-        let change: Int64 = operation.kind == .update ? 1 : 0
+        let change: Int64 = operation?.kind == .update ? 1 : 0
         let isTokenChange = new.tokens.access > stored.tokens.access
         if new.points != stored.points + change, !(isTokenChange && new.points == stored.points) {
-            violate(.nobodyElsesSessionIsTouched, "\(operation.kind) made \(new.points) of \(stored.points) points")
+            violate(.nobodyElsesSessionIsTouched, "\(name) made \(new.points) of \(stored.points) points")
         }
-        let isNicknameKept = new.profile.nickname == stored.profile.nickname || operation.kind == .updateProfile
+        let isNicknameKept = new.profile.nickname == stored.profile.nickname || operation?.kind == .updateProfile
         if new.username != stored.username || !isNicknameKept {
-            violate(.nobodyElsesSessionIsTouched, "\(operation.kind) changed a name of \(stored.token)")
+            violate(.nobodyElsesSessionIsTouched, "\(name) changed a name of \(stored.token)")
         }
-        if [.update, .updateProfile].contains(operation.kind) { world.coverage.count(.update) }
+        if [.update, .updateProfile].contains(operation?.kind) { world.coverage.count(.update) }
         if isTokenChange {
             world.coverage.count(turn.process.unsaved.contains(new.tokens) ? .unsavedSaved : .refresh)
         }
-        if isTokenChange, operation.outcome != nil { world.coverage.count(.lateResponseStored) }
+        if isTokenChange, operation?.outcome != nil { world.coverage.count(.lateResponseStored) }
         if !isTokenChange, isRefreshing(new.tokens.grant) { world.coverage.count(.changeDuringRefresh) }
         turn.process.unwritten.removeAll { $0.tokens == new.tokens }
     }

@@ -86,14 +86,9 @@ extension Schedule {
         guard world.judge.violation == nil else { return }
         let followers = world.processes.filter { $0.isFollowing && !$0.hasMissedChange }
         if !world.weather.canLockBeLost { world.judge.checkAgreement(isStrict: false, followers) }
+        // Whoever has new tokens that could not be saved saves them, which the others see when they look again.
         all(.load)
-        world.judge.checkAgreement(isStrict: false, world.processes)
-        // Whoever has new tokens that could not be saved saves them with the next change.
-        for process in world.processes where !process.unsaved.isEmpty && world.judge.versions.last!.account != nil {
-            begin(.update, in: process)
-            drain(calmly: true)
-            all(.load)
-        }
+        all(.load)
         world.judge.checkAgreement(isStrict: true, world.processes)
         // One that is refused for good is asked three times.
         for _ in 0..<3 where world.judge.violation == nil {

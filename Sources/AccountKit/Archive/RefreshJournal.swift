@@ -13,6 +13,11 @@ struct RefreshJournal: Sendable {
         try await storage.read(.refreshRecord).flatMap { RefreshRecord.decode($0.bytes) }
     }
 
+    /// The record, for whoever holds the lock.
+    func record(in transaction: any ArchiveTransaction) async throws -> RefreshRecord? {
+        try await transaction.read(.refreshRecord).flatMap { RefreshRecord.decode($0.bytes) }
+    }
+
     /// Records that the refresh token is about to be spent, so that a crash before the response is stored can be told.
     ///
     /// - Returns: When one was sent before whose response was never stored; then that stays the date of the record.

@@ -86,6 +86,7 @@ struct RefreshStateMachine: SessionStateMachine {
         case (.recording(let stored, let revision), .intentRecorded(let unfinished)):
             unfinishedRefresh = unfinished
             return go(to: .closing(stored, revision), .endTransaction)
+        case (.recording(let stored, _), .postponed(let reason)): return finish(.kept(stored, reason))
         case (.withdrawing(let stored, _), .failed(let error)), (.preparing(let stored, _), .failed(let error)),
             (.recording(let stored, _), .failed(let error)):
             return finish(.kept(stored, .cannotSave(error)))

@@ -31,18 +31,22 @@ struct SessionDriver: Sendable {
         /// Is told when a refresh is about to be sent.
         var progress: SingleFlight<Account, RefreshOutcome>.Progress?
 
+        /// How many refreshes of these tokens had failed before the lease was waited for.
+        var failureCount = 0
+
         fileprivate var transaction: (any ArchiveTransaction)?
         fileprivate var isExchanging = false
 
         init(
             authority: (any AccountAuthority)? = nil, lease: (any ArchiveLease)? = nil,
             deadline: ContinuousClock.Instant? = nil,
-            progress: SingleFlight<Account, RefreshOutcome>.Progress? = nil
+            progress: SingleFlight<Account, RefreshOutcome>.Progress? = nil, failureCount: Int = 0
         ) {
             self.authority = authority
             self.lease = lease
             self.deadline = deadline
             self.progress = progress
+            self.failureCount = failureCount
         }
     }
 
@@ -74,6 +78,12 @@ struct SessionDriver: Sendable {
             case .endTransaction: await means.transaction.take()?.end()
             case .prepareSave: try await archive.prepareSave(in: means.held)
             case .recordIntent:
+                // Whoever has waited for another process's refresh of these tokens, which failed, sends none at once.
+                if let record = try await archive.journal.record(in: means.held),
+                    record.failureCount ?? 0 != means.failureCount, let reason = record.pause(at: clock.now)
+                {
+                    return .postponed(reason)
+                }
                 exchanges.begin(limit: means.needed.exchangeTimeout)
                 means.isExchanging = true
                 // In this order: whoever leaves after it finds an exchange to wait for, and whoever left before it gave it up.
@@ -319,7 +329,7 @@ struct SessionDriver: Sendable {
     ) async -> RefreshOutcome {
         await archive.askBeforeLock()
         // A record that cannot be read holds nobody up.
-        let failureCount = (try? await archive.journal.record())?.failureCount
+        let failureCount = (try? await archive.journal.record())?.failureCount ?? 0
         let lease: any ArchiveLease
         do {
             lease = try await archive.storage.acquireRefreshLease(timeout: Self.leaseTimeout)
@@ -329,18 +339,11 @@ struct SessionDriver: Sendable {
             let code: UnverifiedReason.Code = (error as? AccountError)?.code == .busy ? .busy : .cannotSave
             return .kept(account, .init(code, detail: "\(error)"))
         }
-        // Whoever has waited for another process's refresh of these tokens, which failed, leaves the service alone as well.
-        if let record = try? await archive.journal.record(), record.failureCount != failureCount,
-            let reason = record.pause(at: clock.now), let stored = await archive.load().account,
-            stored.isSameGrant(as: account)
-        {
-            await lease.end()
-            return .kept(stored, reason)
-        }
         // It is cancelled only if everybody has left before it was about to be sent.
         let machine = RefreshStateMachine(
             of: account, now: clock.now, revokesSingleGrants: authority.revokesSingleGrants)
-        let outcome = await run(machine, Means(authority: authority, lease: lease, progress: progress))
+        let means = Means(authority: authority, lease: lease, progress: progress, failureCount: failureCount)
+        let outcome = await run(machine, means)
         await lease.end()
         if case .unsaved(_, let error) = outcome {
             logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])

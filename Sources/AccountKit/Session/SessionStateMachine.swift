@@ -37,7 +37,7 @@ enum SessionAction<Outcome: Sendable>: Sendable {
     case prepareSave
 
     /// Record that a refresh token is about to be spent; from here on nothing cuts the machine off (`intentRecorded`,
-    /// `failed`).
+    /// `postponed`, `failed`).
     case recordIntent
 
     /// Record that the refresh failed, so that the service is left alone for a while (`done`, `failed`).
@@ -95,6 +95,9 @@ enum SessionEvent: Sendable {
 
     /// The date is that of the record before it, if that was never forgotten.
     case intentRecorded(unfinished: Date?)
+
+    /// Another process's refresh has failed meanwhile, so none is sent now.
+    case postponed(UnverifiedReason)
 }
 
 /// How a refresh ended.
