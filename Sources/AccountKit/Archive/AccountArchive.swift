@@ -10,7 +10,6 @@ import Foundation
 
 /// The sealed account of a session in a storage: what stands between the session life and bytes.
 final class AccountArchive: Sendable {
-    /// What there is.
     enum Content: Sendable {
         case absent(SignOut)
         case present(Account, ArchiveRevision)
@@ -40,7 +39,6 @@ final class AccountArchive: Sendable {
 
     // MARK: Reading
 
-    /// Reads without a lock and without writing anything.
     func load() async -> Content {
         let content = await content(isLocked: false) { try await self.storage.read($0) }
         personDidNotKnow.withLock { didNotKnow in
@@ -58,7 +56,6 @@ final class AccountArchive: Sendable {
         _ = await load()
     }
 
-    /// Reads what is there now, for whoever holds the lock.
     func load(in transaction: any ArchiveTransaction) async -> Content {
         let content = await content(isLocked: true) { try await transaction.read($0) }
         // Who holds the lock sees the newest revision: what was to replace an older one never will.
@@ -141,13 +138,11 @@ final class AccountArchive: Sendable {
         cache.keys.flatMap { $0.isOfSameData(as: envelope) && $0.slots == envelope.slots ? $0 : nil }
     }
 
-    /// What is stored now, without opening it; `nil` if there is none.
     func envelope() async throws -> Envelope? {
         guard let stored = try await storage.read(.account) else { return nil }
         return try codec.envelope(in: stored.bytes)
     }
 
-    /// Opens the archive with these keys from now on.
     func use(_ keys: ArchiveKeys) { cache.replaceKeys(with: keys) }
 
     // MARK: Keys for what goes with the account
@@ -219,7 +214,7 @@ final class AccountArchive: Sendable {
         try await transaction.reserve(.account, byteCount: (stored?.bytes.count ?? 0) + 32 * 1024)
     }
 
-    /// Records why, and removes the account.
+    /// Records why, removes the account, and forgets its refreshes.
     ///
     /// The record comes first, so that a crash between the two does not lose the reason; it counts only once there is no
     /// account. A record that cannot be written, for instance since the disk is full, does not keep anyone signed in.
@@ -229,10 +224,11 @@ final class AccountArchive: Sendable {
         await record(signOut, in: transaction)
         let durability = try await transaction.remove(.account, ifRevision: revision)
         forgetAccount()
+        // One too many is harmless.
+        try? await journal.forget(in: transaction)
         return durability
     }
 
-    /// Records why the session ended, if that can be done.
     func record(_ signOut: SignOut, in transaction: any ArchiveTransaction) async {
         do {
             try await SignOutRecord.write(signOut, in: transaction)
@@ -241,7 +237,6 @@ final class AccountArchive: Sendable {
         }
     }
 
-    /// Forgets what is in memory of an account that is not stored any more.
     func forgetAccount() {
         cache.forgetAccount()
         for slot in cache.keys?.slots ?? [] where slot.kind == .passphrase {
@@ -260,9 +255,6 @@ final class AccountArchive: Sendable {
         }
     }
 
-    /// Puts an archive that cannot be read out of the way, for a new sign-in.
-    ///
-    /// - Returns: Where it is now.
     func quarantine(at date: Date, in transaction: any ArchiveTransaction) async throws -> String {
         let stamp = date.formatted(
             Date.ISO8601FormatStyle(dateSeparator: .omitted, dateTimeSeparator: .standard, timeSeparator: .omitted))
@@ -271,10 +263,8 @@ final class AccountArchive: Sendable {
 }
 
 extension AccountError {
-    /// Whether the archive does not open with the keys that there are.
     fileprivate var isAboutKey: Bool { code == .wrongKeyOrDamaged || code == .noKey }
 
-    /// What a failure to open an envelope means to whoever wants the account.
     init(_ error: EnvelopeError) {
         switch error {
         case .damaged(let what):

@@ -151,7 +151,6 @@ enum AccountPlaintext {
         AccountError(.damaged, "the archive opens, and what is in it is not an account")
     }
 
-    /// Reads numbers and sections, and never past the end.
     private struct Reader {
         let plaintext: GuardedBytes
         let end: Int
@@ -177,32 +176,28 @@ enum AccountPlaintext {
 
 extension [String: ProfileValue] {
     fileprivate func text(_ name: String) throws(RecordPropertyList.Malformed) -> String? {
-        switch self[name] {
-        case .string(let text)?: return text
-        case nil: return nil
-        default: throw RecordPropertyList.unusable
-        }
+        try entry(name) { if case .string(let text) = $0 { text } else { nil } }
     }
 
     fileprivate func date(_ name: String) throws(RecordPropertyList.Malformed) -> Date? {
-        switch self[name] {
-        case .date(let date)?: return date
-        case nil: return nil
-        default: throw RecordPropertyList.unusable
-        }
+        try entry(name) { if case .date(let date) = $0 { date } else { nil } }
     }
 
     fileprivate func texts(_ name: String) throws(RecordPropertyList.Malformed) -> [String]? {
-        switch self[name] {
-        case .array(let values)?:
-            var texts: [String] = []
-            for value in values {
-                guard case .string(let text) = value else { throw RecordPropertyList.unusable }
-                texts.append(text)
-            }
-            return texts
-        case nil: return nil
-        default: throw RecordPropertyList.unusable
+        try entry(name) { value in
+            guard case .array(let values) = value else { return nil }
+            let texts = values.compactMap { if case .string(let text) = $0 { text } else { nil } }
+            return texts.count == values.count ? texts : nil
         }
+    }
+
+    /// - Returns: `nil` if there is none.
+    /// - Throws: If it is of another kind.
+    private func entry<Entry>(
+        _ name: String, _ value: (ProfileValue) -> Entry?
+    ) throws(RecordPropertyList.Malformed) -> Entry? {
+        guard let entry = self[name] else { return nil }
+        guard let value = value(entry) else { throw RecordPropertyList.unusable }
+        return value
     }
 }

@@ -79,13 +79,11 @@ struct ArchiveDirectory: Sendable {
 
     // MARK: Entries
 
-    /// Reads an entry; `nil` if there is none.
     func read(_ entry: ArchiveEntry) throws(AccountError) -> StoredEntry? {
         guard let bytes = try bytes(of: entry) else { return nil }
         return StoredEntry(bytes: bytes, revision: ArchiveRevision(bytes: Sodium.hash(bytes, count: 16)))
     }
 
-    /// Reads what is in an entry's file; `nil` if there is none.
     func bytes(of entry: ArchiveEntry) throws(AccountError) -> [UInt8]? {
         let path = path(entry.rawValue)
         let limit = ArchivePropertyList.maximumByteCount
@@ -151,7 +149,6 @@ struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Gives an entry that was quarantined its name again, unless there is a new one.
     func restore(_ entry: ArchiveEntry, from place: String) throws(AccountError) {
         let destination = path(entry.rawValue)
         try mapping(destination) { () throws(SystemCallError) in
@@ -197,7 +194,12 @@ struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Waits until the disk has the folder's entries.
+    func remove(_ entry: ArchiveEntry) throws(AccountError) -> ArchiveReceipt.Durability {
+        let path = path(entry.rawValue)
+        try mapping(path) { () throws(SystemCallError) in _ = try SystemCall.remove(path) }
+        return synchronize()
+    }
+
     func synchronize() -> ArchiveReceipt.Durability {
         do throws(SystemCallError) {
             try SystemCall.synchronizeDirectory(path)
@@ -217,8 +219,6 @@ struct TemporaryFile: ~Copyable {
     let entry: ArchiveEntry
     private let directory: ArchiveDirectory
     private let file: FileDescriptor
-
-    /// How many bytes were reserved.
     private let reservedByteCount: Int
 
     var path: String { file.path }
@@ -253,10 +253,8 @@ struct TemporaryFile: ~Copyable {
         self.reservedByteCount = reservedByteCount
     }
 
-    /// The name of the file that the holder of a lease has ready.
     static func leasedName(of entry: ArchiveEntry) -> String { ".\(entry.rawValue).refresh.tmp" }
 
-    /// Whether a file of this name is what the holder of a lease has ready, or had when it died.
     static func isLeasedName(_ name: String) -> Bool {
         name.hasPrefix(".") && name.hasSuffix(".plist.refresh.tmp")
     }
@@ -274,7 +272,6 @@ struct TemporaryFile: ~Copyable {
         return digits.utf8.count == 16 && digits.allSatisfy { $0.isHexDigit && !$0.isUppercase }
     }
 
-    /// Writes the bytes, and puts the file in the entry's place once they are on the disk.
     consuming func commit(_ bytes: [UInt8]) throws(AccountError) -> ArchiveReceipt {
         let destination = directory.path(entry.rawValue)
         do throws(SystemCallError) {
@@ -296,7 +293,6 @@ struct TemporaryFile: ~Copyable {
     }
 }
 
-/// Makes an ``AccountError`` of a failed system call.
 func mapping<Result: ~Copyable>(
     _ path: String, _ body: () throws(SystemCallError) -> Result
 ) throws(AccountError) -> Result {
@@ -314,6 +310,5 @@ extension String {
         return String(self[..<slash])
     }
 
-    /// The path's last component.
     var lastComponent: String { String(split(separator: "/").last ?? "") }
 }

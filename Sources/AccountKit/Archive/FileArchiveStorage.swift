@@ -10,10 +10,7 @@ import Synchronization
 /// The folder is made with mode 0700 when something is first written. A folder that belongs to someone else, or that
 /// others can write to, is refused.
 public struct FileArchiveStorage: ArchiveStorage {
-    /// The name of the lock file.
     package static let lockName = "Account.lock"
-
-    /// The name of the file whose lock is the lease of a refresh.
     package static let leaseName = "Refresh.lock"
 
     private let directory: ArchiveDirectory
@@ -28,7 +25,6 @@ public struct FileArchiveStorage: ArchiveStorage {
         directory = ArchiveDirectory(path: folder, root: folder)
     }
 
-    /// Whether a file of this name is a new entry that a crash left unfinished.
     package func isLeftover(_ name: String) -> Bool {
         TemporaryFile.isName(name) || TemporaryFile.isLeasedName(name) && directory.isLeaseFree()
     }
@@ -98,11 +94,9 @@ public struct FileArchiveStorage: ArchiveStorage {
     }
 }
 
-/// A file that was made ready to be written, if there is one.
 private final class Reservation: Sendable {
     private let file = Mutex<TemporaryFile?>(nil)
 
-    /// The file, which is from now on the caller's.
     func take() -> TemporaryFile? { file.withLock { $0.take() } }
 
     func put(_ reserved: consuming TemporaryFile) {
@@ -135,7 +129,6 @@ private final class FileArchiveLease: ArchiveLease {
     }
 }
 
-/// Exclusive access to a folder: the open lock file, and a file that was made ready to be written.
 private final class FileArchiveTransaction: ArchiveTransaction {
     private struct State: ~Copyable {
         var lock: FileLock?
@@ -168,7 +161,6 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         return stored
     }
 
-    /// Makes sure that the entry still is the one of this revision, or still is not there.
     private func check(_ entry: ArchiveEntry, is revision: ArchiveRevision?) async throws {
         if let seen = state.withLock({ $0.seen[entry] }), seen.revision == revision, try !isQuarantined(entry),
             let bytes = try directory.bytes(of: entry), bytes.isSame(as: seen.bytes)
@@ -178,7 +170,6 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         guard try await read(entry)?.revision == revision else { throw directory.conflict(entry) }
     }
 
-    /// Whether what is in the place of an entry is what was quarantined.
     private func isQuarantined(_ entry: ArchiveEntry) throws -> Bool {
         guard let identity = state.withLock({ $0.quarantined[entry] }) else { return false }
         return try self.identity(of: entry) == identity
@@ -215,11 +206,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
 
     func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
         try await check(entry, is: revision)
-        return try await BlockingWork.run { [directory] in
-            let path = directory.path(entry.rawValue)
-            try mapping(path) { () throws(SystemCallError) in _ = try SystemCall.remove(path) }
-            return directory.synchronize()
-        }
+        return try await BlockingWork.run { [directory] in try directory.remove(entry) }
     }
 
     func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {
@@ -231,11 +218,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
 
     func finishQuarantine(_ entry: ArchiveEntry) async throws -> ArchiveReceipt.Durability {
         guard try isQuarantined(entry) else { return .durable }
-        let durability = try await BlockingWork.run { [directory] in
-            let path = directory.path(entry.rawValue)
-            try mapping(path) { () throws(SystemCallError) in _ = try SystemCall.remove(path) }
-            return directory.synchronize()
-        }
+        let durability = try await BlockingWork.run { [directory] in try directory.remove(entry) }
         state.withLock { $0.quarantined[entry] = nil }
         return durability
     }
@@ -254,10 +237,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
         // What cannot be looked at stays too.
         for entry in state.withLock({ $0.quarantined.keys }) where (try? isQuarantined(entry)) == true {
             // Nothing took its place. What stays there is no worse than before.
-            await BlockingWork.run { [directory] in
-                _ = try? SystemCall.remove(directory.path(entry.rawValue))
-                _ = directory.synchronize()
-            }
+            _ = try? await BlockingWork.run { [directory] in try directory.remove(entry) }
         }
         if !isLeased { reservation.discard() }
         state.withLock { $0.lock = nil }

@@ -1,7 +1,6 @@
 import Sealing
 import Synchronization
 
-/// One write of the archive, opened.
 struct OpenedArchive: Sendable {
     var account: Account
     var generation: UInt64
@@ -34,7 +33,6 @@ final class OpenedArchiveCache: Sendable {
     var keys: ArchiveKeys? { state.withLock(\.keys) }
     var changeCount: Int { state.withLock(\.changeCount) }
 
-    /// The archive of this revision, if it was the last.
     func archive(of revision: ArchiveRevision) -> OpenedArchive? {
         state.withLock { $0.newest?.revision == revision ? $0.newest : nil }
     }

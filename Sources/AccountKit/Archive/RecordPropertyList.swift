@@ -19,7 +19,6 @@ struct RecordPropertyList {
 
     private var list: BinaryPropertyList
 
-    /// The entries of the top dictionary.
     static func read(_ bytes: UnsafeRawBufferPointer) throws(Malformed) -> [String: ProfileValue] {
         var reader = RecordPropertyList(list: try BinaryPropertyList(bytes, maximumDepth: maximumDepth))
         guard case .dictionary(let fields) = try reader.value(at: reader.list.top, depth: 0) else { throw unusable }
@@ -77,7 +76,6 @@ extension ProfileValue {
         if case .string("$null") = self { true } else { false }
     }
 
-    /// What stands for a text.
     fileprivate var unescaped: ProfileValue {
         if case .string(let text) = self { .string(PropertyListText.unescape(text)) } else { self }
     }

@@ -108,7 +108,6 @@ struct RecordPropertyListWriter {
         }
     }
 
-    /// ASCII, or UTF-16.
     private mutating func write(_ text: String) {
         var text = PropertyListText.escape(text)
         if text.isASCII {
@@ -151,7 +150,6 @@ struct RecordPropertyListWriter {
         }
     }
 
-    /// How many bytes a number takes: 1, 2 or 4.
     private func byteCount(of number: Int) -> Int { number < 0x100 ? 1 : number < 0x1_0000 ? 2 : 4 }
 }
 

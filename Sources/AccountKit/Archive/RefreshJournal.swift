@@ -8,12 +8,10 @@ import Foundation
 struct RefreshJournal: Sendable {
     let storage: any ArchiveStorage
 
-    /// The record, if there is one.
     func record() async throws -> RefreshRecord? {
         try await storage.read(.refreshRecord).flatMap { RefreshRecord.decode($0.bytes) }
     }
 
-    /// The record, for whoever holds the lock.
     func record(in transaction: any ArchiveTransaction) async throws -> RefreshRecord? {
         try await transaction.read(.refreshRecord).flatMap { RefreshRecord.decode($0.bytes) }
     }
@@ -29,13 +27,7 @@ struct RefreshJournal: Sendable {
         }
     }
 
-    /// Records that a refresh failed, and when the next one is due.
-    ///
-    /// - Parameters:
-    ///   - reason: Why.
-    ///   - mayBeSpent: Whether the refresh token may have been spent for it, or for one before.
-    ///   - date: Now.
-    ///   - transaction: The caller's.
+    /// - Parameter mayBeSpent: Whether the refresh token may have been spent for this refresh, or for one before.
     func recordFailure(
         _ reason: UnverifiedReason, mayBeSpent: Bool, at date: Date, in transaction: any ArchiveTransaction
     ) async throws {
@@ -45,7 +37,6 @@ struct RefreshJournal: Sendable {
         }
     }
 
-    /// Forgets the record: the response is stored, or there was none to store.
     func forget(in transaction: any ArchiveTransaction) async throws {
         guard let revision = try await transaction.read(.refreshRecord)?.revision else { return }
         _ = try await transaction.remove(.refreshRecord, ifRevision: revision)

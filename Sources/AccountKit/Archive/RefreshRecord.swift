@@ -11,14 +11,10 @@ import Foundation
 struct RefreshRecord: Codable, Equatable, Sendable {
     /// When the request was sent that may have spent the stored refresh token; `nil` if none was.
     var date: Date?
-
-    /// How many refreshes of these tokens have failed, one after the other.
     var failureCount: Int?
 
     /// The code of the last failure's ``UnverifiedReason``.
     var reason: String?
-
-    /// When the next one is due.
     var nextTry: Date?
 
     /// The first pause, which doubles with each failure, in seconds.
@@ -31,7 +27,6 @@ struct RefreshRecord: Codable, Equatable, Sendable {
     /// any moment.
     static let longestPauseOffline: TimeInterval = 5
 
-    /// How long to wait until the next try; `nil` if it may be now.
     func wait(at now: Date) -> TimeInterval? {
         guard let nextTry else { return nil }
         let wait = nextTry.timeIntervalSince(now)
@@ -73,7 +68,6 @@ struct RefreshRecord: Codable, Equatable, Sendable {
         }
     }
 
-    /// `nil` for what is no such record.
     static func decode(_ bytes: [UInt8]) -> RefreshRecord? {
         guard let record = try? PropertyListDecoder().decode(RefreshRecord.self, from: Data(bytes)),
             record != RefreshRecord()

@@ -13,7 +13,6 @@ import Foundation
 /// sealed for a context that is no session's, so that nobody can sign a user in again by renaming one. There are at most
 /// eight, and none is older than 30 days: by then most tokens have expired, and the oldest ones make room first.
 struct RevocationQueue: Sendable {
-    /// Tokens that are to be revoked.
     struct Pending: Sendable {
         let entry: ArchiveEntry
         var revision: ArchiveRevision
@@ -24,19 +23,16 @@ struct RevocationQueue: Sendable {
         /// What it was opened with; `nil` if it was put into the queue just now.
         var keys: ArchiveKeys?
 
-        /// How often the service was asked, and did not do it.
         var attemptCount: Int {
             get { if case .integer(let count)? = account.profile["attempts"] { Int(clamping: count) } else { 0 } }
             set { account.profile["attempts"] = .integer(Int64(newValue)) }
         }
 
-        /// How often it refused for good.
         var refusalCount: Int {
             get { if case .integer(let count)? = account.profile["refusals"] { Int(clamping: count) } else { 0 } }
             set { account.profile["refusals"] = .integer(Int64(newValue)) }
         }
 
-        /// When it is to be asked again; `nil` if at any time.
         var nextTry: Date? {
             get { if case .date(let date)? = account.profile["nextTry"] { date } else { nil } }
             set { account.profile["nextTry"] = newValue.map { .date($0) } }
@@ -58,7 +54,6 @@ struct RevocationQueue: Sendable {
         }
     }
 
-    /// After how many refusals the service is not asked again.
     static let maximumRefusalCount = 3
 
     static let maximumCount = 8
@@ -77,7 +72,6 @@ struct RevocationQueue: Sendable {
             context: SealingContext(appIdentifier: appIdentifier, sessionName: session.rawValue + "/revocations"))
     }
 
-    /// Puts tokens into the queue, for whoever holds the lock.
     @discardableResult
     func add(_ account: Account, at date: Date, in transaction: any ArchiveTransaction) async throws -> Pending {
         var place: (entry: ArchiveEntry, revision: ArchiveRevision?, date: Date)?
@@ -105,7 +99,6 @@ struct RevocationQueue: Sendable {
         return Pending(entry: place.entry, revision: receipt.revision, account: remains)
     }
 
-    /// Writes down what became of an attempt, for whoever holds the lock.
     func update(_ pending: Pending, at date: Date, in transaction: any ArchiveTransaction) async throws {
         // With no account left a passphrase would have to be asked for again.
         var keys = pending.keys

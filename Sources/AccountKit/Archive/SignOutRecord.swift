@@ -14,7 +14,6 @@ enum SignOutRecord {
         var unfinishedRefresh: Date?
     }
 
-    /// Writes why the session ended, for whoever holds the lock.
     static func write(_ signOut: SignOut, in transaction: any ArchiveTransaction) async throws {
         let previous = try await transaction.read(.signOut)?.revision
         _ = try await transaction.replace(.signOut, with: try encode(signOut), ifRevision: previous)

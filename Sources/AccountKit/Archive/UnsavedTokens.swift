@@ -10,8 +10,6 @@ final class UnsavedTokens: Sendable {
 
         /// Whose tokens are stored, and were spent for them.
         var stored: Account
-
-        /// The revision that has those.
         var revision: ArchiveRevision
 
         /// Whether they are being spent themselves, so that the record of the intent is about them.
@@ -41,11 +39,8 @@ final class UnsavedTokens: Sendable {
     }
 
     private let state = Mutex(State())
-
-    /// The tokens that were spent for them.
     var spent: Account? { state.withLock { $0.kept?.stored } }
 
-    /// Remembers new tokens whose save failed.
     func keep(_ account: Account, inPlaceOf spent: Account, ifRevision revision: ArchiveRevision) {
         state.withLock { state in
             // Those that were spent may have been unsaved themselves.
@@ -54,7 +49,6 @@ final class UnsavedTokens: Sendable {
         }
     }
 
-    /// They are about to be spent.
     func markSpending() { state.withLock { $0.kept?.isBeingSpent = true } }
 
     /// The account with them, if this is the revision that they are to replace.
@@ -99,7 +93,6 @@ final class UnsavedTokens: Sendable {
         }
     }
 
-    /// Nobody is signed in any more.
     func giveUp() { state.withLock { $0.giveUp() } }
 
     /// Whoever holds the lock has found something else: another process has signed the user out or somebody in. They are
@@ -114,7 +107,6 @@ final class UnsavedTokens: Sendable {
         }
     }
 
-    /// Remembers tokens that the service is to revoke, and that are in no queue.
     func keepOrphan(_ orphan: Account) { state.withLock { $0.orphans.append(orphan) } }
 
     /// Whether there are tokens that the service is to revoke, as far as can be told by a read without the lock.
@@ -127,7 +119,6 @@ final class UnsavedTokens: Sendable {
         }
     }
 
-    /// Takes them, for whoever puts them into the queue of revocations.
     func takeOrphans() -> [Account] {
         state.withLock { state in
             defer { state.orphans = [] }

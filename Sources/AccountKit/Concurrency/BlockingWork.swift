@@ -85,10 +85,8 @@ final class WorkerThreads: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// How many threads there are.
     var threadCount: Int { withLock { count } }
 
-    /// Has a job done by the next thread that is free.
     func add(_ job: @escaping @Sendable () -> Void) {
         let rest: (@Sendable () -> Void)? = withLock {
             jobs.append(job)

@@ -3,7 +3,6 @@ func shielded<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Va
     try await Task { try await body() }.value
 }
 
-/// Runs something to its end, whether the task is cancelled or not.
 func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
     await Task { await body() }.value
 }

@@ -5,7 +5,6 @@ import Synchronization
 /// A caller that is cancelled, or whose time is over, leaves at once; the work goes on for the others. When all have left it is
 /// cancelled, unless it has committed itself. Nothing is kept: who asks after it has ended begins it anew.
 package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
-    /// Why a caller left without the result.
     package enum Departure: Error, Equatable {
         case cancelled
         /// The time was over, for work that had committed itself or had not.

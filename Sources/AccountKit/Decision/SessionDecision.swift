@@ -3,9 +3,7 @@
 /// *Only an explicit rejection by the service, or the user, clears an account.* So the rejections are named here, and
 /// everything else keeps the account. Each kind of request has a function with results of its own.
 package enum SessionDecision {
-    /// What is known when the response comes.
     package struct Context: Hashable, Sendable {
-        /// Whether the account holds a refresh token.
         package var holdsRefreshToken: Bool
 
         /// Whether the token that was sent is still the stored one. Only the holder of the archive's lock knows.
@@ -21,9 +19,7 @@ package enum SessionDecision {
         }
     }
 
-    /// What to do after the service was asked whose a token is.
     package enum Verification: Hashable, Sendable {
-        /// Keep the account, and say why it is not verified.
         case keep(UnverifiedReason)
 
         /// Not decided yet: refresh once, and ask again with the new token.
@@ -36,9 +32,7 @@ package enum SessionDecision {
         case clear(String)
     }
 
-    /// What to do after a refresh.
     package enum Refresh: Hashable, Sendable {
-        /// Keep the account, and say why its tokens are not renewed.
         case keep(UnverifiedReason)
 
         /// The service ended the session: clear the account, if the token that was sent is still the stored one. The text is
@@ -48,10 +42,7 @@ package enum SessionDecision {
 
     /// What to do after an attempt to sign in. Whatever was stored before stays.
     package enum SignIn: Hashable, Sendable {
-        /// The service refused this attempt. The text says why.
         case refused(String)
-
-        /// There is no verdict, and why.
         case unclear(UnverifiedReason)
 
         /// The user has not decided yet: ask again; from now on 5 s less often if `slowDown`.
@@ -63,10 +54,7 @@ package enum SessionDecision {
 
     /// What to do after the service was told to revoke tokens. The user is signed out here already.
     package enum Revocation: Hashable, Sendable {
-        /// The service does not do it. The text says why.
         case refused(String)
-
-        /// The service could not be told: tell it later.
         case tryLater
     }
 
@@ -170,6 +158,5 @@ package enum SessionDecision {
 }
 
 extension SessionDecision.Context {
-    /// Whether a refresh may still tell.
     fileprivate var mayRefresh: Bool { holdsRefreshToken && !justRefreshed }
 }

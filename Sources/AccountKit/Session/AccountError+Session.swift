@@ -1,5 +1,14 @@
 extension AccountError {
-    /// Nobody is signed in, and why.
+    /// What stands for any error that a storage threw. An ``AccountError`` is itself.
+    init(wrapping error: any Error) {
+        switch error {
+        case let error as AccountError: self = error
+        case is CancellationError:
+            self.init(.cancelled, "cancelled while waiting for the archive: nothing was changed")
+        default: self.init(.inaccessible, "the storage failed", cause: error)
+        }
+    }
+
     package init(notSignedIn signOut: SignOut) {
         let message =
             switch signOut.reason {
@@ -11,7 +20,6 @@ extension AccountError {
         self.init(.notSignedIn, message)
     }
 
-    /// The service issued tokens, and did not say whose they are.
     package init(unidentified failure: AuthorityError, _ outcome: RevocationOutcome) {
         let (code, reason): (Code, String) =
             switch SessionDecision.afterVerification(failure, .init(holdsRefreshToken: false)) {

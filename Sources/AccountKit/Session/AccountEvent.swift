@@ -25,7 +25,6 @@ public enum AccountEvent: Sendable, Hashable {
     /// there is now: look at ``AccountStore/account`` if you count on having heard of each change.
     case missed(Int)
 
-    /// What a change from one account to another is called.
     init?(from old: Account?, to new: Account, isSignIn: Bool) {
         let user = AccountUser(new)
         guard let old else {

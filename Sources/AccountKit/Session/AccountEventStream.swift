@@ -4,7 +4,6 @@ struct AccountEventStream: AsyncSequence, Sendable {
     typealias Element = AccountEvent
     typealias Failure = Never
 
-    /// How many events wait for a listener that is slow.
     static let limit = 64
 
     /// An event, and how many were before it.
@@ -12,7 +11,6 @@ struct AccountEventStream: AsyncSequence, Sendable {
 
     private let stream: AsyncStream<Numbered>
 
-    /// A stream, and what puts events into it.
     static func make() -> (AccountEventStream, AsyncStream<Numbered>.Continuation) {
         let (stream, continuation) = AsyncStream.makeStream(
             of: Numbered.self, bufferingPolicy: .bufferingNewest(limit))

@@ -11,10 +11,8 @@ extension AccountStore {
         await driver.saveUnsaved(timeout: driver.lockTimeout)
     }
 
-    /// Whether nothing is under way.
     package var hasFinishedExchanges: Bool { driver.exchanges.isEmpty }
 
-    /// Has somebody told when exchanges begin and end.
     package func observeExchanges(_ observer: any ExchangeObserver) {
         driver.exchanges.observe(observer)
     }

@@ -133,7 +133,6 @@ extension AccountStore {
         }
     }
 
-    /// A poll that brought no tokens.
     private struct NotIssued: Error {
         var failure: AuthorityError
     }
@@ -244,7 +243,6 @@ extension AccountStore {
         }
     }
 
-    /// A sign-in that the person interrupts stores nothing.
     private func checkInterruption() throws {
         try Task.checkCancellation()
         if driver.exchanges.isInterrupted { throw CancellationError() }
@@ -332,7 +330,6 @@ extension AccountStore {
 }
 
 extension AuthorityError {
-    /// Whether the same question may get an answer later.
     fileprivate var isWorthAskingAgain: Bool {
         guard case .keep(let reason) = SessionDecision.afterVerification(self, .init(holdsRefreshToken: false)) else {
             return false

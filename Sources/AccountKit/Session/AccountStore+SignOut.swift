@@ -90,15 +90,12 @@ extension AccountStore {
         }
     }
 
-    /// The tokens that a service is still to revoke.
     package func pendingRevocations() async throws -> [PendingRevocation] {
         try await driver.revocations.pending().map(PendingRevocation.init)
     }
 }
 
-/// Tokens that a service is still to revoke.
 package struct PendingRevocation: Sendable, Hashable {
-    /// The service.
     package let issuer: String?
 
     /// When the user signed out, or signed in anew.

@@ -4,7 +4,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Access tokens, and new ones for old.
 extension AccountStore {
     /// An access token that is good for a while, refreshed first if need be.
     ///
@@ -34,7 +33,6 @@ extension AccountStore {
         return credentials.accessToken
     }
 
-    /// The account, with such an access token.
     package func usableAccount(
         minimumValidity: Duration?, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Account {

@@ -9,7 +9,7 @@ package import Foundation
 /// Read → refresh if the token looks expired → ask the service → store what it said, or decide why it did not. If another
 /// process has put other tokens in place meanwhile, the service is asked about those.
 struct CheckStateMachine: SessionStateMachine {
-    private enum State {
+    enum State: SessionMachineState {
         case loading
         case refreshing(Account, afterRefusal: Bool)
         case verifying(Account, justRefreshed: Bool)
@@ -30,7 +30,7 @@ struct CheckStateMachine: SessionStateMachine {
     private let maximumAge: TimeInterval
     private let mismatch: @Sendable (Account) -> String?
     private var repetitionCount = 0
-    private var state = State.loading
+    var state = State.loading
 
     /// - Parameters:
     ///   - now: The date of the check.
@@ -157,15 +157,6 @@ struct CheckStateMachine: SessionStateMachine {
         case .present(let account, _): .unverified(account, .init(.notChecked))
         }
     }
-
-    private mutating func go(to state: State, _ action: SessionAction<SessionState>) -> SessionAction<SessionState> {
-        self.state = state
-        return action
-    }
-
-    private mutating func finish(_ state: SessionState) -> SessionAction<SessionState> {
-        go(to: .finished, .finish(state))
-    }
 }
 
 extension AccountAuthority {
@@ -185,7 +176,6 @@ extension Account {
         return age >= 0 && age < seconds
     }
 
-    /// The account after the service said whose it is.
     func confirmed(as identity: Identity, at date: Date) -> Account {
         var account = self
         account.username = identity.username ?? username
@@ -196,7 +186,6 @@ extension Account {
 }
 
 extension UnverifiedReason {
-    /// The service ended the session, and the archive could not be changed.
     static func cannotClear(_ error: AccountError) -> UnverifiedReason {
         UnverifiedReason(
             error.code == .busy ? .busy : .cannotSave,

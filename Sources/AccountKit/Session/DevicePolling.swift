@@ -1,6 +1,5 @@
 /// When to ask again whether the user has entered the code, and when to stop: RFC 8628, section 3.5, without I/O and clock.
 struct DevicePolling: Sendable {
-    /// What is to be done after an answer.
     enum Step: Sendable, Equatable {
         case poll(after: Duration)
         case fail(AuthorityError)

@@ -9,8 +9,6 @@ final class Exchanges: Sendable {
     }
 
     private let state = Mutex(State())
-
-    /// Whether the person, or the system, has asked the process to stop.
     var isInterrupted: Bool { state.withLock(\.observer)?.isInterrupted ?? false }
 
     var isEmpty: Bool { state.withLock { $0.count == 0 } }
@@ -19,7 +17,6 @@ final class Exchanges: Sendable {
         state.withLock { $0.observer = observer }
     }
 
-    /// An exchange is about to be sent.
     func begin(limit: Duration) {
         let observer = state.withLock { state in
             state.count += 1
@@ -28,7 +25,6 @@ final class Exchanges: Sendable {
         observer?.exchangeBegan(limit: limit)
     }
 
-    /// Its outcome is stored, or has been revoked.
     func end() {
         let (observer, waiters) = state.withLock { state in
             state.count -= 1
@@ -40,7 +36,6 @@ final class Exchanges: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Waits until none is under way.
     func finish() async {
         await withCheckedContinuation { continuation in
             let isEmpty = state.withLock { state in
@@ -87,7 +82,6 @@ protocol Storing: Sendable {
     func giveUpStoring()
 }
 
-/// A result that is set once, and waited for by one task.
 private final class SharedResult<Value: Sendable>: Storing {
     private struct State {
         var result: Result<Value, any Error>?
@@ -95,7 +89,6 @@ private final class SharedResult<Value: Sendable>: Storing {
         var isStoring = false
         var isLeaving = false
 
-        /// Sets the result; only the first counts.
         mutating func set(_ new: Result<Value, any Error>) -> CheckedContinuation<Value, any Error>? {
             guard result == nil else { return nil }
             result = new

@@ -10,10 +10,7 @@ import Foundation
 /// A token that is used in place of an archive, such as one from the environment. No file is read, and every change is
 /// refused.
 final class GivenToken: ArchiveStorage, KeySource {
-    /// Where the token is from.
     private let variable: String
-
-    /// What is known of the token in this process.
     fileprivate let state: Mutex<SessionState>
 
     fileprivate init(_ token: Secret, from variable: String, at date: Date) {
@@ -23,7 +20,6 @@ final class GivenToken: ArchiveStorage, KeySource {
         state = Mutex(.unverified(account, .init(.notChecked)))
     }
 
-    /// Why nothing can be changed.
     var refusal: AccountError {
         AccountError(
             .invalidArgument,
@@ -31,7 +27,6 @@ final class GivenToken: ArchiveStorage, KeySource {
         )
     }
 
-    /// Why the token is not handed out any more.
     func rejection(_ signOut: SignOut) -> AccountError {
         AccountError(
             .notSignedIn,
@@ -86,7 +81,6 @@ extension AccountStore {
         }
     }
 
-    /// Asks the service whose a given token is.
     func check(
         _ given: GivenToken, with authority: any AccountAuthority, _ policy: CheckPolicy, _ timeout: Duration?
     ) async -> SessionState {

@@ -14,7 +14,7 @@ import Foundation
 ///    Otherwise nothing is changed, and the new tokens are revoked. Likewise a refusal is written down only for those that
 ///    were sent.
 struct RefreshStateMachine: SessionStateMachine {
-    private enum State {
+    enum State: SessionMachineState {
         case opening
         case comparing
         case withdrawing(Account, ArchiveRevision)
@@ -47,7 +47,7 @@ struct RefreshStateMachine: SessionStateMachine {
     private let account: Account
     private let now: Date
     private let revokesSingleGrants: Bool
-    private var state = State.opening
+    var state = State.opening
 
     /// When a refresh of these tokens was begun before, whose response was never stored.
     private var unfinishedRefresh: Date?
@@ -239,7 +239,7 @@ struct RefreshStateMachine: SessionStateMachine {
             let signOut = SignOut(
                 .sessionEnded, date: now, issuer: stored.issuer, detail: detail, unfinishedRefresh: unfinishedRefresh)
             return go(to: .clearing(stored, signOut), .clear(signOut, ifRevision: revision))
-        case (.clearing(_, let signOut), .done): return go(to: .forgetting(.signedOut(signOut)), .forgetRefreshes)
+        case (.clearing(_, let signOut), .done): return finish(.signedOut(signOut))
         case (.clearing, .failed(let error)) where error.code == .conflict: return go(to: .supersededClear, .load)
         case (.clearing(let stored, _), .failed(let error)): return finish(.kept(stored, .cannotClear(error)))
         case (.supersededClear, .content(.present(let stored, _))) where isAboutToBeReplaced(stored):
@@ -252,7 +252,6 @@ struct RefreshStateMachine: SessionStateMachine {
 
     // MARK: Helpers
 
-    /// Whether the archive still holds the tokens that this refresh is about.
     private func isAboutToBeReplaced(_ stored: Account) -> Bool { stored.isSameGrant(as: account) }
 
     private func outcome(of content: AccountArchive.Content) -> RefreshOutcome {
@@ -261,17 +260,6 @@ struct RefreshStateMachine: SessionStateMachine {
         case .absent(let signOut): .signedOut(signOut)
         case .unreadable(let error): .unreadable(error)
         }
-    }
-
-    private mutating func go(
-        to state: State, _ action: SessionAction<RefreshOutcome>
-    ) -> SessionAction<RefreshOutcome> {
-        self.state = state
-        return action
-    }
-
-    private mutating func finish(_ outcome: RefreshOutcome) -> SessionAction<RefreshOutcome> {
-        go(to: .finished, .finish(outcome))
     }
 }
 

@@ -17,9 +17,7 @@ struct SessionDriver: Sendable {
     let lockTimeout: Duration
     let logger: Logger?
 
-    /// What a state machine works with.
-    struct Means {
-        /// Asked by those that ask a service.
+    struct Context {
         var authority: (any AccountAuthority)?
 
         /// The lease of a refresh, whose transactions it uses.
@@ -28,108 +26,104 @@ struct SessionDriver: Sendable {
         /// Until when a request that can be broken off is waited for.
         var deadline: ContinuousClock.Instant?
 
-        /// Is told when a refresh is about to be sent.
         var progress: SingleFlight<Account, RefreshOutcome>.Progress?
 
         /// How many refreshes of these tokens had failed before the lease was waited for.
         var failureCount = 0
+    }
 
-        fileprivate var transaction: (any ArchiveTransaction)?
-        fileprivate var isExchanging = false
-
-        init(
-            authority: (any AccountAuthority)? = nil, lease: (any ArchiveLease)? = nil,
-            deadline: ContinuousClock.Instant? = nil,
-            progress: SingleFlight<Account, RefreshOutcome>.Progress? = nil, failureCount: Int = 0
-        ) {
-            self.authority = authority
-            self.lease = lease
-            self.deadline = deadline
-            self.progress = progress
-            self.failureCount = failureCount
-        }
+    /// What a state machine has begun, and must not leave behind.
+    private struct Begun {
+        var transaction: (any ArchiveTransaction)?
+        var isExchanging = false
     }
 
     /// Runs a state machine to its end. Whatever happens, the transaction that it began is ended.
-    func run<Machine: SessionStateMachine>(_ machine: Machine, _ means: Means = Means()) async -> Machine.Outcome {
+    func run<Machine: SessionStateMachine>(_ machine: Machine, _ context: Context = Context()) async -> Machine.Outcome
+    {
         var machine = machine
-        var means = means
+        var begun = Begun()
         var action = machine.start()
         while true {
             if case .finish(let outcome) = action {
-                await means.transaction?.end()
-                if means.isExchanging { exchanges.end() }
+                await begun.transaction?.end()
+                if begun.isExchanging { exchanges.end() }
                 return outcome
             }
-            let event = await perform(action, &means)
-            action = machine.resume(after: event)
+            action = machine.resume(after: await perform(action, context, &begun))
         }
     }
 
     private func perform<Outcome: Sendable>(
-        _ action: SessionAction<Outcome>, _ means: inout Means
+        _ action: SessionAction<Outcome>, _ context: Context, _ begun: inout Begun
     ) async -> SessionEvent {
+        var transaction: any ArchiveTransaction {
+            guard let transaction = begun.transaction else {
+                preconditionFailure("a state machine changes the archive only under its lock")
+            }
+            return transaction
+        }
+        var authority: any AccountAuthority {
+            guard let authority = context.authority else {
+                preconditionFailure("a state machine that asks a service is given one")
+            }
+            return authority
+        }
         do {
             switch action {
-            case .load: return .content(await load(means.transaction))
-            case .beginTransaction: means.transaction = try await begin(lockTimeout, means.lease)
+            case .load: return .content(await load(begun.transaction))
+            case .beginTransaction: begun.transaction = try await begin(lockTimeout, context.lease)
             case .beginTransactionSoon:
-                means.transaction = try await begin(min(lockTimeout, .seconds(1)), means.lease)
-            case .endTransaction: await means.transaction.take()?.end()
-            case .prepareSave: try await archive.prepareSave(in: means.held)
+                begun.transaction = try await begin(min(lockTimeout, .seconds(1)), context.lease)
+            case .endTransaction: await begun.transaction.take()?.end()
+            case .prepareSave: try await archive.prepareSave(in: transaction)
             case .recordIntent:
                 // Whoever has waited for another process's refresh of these tokens, which failed, sends none at once.
-                if let record = try await archive.journal.record(in: means.held),
-                    record.failureCount ?? 0 != means.failureCount, let reason = record.pause(at: clock.now)
+                if let record = try await archive.journal.record(in: transaction),
+                    record.failureCount ?? 0 != context.failureCount, let reason = record.pause(at: clock.now)
                 {
                     return .postponed(reason)
                 }
-                exchanges.begin(limit: means.needed.exchangeTimeout)
-                means.isExchanging = true
+                exchanges.begin(limit: authority.exchangeTimeout)
+                begun.isExchanging = true
                 // In this order: whoever leaves after it finds an exchange to wait for, and whoever left before it gave it up.
-                if let progress = means.progress, !progress.commit() { throw CancellationError() }
+                if let progress = context.progress, !progress.commit() { throw CancellationError() }
                 archive.unsaved.markSpending()
                 return .intentRecorded(
-                    unfinished: try await archive.journal.recordIntent(at: clock.now, in: means.held))
+                    unfinished: try await archive.journal.recordIntent(at: clock.now, in: transaction))
             case .recordFailure(let reason, let mayBeSpent):
-                try await archive.journal.recordFailure(
-                    reason, mayBeSpent: mayBeSpent, at: clock.now, in: means.held)
-            case .forgetRefreshes: try await archive.journal.forget(in: means.held)
-            case .verify(let account): return await verify(account, means.needed, until: means.deadline)
+                try await archive.journal.recordFailure(reason, mayBeSpent: mayBeSpent, at: clock.now, in: transaction)
+            case .forgetRefreshes: try await archive.journal.forget(in: transaction)
+            case .verify(let account): return await verify(account, authority, until: context.deadline)
             case .requestTokens(let account):
                 do {
-                    return .renewed(try await means.needed.refresh(account))
+                    return .renewed(try await authority.refresh(account))
                 } catch {
                     return .refused(AuthorityError(error))
                 }
             case .refresh(let account):
-                return .refreshEnded(await refresh(account, means.needed, until: means.deadline))
+                return .refreshEnded(await refresh(account, authority, until: context.deadline))
             case .save(let account, let revision):
-                return .saved(try await save(account, revision, means.held))
+                return .saved(try await save(account, revision, transaction))
             case .queueRevocation(let account):
-                return .queued(try await revocations.add(account, at: clock.now, in: means.held))
-            case .withdrawRevocation(let account): try await revocations.withdraw(account, in: means.held)
-            case .revoke(let account, let pending):
-                _ = await revoke(account, pending, at: means.needed)
+                return .queued(try await revocations.add(account, at: clock.now, in: transaction))
+            case .withdrawRevocation(let account): try await revocations.withdraw(account, in: transaction)
+            case .revoke(let account, let pending): _ = await revoke(account, pending, at: authority)
             case .keepUnsaved(let account, let spent, let revision):
                 archive.unsaved.keep(account, inPlaceOf: spent, ifRevision: revision)
                 shared.publish(account, isSignIn: false)
-            case .quarantine(let signOut): return .quarantined(place: try await quarantine(signOut, means.held))
+            case .quarantine(let signOut): return .quarantined(place: try await quarantine(signOut, transaction))
             case .clear(let signOut, let revision):
-                let durability = try await archive.clear(signOut, ifRevision: revision, in: means.held)
+                let durability = try await archive.clear(signOut, ifRevision: revision, in: transaction)
                 shared.publish(signOut)
                 report(durability)
-                await queueOrphans(beside: .absent(signOut), in: means.held)
+                await queueOrphans(beside: .absent(signOut), in: transaction)
             case .finish: preconditionFailure("there is nothing to perform")
             }
             return .done
-        } catch let error as AccountError {
-            logger?.debug("a step of the session failed", metadata: ["error": "\(error)"])
-            return .failed(error)
-        } catch is CancellationError {
-            return .failed(.cancelledWhileWaiting)
         } catch {
-            return .failed(AccountError(.inaccessible, "the storage failed", cause: error))
+            logger?.debug("a step of the session failed", metadata: ["error": "\(error)"])
+            return .failed(AccountError(wrapping: error))
         }
     }
 
@@ -223,17 +217,12 @@ struct SessionDriver: Sendable {
                 await transaction.end()
                 throw error
             }
-        } catch let error as AccountError {
-            logger?.debug("a change of the archive failed", metadata: ["error": "\(error)"])
-            throw error
-        } catch is CancellationError {
-            throw .cancelledWhileWaiting
         } catch {
-            throw AccountError(.inaccessible, "the storage failed", cause: error)
+            logger?.debug("a change of the archive failed", metadata: ["error": "\(error)"])
+            throw AccountError(wrapping: error)
         }
     }
 
-    /// Saves an account and publishes it.
     func save(
         _ account: Account, _ revision: ArchiveRevision?, isSignIn: Bool = false, _ transaction: any ArchiveTransaction
     ) async throws -> Account {
@@ -262,6 +251,8 @@ struct SessionDriver: Sendable {
             throw error
         }
         archive.forgetAccount()
+        // One too many is harmless.
+        try? await archive.journal.forget(in: transaction)
         logger?.notice("an archive that could not be read was moved", metadata: ["to": "\(place)"])
         shared.publish(signOut)
         return place
@@ -283,7 +274,7 @@ struct SessionDriver: Sendable {
             do {
                 guard try await !archive.hasOtherKindsOfKeys() else { throw error }
             } catch {
-                throw error as? AccountError ?? AccountError(.inaccessible, "the storage failed", cause: error)
+                throw AccountError(wrapping: error)
             }
             try await archive.ring.prepare()
         case .absent: try await archive.ring.prepare()
@@ -342,8 +333,8 @@ struct SessionDriver: Sendable {
         // It is cancelled only if everybody has left before it was about to be sent.
         let machine = RefreshStateMachine(
             of: account, now: clock.now, revokesSingleGrants: authority.revokesSingleGrants)
-        let means = Means(authority: authority, lease: lease, progress: progress, failureCount: failureCount)
-        let outcome = await run(machine, means)
+        let outcome = await run(
+            machine, Context(authority: authority, lease: lease, progress: progress, failureCount: failureCount))
         await lease.end()
         if case .unsaved(_, let error) = outcome {
             logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
@@ -432,25 +423,5 @@ extension Account {
         if let token = credentials.refreshToken, token == other.credentials.refreshToken { return true }
         if credentials.accessToken == other.credentials.accessToken { return true }
         return credentials.clientID == other.credentials.clientID && !revokesSingleGrants
-    }
-}
-
-extension SessionDriver.Means {
-    /// The transaction that the machine began before.
-    fileprivate var held: any ArchiveTransaction {
-        guard let transaction else { preconditionFailure("a state machine changes the archive only under its lock") }
-        return transaction
-    }
-
-    /// The authority of a machine that asks one.
-    fileprivate var needed: any AccountAuthority {
-        guard let authority else { preconditionFailure("a state machine that asks a service is given one") }
-        return authority
-    }
-}
-
-extension AccountError {
-    static var cancelledWhileWaiting: AccountError {
-        AccountError(.cancelled, "cancelled while waiting for the archive: nothing was changed")
     }
 }

@@ -48,9 +48,7 @@ public struct SignOut: Sendable, Hashable {
     public enum Reason: String, Sendable, Hashable, CaseIterable {
         /// Nobody has signed in here yet.
         case neverSignedIn
-        /// The user signed out.
         case signedOutByUser
-        /// The service ended the session.
         case sessionEnded
     }
 

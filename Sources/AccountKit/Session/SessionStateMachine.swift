@@ -11,12 +11,19 @@ import Foundation
 /// there, in any order of events.
 protocol SessionStateMachine: Sendable {
     associatedtype Outcome: Sendable
+    associatedtype State: SessionMachineState
+
+    var state: State { get set }
 
     /// What is to be done first.
     mutating func start() -> SessionAction<Outcome>
 
     /// What is to be done after `event` came of the last action.
     mutating func resume(after event: SessionEvent) -> SessionAction<Outcome>
+}
+
+protocol SessionMachineState: Sendable {
+    static var finished: Self { get }
 }
 
 /// What a state machine wants done, and in brackets what may come of it.
@@ -100,28 +107,27 @@ enum SessionEvent: Sendable {
     case postponed(UnverifiedReason)
 }
 
-/// How a refresh ended.
 enum RefreshOutcome: Sendable {
-    /// These tokens are new, from the service.
     case renewed(Account)
 
     /// These tokens are what the archive holds now, in place of those that were to be refreshed.
     case adopted(Account)
-
-    /// The account is as it was, and why.
     case kept(Account, UnverifiedReason)
 
     /// The tokens are new, and could not be stored.
     case unsaved(Account, AccountError)
-
-    /// Nobody is signed in any more.
     case signedOut(SignOut)
-
-    /// The archive cannot be read any more.
     case unreadable(AccountError)
 }
 
 extension SessionStateMachine {
+    mutating func go(to state: State, _ action: SessionAction<Outcome>) -> SessionAction<Outcome> {
+        self.state = state
+        return action
+    }
+
+    mutating func finish(_ outcome: Outcome) -> SessionAction<Outcome> { go(to: .finished, .finish(outcome)) }
+
     /// For an event that the action before cannot have had.
     func unexpected(_ event: SessionEvent, in state: some Any) -> Never {
         preconditionFailure("\(Self.self): \(event) came in the state \(state)")

@@ -6,7 +6,6 @@ final class SharedAccount: Sendable {
         var account: Account?
         /// Whether the archive was read at all, so that nobody being there means that nobody is signed in.
         var isKnown = false
-        /// Where the last sign-in moved an archive that did not open.
         var quarantinedArchive: String?
         /// Counts the changes, so that a slow read does not undo what came after it began.
         var changeCount = 0
@@ -14,7 +13,6 @@ final class SharedAccount: Sendable {
         var nextListener = 0
     }
 
-    /// What is done with the events of one that listens.
     fileprivate struct Listener {
         let hear: (_ number: Int, AccountEvent, Account?) -> Void
         let finish: () -> Void
@@ -49,7 +47,6 @@ final class SharedAccount: Sendable {
         }
     }
 
-    /// Takes over what was saved.
     func publish(_ account: Account, isSignIn: Bool) {
         state.withLock { state in
             set(account, isSignIn: isSignIn, &state)
@@ -58,7 +55,6 @@ final class SharedAccount: Sendable {
         }
     }
 
-    /// Takes over that the session ended.
     func publish(_ signOut: SignOut) {
         state.withLock { remove(signOut, &$0) }
     }
@@ -73,7 +69,6 @@ final class SharedAccount: Sendable {
         return stream
     }
 
-    /// All events, each with the account that there was then, tokens included.
     func accountEvents() -> AsyncStream<(event: AccountEvent, account: Account?)> {
         let (stream, continuation) = AsyncStream.makeStream(of: (event: AccountEvent, account: Account?).self)
         listen(continuation) { _, event, account in continuation.yield((event, account)) }

@@ -8,7 +8,6 @@ import Foundation
 ///
 /// Under the lock: read → put the tokens into the queue of revocations → remove the account. Then the service is told.
 struct SignOutStateMachine: SessionStateMachine {
-    /// What was there.
     enum Ended: Sendable {
         case nobody
 
@@ -21,19 +20,18 @@ struct SignOutStateMachine: SessionStateMachine {
 
     typealias Outcome = Result<Ended, AccountError>
 
-    private enum State {
+    enum State: SessionMachineState {
         case opening, comparing
         case queueing(Account, ArchiveRevision)
         case clearing(Account, RevocationQueue.Pending?)
         case withdrawing(AccountError)
         case quarantining
-        case forgetting(Ended)
         case finished
     }
 
     private let signOut: SignOut
     private let isToBeTold: Bool
-    private var state = State.opening
+    var state = State.opening
 
     /// - Parameters:
     ///   - signOut: Why and when.
@@ -57,19 +55,16 @@ struct SignOutStateMachine: SessionStateMachine {
         case (.comparing, .content(.unreadable(let error))) where error.isAboutContent:
             return go(to: .quarantining, .quarantine(signOut))
         case (.comparing, .content(.unreadable(let error))): return finish(.failure(error))
-        case (.quarantining, .quarantined(let place)):
-            return go(to: .forgetting(.quarantined(place: place)), .forgetRefreshes)
+        case (.quarantining, .quarantined(let place)): return finish(.success(.quarantined(place: place)))
 
         // A full disk, or a queue that cannot be written, keeps nobody signed in.
         case (.queueing(let account, let revision), .queued(let pending)): return clear(account, revision, pending)
         case (.queueing(let account, let revision), .failed): return clear(account, revision, nil)
-        case (.clearing(let account, let pending), .done):
-            return go(to: .forgetting(.account(account, pending)), .forgetRefreshes)
+        case (.clearing(let account, let pending), .done): return finish(.success(.account(account, pending)))
         // Who is still signed in must not be signed out by the service later. What could not be queued may be there too.
         case (.clearing(let account, _), .failed(let error)) where isToBeTold:
             return go(to: .withdrawing(error), .withdrawRevocation(account))
         case (.withdrawing(let error), .done), (.withdrawing(let error), .failed): return finish(.failure(error))
-        case (.forgetting(let ended), .done), (.forgetting(let ended), .failed): return finish(.success(ended))
         case (_, .failed(let error)): return finish(.failure(error))
         default: unexpected(event, in: state)
         }
@@ -79,15 +74,6 @@ struct SignOutStateMachine: SessionStateMachine {
         _ account: Account, _ revision: ArchiveRevision, _ pending: RevocationQueue.Pending?
     ) -> SessionAction<Outcome> {
         go(to: .clearing(account, pending), .clear(signOut, ifRevision: revision))
-    }
-
-    private mutating func go(to state: State, _ action: SessionAction<Outcome>) -> SessionAction<Outcome> {
-        self.state = state
-        return action
-    }
-
-    private mutating func finish(_ outcome: Outcome) -> SessionAction<Outcome> {
-        go(to: .finished, .finish(outcome))
     }
 }
 

@@ -160,6 +160,31 @@ struct RefreshRecordTests {
         }
     }
 
+    @Test(arguments: ["sign-out", "refresh", "check"], [true, false])
+    func `The record ends with the session, and one that cannot be removed keeps nobody signed in`(
+        end: String, isRemovable: Bool
+    ) async throws {
+        let clock = ManualClock()
+        let base = InMemoryArchiveStorage()
+        let storage = FaultyArchiveStorage(base)
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+        let authority = ScriptedAuthority(
+            verify: [.refuse(.rejected("closed"))],
+            refresh: [.refuse(.noResponse(.timeout)), .refuse(.oauthError(.invalidGrant))], clock: clock)
+        await expectAccountError(.serviceUnavailable) { try await store.refresh(with: authority) }
+        #expect(base.entries[.refreshRecord] != nil)
+        // First the account is removed, then the record.
+        if !isRemovable { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .remove) }
+        switch end {
+        case "sign-out": try await store.signOut()
+        case "refresh": await expectAccountError(.notSignedIn) { try await store.refresh(with: authority) }
+        default: _ = await store.checkSession(with: authority)
+        }
+        #expect(store.account == nil)
+        #expect(base.entries[.account] == nil)
+        #expect((base.entries[.refreshRecord] == nil) == isRemovable)
+    }
+
     @Test func `While a refresh is under way none is unfinished, and after it is lost one is`() async throws {
         let clock = ManualClock()
         let storage = InMemoryArchiveStorage()

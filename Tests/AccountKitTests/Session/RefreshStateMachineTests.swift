@@ -153,7 +153,6 @@ struct RefreshStateMachineTests {
                 == SignOut(
                     .sessionEnded, date: Fixture.now, issuer: "https://auth.example.com", detail: "invalid_grant"))
         run.answer(.done)
-        try run.expect("forget refreshes", then: .done)
         #expect(run.outcome?.text == "signed out: sessionEnded")
     }
 

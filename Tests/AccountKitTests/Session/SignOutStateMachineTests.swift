@@ -19,9 +19,8 @@ struct SignOutStateMachineTests {
             return
         }
         run.answer(.done)
-        try run.expect("forget refreshes", then: .failed(AccountError(.inaccessible, "")))
         guard case .success(.account(let account, nil)) = run.outcome else {
-            Issue.record("a record too many is harmless: \(run.actions)")
+            Issue.record("\(run.actions)")
             return
         }
         #expect(account == Fixture.bob)
@@ -33,7 +32,6 @@ struct SignOutStateMachineTests {
         try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
         try run.expect("queue revocation", then: .queued(Self.pending))
         try run.expect("clear", then: .done)
-        try run.expect("forget refreshes", then: .done)
         guard case .success(.account(_, let pending?)) = run.outcome else {
             Issue.record("\(run.actions)")
             return
@@ -57,7 +55,6 @@ struct SignOutStateMachineTests {
             return
         }
         run.answer(.quarantined(place: "aside"))
-        try run.expect("forget refreshes", then: .done)
         guard case .success(.quarantined(place: "aside")) = run.outcome else {
             Issue.record("\(run.actions)")
             return
