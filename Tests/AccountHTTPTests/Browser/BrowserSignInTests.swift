@@ -26,34 +26,6 @@ struct BrowserSignInTests {
         }
     }
 
-    /// A sign-in under way, as the browser sees it.
-    private struct Visit: Sendable {
-        let query: [String: String]
-        let port: Int
-
-        init(_ address: String) throws {
-            let items = try #require(URLComponents(string: address)?.queryItems)
-            query = Dictionary(items.map { ($0.name, $0.value ?? "") }) { _, last in last }
-            port = try #require(URLComponents(string: query["redirect_uri"] ?? "")?.port)
-        }
-
-        var state: String { query["state"] ?? "" }
-
-        /// Comes back from the service.
-        func callBack(_ query: String, state: String? = nil) async throws -> RawClient.Response {
-            try await RawClient.get("/callback?\(query)&state=\(state ?? self.state)", port: port)
-        }
-
-        func result() async throws -> RawClient.Response { try await RawClient.get("/done", port: port) }
-    }
-
-    private func authority(at address: String, scopes: [String] = ["openid"]) throws -> OAuthAuthority {
-        try .test(
-            address, scopes: scopes,
-            endpoints: OAuthEndpoints(
-                token: "\(address)/token", userInfo: "\(address)/userinfo", authorization: "\(address)/authorize"))
-    }
-
     /// Begins a sign-in, waits for it, and lets `browse` be the browser.
     ///
     /// - Returns: What came of it. Nothing listens any more then, and no response had a secret in it.
@@ -61,14 +33,14 @@ struct BrowserSignInTests {
         scopes: [String] = ["openid"],
         answer: (@Sendable (LoopbackServer.Request, String) -> LoopbackServer.Action)? = nil,
         service: Service = Service(), deliveryTime: Duration = .seconds(600),
-        browse: (Visit, _ server: LoopbackServer) async throws -> [RawClient.Response]
+        browse: (BrowserVisit, _ server: LoopbackServer) async throws -> [RawClient.Response]
     ) async throws -> Result<Account, any Error> {
         try await LoopbackServer.run { request, address in
             answer?(request, address) ?? service.answer(request.target)
         } _: { server in
-            let signIn = try await authority(at: server.address, scopes: scopes)
+            let signIn = try await OAuthAuthority.testBrowser(server.address, scopes: scopes)
                 .beginBrowserSignIn(deliveryTime: deliveryTime)
-            let visit = try Visit(signIn.url)
+            let visit = try BrowserVisit(signIn.url)
             let task = Task { try await signIn.run() }
             let responses: [RawClient.Response]
             do {
@@ -92,7 +64,7 @@ struct BrowserSignInTests {
         }
     }
 
-    private func claims(_ visit: Visit, _ server: LoopbackServer, nonce: String? = nil, exp: Int = 1_800_000_300)
+    private func claims(_ visit: BrowserVisit, _ server: LoopbackServer, nonce: String? = nil, exp: Int = 1_800_000_300)
         -> String
     {
         #"{"iss":"\#(server.address)","aud":"tool","sub":"1","exp":\#(exp),"nonce":"\#(nonce ?? visit.query["nonce"] ?? "")"}"#
@@ -288,8 +260,8 @@ struct BrowserSignInTests {
 
     @Test("Cancelling ends the wait and closes the port")
     func cancelled() async throws {
-        let signIn = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn()
-        let visit = try Visit(signIn.url)
+        let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn()
+        let visit = try BrowserVisit(signIn.url)
         let task = Task { try await signIn.run() }
         #expect(try await visit.callBack("code=a", state: "wrong").status == 400)
         task.cancel()
@@ -299,9 +271,9 @@ struct BrowserSignInTests {
 
     @Test("Nobody who comes in time ends the wait and closes the port")
     func nobodyCame() async throws {
-        let signIn = try await authority(at: "http://127.0.0.1:1")
+        let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1")
             .beginBrowserSignIn(deliveryTime: .zero, lifetime: .milliseconds(50))
-        let visit = try Visit(signIn.url)
+        let visit = try BrowserVisit(signIn.url)
         await #expect(throws: AuthorityError.signInRefused("nobody signed in with the browser within 50 ms")) {
             try await signIn.run()
         }
@@ -316,8 +288,8 @@ struct BrowserSignInTests {
             asked.continuation.yield()
             return .stall
         } _: { server in
-            let signIn = try await authority(at: server.address).beginBrowserSignIn(deliveryTime: .zero)
-            let visit = try Visit(signIn.url)
+            let signIn = try await OAuthAuthority.testBrowser(server.address).beginBrowserSignIn(deliveryTime: .zero)
+            let visit = try BrowserVisit(signIn.url)
             let task = Task {
                 try await signIn.waitForResponse()
                 return try await signIn.credentials()
@@ -341,9 +313,9 @@ struct BrowserSignInTests {
             if request.target == "/token" { return .json(#"{"access_token":"\#(Self.tokens[0])"}"#) }
             return asked.next() <= 2 ? .response(503) : .json(#"{"sub":"1"}"#)
         } _: { server in
-            let signIn = try await authority(at: server.address).beginBrowserSignIn(deliveryTime: .zero)
+            let signIn = try await OAuthAuthority.testBrowser(server.address).beginBrowserSignIn(deliveryTime: .zero)
             #expect(kind(await asyncFailure { try await signIn.credentials() }) == .unclear("…"), "no code yet")
-            let visit = try Visit(signIn.url)
+            let visit = try BrowserVisit(signIn.url)
             let wait = Task { try await signIn.waitForResponse() }
             try #require(await visit.callBack("code=\(Self.code)").status == 303)
             try await wait.value
@@ -364,8 +336,9 @@ struct BrowserSignInTests {
 
     @Test("What is no word of the service is shown as it is: an archive that cannot be saved")
     func ownFailure() async throws {
-        let signIn = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn(deliveryTime: .seconds(600))
-        let visit = try Visit(signIn.url)
+        let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn(
+            deliveryTime: .seconds(600))
+        let visit = try BrowserVisit(signIn.url)
         let wait = Task { try await signIn.waitForResponse() }
         try #require(await visit.callBack("code=\(Self.code)").status == 303)
         try await wait.value
@@ -374,112 +347,13 @@ struct BrowserSignInTests {
         #expect(try await page.value.body.contains("Nobody was signed in: the disk is full."))
     }
 
-    // MARK: A registered redirect URI
-
-    private func authority(redirectURI: String) throws -> OAuthAuthority {
-        try OAuthAuthority(
-            issuer: "http://127.0.0.1:1", clientID: "tool", scopes: [],
-            options: OAuthRequestOptions(redirectURI: redirectURI),
-            endpoints: OAuthEndpoints(token: "http://127.0.0.1:1/token", authorization: "http://127.0.0.1:1/authorize"),
-            clock: FixedClock())
-    }
-
-    @Test(
-        "The very port and path that are registered are listened on, and again at once",
-        arguments: ["/a/b", "/done", ""])
-    func registered(_ path: String) async throws {
-        let port = try FreePort.find()
-        for _ in 0..<2 {
-            let redirectURI = "http://127.0.0.1:\(port)\(path)"
-            let signIn = try await authority(redirectURI: redirectURI).beginBrowserSignIn(deliveryTime: .seconds(600))
-            let visit = try Visit(signIn.url)
-            #expect(visit.query["redirect_uri"] == redirectURI)
-            #expect(try await RawClient.get("/callback?code=a&state=\(visit.state)", port: port).status == 404)
-            let wait = Task { try await signIn.waitForResponse() }
-            let target = path.isEmpty ? "/" : path
-            let redirect = try await RawClient.get("\(target)?code=\(Self.code)&state=\(visit.state)", port: port)
-            #expect(redirect.status == 303)
-            try await wait.value
-            let page = Task { try await RawClient.get(redirect.value(of: "Location") ?? "", port: port) }
-            await signIn.finish(with: .failure(AuthorityError.signInRefused("enough")))
-            #expect(try await page.value.body.contains("enough"))
-        }
-    }
-
-    @Test("A registered port that another program is on is named, and what to do")
-    func taken() async throws {
-        try await LoopbackServer.run { server in
-            let authority = try authority(redirectURI: "http://127.0.0.1:\(server.port)/callback")
-            let error = await #expect(throws: AccountError.self) { try await authority.beginBrowserSignIn() }
-            #expect(error?.code == .inaccessible)
-            #expect(error?.message.contains("another program uses port \(server.port) of 127.0.0.1") == true)
-            #expect(error?.message.contains("register another redirect URI") == true)
-        }
-    }
-
-    // MARK: Pasted
-
-    @Test("The address that a browser elsewhere ended on does as well as its visit")
-    func pasted() async throws {
-        try await LoopbackServer.run { request, _ in
-            .json(request.target == "/token" ? #"{"access_token":"\#(Self.tokens[0])"}"# : #"{"sub":"1"}"#)
-        } _: { server in
-            let signIn = try await authority(at: server.address, scopes: []).beginBrowserSignIn(
-                deliveryTime: .seconds(600))
-            let visit = try Visit(signIn.url)
-            let redirectURI = try #require(visit.query["redirect_uri"])
-            let task = Task { try await signIn.run() }
-            try signIn.receive(" \(redirectURI)?code=\(Self.code)&state=\(visit.state)#_=_\n")
-            #expect(try await task.value.id == "1")
-            #expect(server.requests.first?.body.contains("code=\(Self.code)") == true)
-            #expect(await !RawClient.isOpen(visit.port))
-        }
-    }
-
-    @Test("A pasted address of anywhere else, or of another sign-in, is refused, and the wait goes on")
-    func wronglyPasted() async throws {
-        let signIn = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn(deliveryTime: .zero)
-        let visit = try Visit(signIn.url)
-        let redirectURI = try #require(visit.query["redirect_uri"])
-        let answer = "code=\(Self.code)&state=\(visit.state)"
-        let others = [
-            "", "no address", answer, signIn.url, "https://127.0.0.1:\(visit.port)/callback?\(answer)",
-            "http://localhost:\(visit.port)/callback?\(answer)",
-            "http://127.0.0.1:\(visit.port + 1)/callback?\(answer)",
-            "http://127.0.0.1:\(visit.port)/other?\(answer)", redirectURI,
-            "\(redirectURI)?code=a&code=b&state=\(visit.state)",
-            "\(redirectURI)?code=\(Self.code)", "\(redirectURI)?code=\(Self.code)&state=wrong",
-        ]
-        for text in others {
-            let error = #expect(throws: AccountError.self, "\(text)") { try signIn.receive(text) }
-            #expect(error?.code == .invalidArgument)
-            #expect(error.map { "\($0)" + String(reflecting: $0) }?.contains(Self.code) == false)
-        }
-        let wait = Task { try await signIn.waitForResponse() }
-        try signIn.receive("\(redirectURI)?\(answer)")
-        try await wait.value
-        #expect(throws: AccountError.self) { try signIn.receive("\(redirectURI)?\(answer)") }
-        await signIn.finish(with: .failure(CancellationError()))
-    }
-
-    @Test("A pasted refusal is one, and one that names another service is not believed")
-    func pastedRefusal() async throws {
-        for (query, expected) in [
-            ("error=access_denied", AuthorityError.oauthError(.accessDenied)),
-            ("code=\(Self.code)&iss=https://evil.example", .unclear("…")),
-        ] {
-            let signIn = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn(deliveryTime: .zero)
-            let visit = try Visit(signIn.url)
-            try signIn.receive("\(visit.query["redirect_uri"] ?? "")?\(query)&state=\(visit.state)")
-            #expect(kind(await asyncFailure { try await signIn.waitForResponse() }) == expected)
-            await signIn.finish(with: .failure(CancellationError()))
-        }
-    }
+    // MARK: Dropped
 
     @Test("A sign-in that nobody waits for stops listening when it is dropped")
     func dropped() async throws {
-        var signIn: (any BrowserSignIn)? = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn()
-        let port = try Visit(try #require(signIn).url).port
+        var signIn: (any BrowserSignIn)? = try await OAuthAuthority.testBrowser("http://127.0.0.1:1")
+            .beginBrowserSignIn()
+        let port = try BrowserVisit(try #require(signIn).url).port
         #expect(await RawClient.isOpen(port))
         signIn = nil
         var isOpen = true
@@ -489,7 +363,7 @@ struct BrowserSignInTests {
 
     @Test("It can be waited for once")
     func twice() async throws {
-        let signIn = try await authority(at: "http://127.0.0.1:1").beginBrowserSignIn()
+        let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn()
         let task = Task { try await signIn.run() }
         task.cancel()
         _ = await task.result
@@ -520,7 +394,7 @@ struct BrowserSignInTests {
             }
         } _: { server in
             let signIn = try await OAuthAuthority.test(server.address).beginBrowserSignIn(deliveryTime: .seconds(600))
-            let visit = try Visit(signIn.url)
+            let visit = try BrowserVisit(signIn.url)
             let task = Task { try await signIn.run() }
             let issuer = isNamed ? "&iss=\(server.address)" : ""
             try #require(await visit.callBack("code=\(Self.code)\(issuer)").status == 303)
@@ -538,19 +412,4 @@ extension Result {
     }
 
     fileprivate var signal: AuthorityError? { failure as? AuthorityError }
-}
-
-extension BrowserSignIn {
-    /// Goes through all steps, as a store does.
-    func run() async throws -> Account {
-        let result: Result<Account, any Error>
-        do {
-            try await waitForResponse()
-            result = .success(try await account(with: credentials()))
-        } catch {
-            result = .failure(error)
-        }
-        await finish(with: result)
-        return try result.get()
-    }
 }

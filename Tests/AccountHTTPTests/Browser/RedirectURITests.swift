@@ -1,0 +1,114 @@
+import AccountKit
+import Foundation
+import Testing
+
+@testable import AccountHTTP
+
+/// Where the service sends the browser, and what a person pastes who had it end elsewhere.
+@Suite("The redirect URI of a sign-in with a browser")
+struct RedirectURITests {
+    private static let code = "code-0123456789"
+
+    // MARK: Registered
+
+    private func authority(redirectURI: String) throws -> OAuthAuthority {
+        try OAuthAuthority(
+            issuer: "http://127.0.0.1:1", clientID: "tool", scopes: [],
+            options: OAuthRequestOptions(redirectURI: redirectURI),
+            endpoints: OAuthEndpoints(token: "http://127.0.0.1:1/token", authorization: "http://127.0.0.1:1/authorize"),
+            clock: FixedClock())
+    }
+
+    @Test(
+        "The very port and path that are registered are listened on, and again at once",
+        arguments: ["/a/b", "/done", ""])
+    func registered(_ path: String) async throws {
+        let port = try FreePort.find()
+        for _ in 0..<2 {
+            let redirectURI = "http://127.0.0.1:\(port)\(path)"
+            let signIn = try await authority(redirectURI: redirectURI).beginBrowserSignIn(deliveryTime: .seconds(600))
+            let visit = try BrowserVisit(signIn.url)
+            #expect(visit.query["redirect_uri"] == redirectURI)
+            #expect(try await RawClient.get("/callback?code=a&state=\(visit.state)", port: port).status == 404)
+            let wait = Task { try await signIn.waitForResponse() }
+            let target = path.isEmpty ? "/" : path
+            let redirect = try await RawClient.get("\(target)?code=\(Self.code)&state=\(visit.state)", port: port)
+            #expect(redirect.status == 303)
+            try await wait.value
+            let page = Task { try await RawClient.get(redirect.value(of: "Location") ?? "", port: port) }
+            await signIn.finish(with: .failure(AuthorityError.signInRefused("enough")))
+            #expect(try await page.value.body.contains("enough"))
+        }
+    }
+
+    @Test("A registered port that another program is on is named, and what to do")
+    func taken() async throws {
+        try await LoopbackServer.run { server in
+            let authority = try authority(redirectURI: "http://127.0.0.1:\(server.port)/callback")
+            let error = await #expect(throws: AccountError.self) { try await authority.beginBrowserSignIn() }
+            #expect(error?.code == .inaccessible)
+            #expect(error?.message.contains("another program uses port \(server.port) of 127.0.0.1") == true)
+            #expect(error?.message.contains("register another redirect URI") == true)
+        }
+    }
+
+    // MARK: Pasted
+
+    @Test("The address that a browser elsewhere ended on does as well as its visit")
+    func pasted() async throws {
+        try await LoopbackServer.run { request, _ in
+            .json(request.target == "/token" ? #"{"access_token":"access-1"}"# : #"{"sub":"1"}"#)
+        } _: { server in
+            let signIn = try await OAuthAuthority.testBrowser(server.address, scopes: []).beginBrowserSignIn(
+                deliveryTime: .seconds(600))
+            let visit = try BrowserVisit(signIn.url)
+            let redirectURI = try #require(visit.query["redirect_uri"])
+            let task = Task { try await signIn.run() }
+            try signIn.receive(" \(redirectURI)?code=\(Self.code)&state=\(visit.state)#_=_\n")
+            #expect(try await task.value.id == "1")
+            #expect(server.requests.first?.body.contains("code=\(Self.code)") == true)
+            #expect(await !RawClient.isOpen(visit.port))
+        }
+    }
+
+    @Test("A pasted address of anywhere else, or of another sign-in, is refused, and the wait goes on")
+    func wronglyPasted() async throws {
+        let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn(deliveryTime: .zero)
+        let visit = try BrowserVisit(signIn.url)
+        let redirectURI = try #require(visit.query["redirect_uri"])
+        let answer = "code=\(Self.code)&state=\(visit.state)"
+        let others = [
+            "", "no address", answer, signIn.url, "https://127.0.0.1:\(visit.port)/callback?\(answer)",
+            "http://localhost:\(visit.port)/callback?\(answer)",
+            "http://127.0.0.1:\(visit.port + 1)/callback?\(answer)",
+            "http://127.0.0.1:\(visit.port)/other?\(answer)", redirectURI,
+            "\(redirectURI)?code=a&code=b&state=\(visit.state)",
+            "\(redirectURI)?code=\(Self.code)", "\(redirectURI)?code=\(Self.code)&state=wrong",
+        ]
+        for text in others {
+            let error = #expect(throws: AccountError.self, "\(text)") { try signIn.receive(text) }
+            #expect(error?.code == .invalidArgument)
+            #expect(error.map { "\($0)" + String(reflecting: $0) }?.contains(Self.code) == false)
+        }
+        let wait = Task { try await signIn.waitForResponse() }
+        try signIn.receive("\(redirectURI)?\(answer)")
+        try await wait.value
+        #expect(throws: AccountError.self) { try signIn.receive("\(redirectURI)?\(answer)") }
+        await signIn.finish(with: .failure(CancellationError()))
+    }
+
+    @Test("A pasted refusal is one, and one that names another service is not believed")
+    func pastedRefusal() async throws {
+        for (query, expected) in [
+            ("error=access_denied", AuthorityError.oauthError(.accessDenied)),
+            ("code=\(Self.code)&iss=https://evil.example", .unclear("…")),
+        ] {
+            let signIn = try await OAuthAuthority.testBrowser("http://127.0.0.1:1").beginBrowserSignIn(
+                deliveryTime: .zero)
+            let visit = try BrowserVisit(signIn.url)
+            try signIn.receive("\(visit.query["redirect_uri"] ?? "")?\(query)&state=\(visit.state)")
+            #expect(kind(await asyncFailure { try await signIn.waitForResponse() }) == expected)
+            await signIn.finish(with: .failure(CancellationError()))
+        }
+    }
+}

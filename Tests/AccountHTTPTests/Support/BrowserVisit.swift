@@ -1,0 +1,51 @@
+import Foundation
+import Testing
+
+@testable import AccountHTTP
+@testable import AccountKit
+
+/// A sign-in under way, as the browser sees it.
+struct BrowserVisit: Sendable {
+    let query: [String: String]
+    let port: Int
+
+    init(_ address: String) throws {
+        let items = try #require(URLComponents(string: address)?.queryItems)
+        query = Dictionary(items.map { ($0.name, $0.value ?? "") }) { _, last in last }
+        port = try #require(URLComponents(string: query["redirect_uri"] ?? "")?.port)
+    }
+
+    var state: String { query["state"] ?? "" }
+
+    /// Comes back from the service.
+    func callBack(_ query: String, state: String? = nil) async throws -> RawClient.Response {
+        try await RawClient.get("/callback?\(query)&state=\(state ?? self.state)", port: port)
+    }
+
+    func result() async throws -> RawClient.Response { try await RawClient.get("/done", port: port) }
+}
+
+extension BrowserSignIn {
+    /// Goes through all steps, as a store does.
+    func run() async throws -> Account {
+        let result: Result<Account, any Error>
+        do {
+            try await waitForResponse()
+            result = .success(try await account(with: credentials()))
+        } catch {
+            result = .failure(error)
+        }
+        await finish(with: result)
+        return try result.get()
+    }
+}
+
+extension OAuthAuthority {
+    /// A service with an authorization endpoint.
+    static func testBrowser(_ address: String, scopes: [String] = ["openid"]) throws -> OAuthAuthority {
+        try .test(
+            address, scopes: scopes,
+            endpoints: OAuthEndpoints(
+                token: "\(address)/token", userInfo: "\(address)/userinfo", authorization: "\(address)/authorize"))
+    }
+}

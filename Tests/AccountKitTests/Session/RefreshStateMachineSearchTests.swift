@@ -1,0 +1,129 @@
+@testable import AccountKit
+import Testing
+
+/// Every run of a refresh, whatever comes of each of its actions.
+struct RefreshStateMachineSearchTests {
+    private typealias Run = StateMachineRun<RefreshStateMachine>
+
+    private static let diskFull = AccountError(.inaccessible, "no space left on device")
+    private static let conflict = AccountError(.conflict, "changed meanwhile")
+    private static let ended = SignOut(.signedOutByUser, date: Fixture.now)
+    private static let pending = RevocationQueue.Pending(
+        entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: Fixture.other, account: Fixture.alice)
+
+    @Test(arguments: [false, true])
+    func `Whatever comes of each action, no token is lost and nobody is signed out by mistake`(
+        revokesSingleGrants: Bool
+    ) {
+        let contents: [AccountArchive.Content] = [
+            .present(Fixture.alice, Fixture.old), .present(Fixture.renamed, Fixture.other),
+            .present(Fixture.replaced, Fixture.other), .present(Fixture.bob, Fixture.other), .absent(Self.ended),
+            .unreadable(AccountError(.damaged, "")),
+        ]
+        let failures: [SessionEvent] = [.failed(Self.diskFull), .failed(Self.conflict)]
+        let machine = RefreshStateMachine(
+            of: Fixture.alice, now: Fixture.now, revokesSingleGrants: revokesSingleGrants)
+        let endCount = Run.explore(machine) { run in
+            switch run.action {
+            case .load: contents.map { .content($0) }
+            case .requestTokens: [.renewed(Fixture.newTokens)] + Fixture.authorityErrors.map { .refused($0) }
+            case .save(let account, _): failures + [.saved(account)]
+            case .keepUnsaved, .endTransaction, .revoke: [.done]
+            case .queueRevocation: failures + [.queued(Self.pending)]
+            case .recordIntent: failures + [.intentRecorded(unfinished: nil), .postponed(.init(.serverError))]
+            default: failures + [.done]
+            }
+        } visit: { run, events in
+            check(run, after: events, revokesSingleGrants: revokesSingleGrants)
+        }
+        #expect(endCount > 500)
+    }
+
+    /// What holds at each action of each run.
+    private func check(_ run: Run, after events: [SessionEvent], revokesSingleGrants: Bool) {
+        let actions = run.actions
+        let isLocked = run.isInTransaction(after: events)
+        let lastContent = events.compactMap { if case .content(let content) = $0 { content } else { nil } }.last
+        switch run.action {
+        case .beginTransaction: #expect(!isLocked, "\(actions)")
+        case .requestTokens(let sent):
+            #expect(!isLocked, "others wait for the service: \(actions)")
+            #expect(
+                actions == [
+                    "begin", "load", "withdraw revocation", "prepare save", "record intent", "end", "request tokens",
+                ])
+            #expect(sent.credentials.hasSameTokens(as: Fixture.alice.credentials))
+        case .revoke(let account, _):
+            #expect(!isLocked, "others wait for the service: \(actions)")
+            #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
+        case .clear(_, let revision):
+            #expect(isLocked, "\(actions)")
+            let isDefinite = events.contains { event in
+                if case .refused(.oauthError(.invalidGrant, _)) = event { return true }
+                if case .refused(.rejected) = event { return true }
+                return false
+            }
+            #expect(isDefinite, "\(actions)")
+            guard case .present(let stored, revision)? = lastContent else {
+                Issue.record("what is cleared was not looked at: \(actions)")
+                return
+            }
+            #expect(stored.isSameGrant(as: Fixture.alice), "\(actions)")
+        case .save(let account, let revision):
+            #expect(isLocked, "\(actions)")
+            guard case .present(let stored, revision)? = lastContent else {
+                Issue.record("what is replaced was not looked at: \(actions)")
+                return
+            }
+            #expect(stored.isSameGrant(as: Fixture.alice), "\(actions)")
+            #expect(account.profile == stored.profile, "a change is undone: \(actions)")
+            #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
+        case .recordIntent, .recordFailure, .prepareSave, .forgetRefreshes, .withdrawRevocation, .queueRevocation:
+            #expect(isLocked, "\(actions)")
+        case .finish(let outcome): check(outcome, run, events, lastContent, revokesSingleGrants)
+        default: break
+        }
+    }
+
+    /// What holds at the end of each run.
+    private func check(
+        _ outcome: RefreshOutcome, _ run: Run, _ events: [SessionEvent], _ lastContent: AccountArchive.Content?,
+        _ revokesSingleGrants: Bool
+    ) {
+        let actions = run.actions
+        let hasResponse = events.contains { if case .renewed = $0 { true } else { false } }
+        let isSaved = events.contains { if case .saved = $0 { true } else { false } }
+        if hasResponse {
+            // Where that would end the sign-in of the same user that took its place, there is nothing to be done.
+            var isOfSameUser = false
+            if case .present(let stored, _)? = lastContent {
+                isOfSameUser = stored.isSameUser(as: Fixture.alice) && !revokesSingleGrants
+            }
+            let isRevoked = actions.contains("queue revocation") && actions.contains("revoke")
+            let isRemembered = actions.contains("keep unsaved")
+            if isSaved || isRemembered {
+                #expect(isSaved != isRemembered && !isRevoked, "\(actions)")
+            } else {
+                #expect(isRevoked || isOfSameUser, "tokens are lost: \(actions)")
+            }
+        } else {
+            #expect(!actions.contains("save") && !actions.contains("keep unsaved") && !actions.contains("revoke"))
+        }
+        switch outcome {
+        case .renewed: #expect(isSaved)
+        case .kept: #expect(!hasResponse, "a response that is thrown away: \(actions)")
+        case .unsaved: #expect(hasResponse && actions.contains("keep unsaved"), "\(actions)")
+        case .signedOut(let signOut): #expect(signOut == Self.ended || actions.contains("clear"), "\(actions)")
+        case .adopted(let account):
+            #expect(!account.credentials.hasSameTokens(as: Fixture.alice.credentials), "\(actions)")
+        case .unreadable: break
+        }
+        // Whoever has not been told that the tokens are replaced, or gone, is told of no failure of theirs either.
+        if actions.contains("record failure") {
+            guard case .kept = outcome else {
+                Issue.record("\(actions)")
+                return
+            }
+        }
+    }
+}

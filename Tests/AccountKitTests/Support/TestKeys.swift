@@ -1,0 +1,52 @@
+import AccountKit
+import Sealing
+import Synchronization
+
+/// A key of 32 equal bytes, of any kind but a passphrase.
+struct TestKey: KeySource {
+    let kind: KeyKind
+    private let before: @Sendable () async throws -> Void
+    private let byte: @Sendable () throws -> UInt8
+
+    init(
+        _ kind: KeyKind, before: @escaping @Sendable () async throws -> Void = {},
+        byte: @escaping @Sendable () throws -> UInt8
+    ) {
+        self.kind = kind
+        self.before = before
+        self.byte = byte
+    }
+
+    init(_ kind: KeyKind, _ byte: UInt8) { self.init(kind) { byte } }
+
+    init(_ kind: KeyKind, failingWith error: AccountError) { self.init(kind) { throw error } }
+
+    func key() async throws -> ArchiveKey? {
+        try await before()
+        return try ArchiveKey(bytes: [UInt8](repeating: try byte(), count: 32))
+    }
+
+    func makeKey() async throws -> ArchiveKey { try await key()! }
+}
+
+/// Someone who is asked for passphrases, gives these answers one after the other, and then gives up.
+final class Person: Sendable {
+    private let state: Mutex<(answers: [String], questions: [PassphraseKey.Question])>
+
+    init(_ answers: String...) { state = Mutex((answers, [])) }
+
+    var questions: [PassphraseKey.Question] { state.withLock { $0.questions } }
+
+    static let cost = PassphraseCost(operations: 1, memoryKiB: 8 * 1024)!
+
+    var key: PassphraseKey {
+        PassphraseKey(cost: Self.cost) { [self] question in
+            let answer = state.withLock { state in
+                state.questions.append(question)
+                return state.answers.isEmpty ? nil : state.answers.removeFirst()
+            }
+            guard let answer else { throw AccountError(.cancelled, "interrupted") }
+            return Secret(answer)
+        }
+    }
+}
