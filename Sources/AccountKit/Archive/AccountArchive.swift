@@ -160,10 +160,7 @@ final class AccountArchive: Sendable {
 
     /// The keys of what was sealed so.
     ///
-    /// - Parameters:
-    ///   - envelope: What was sealed.
-    ///   - before: Keys of the account from before they were changed.
-    ///   - asksPerson: Whether a person may be asked for a passphrase.
+    /// - Parameter before: Keys of the account from before they were changed.
     func keysBeside(
         of envelope: Envelope, before: ArchiveKeys?, asksPerson: Bool
     ) async throws(AccountError) -> ArchiveKeys {

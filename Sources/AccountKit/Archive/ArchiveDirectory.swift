@@ -161,8 +161,6 @@ struct ArchiveDirectory: Sendable {
     /// Makes the new file of an entry ready. Those that a crash left behind are removed first.
     ///
     /// - Parameters:
-    ///   - entry: What it is to be.
-    ///   - byteCount: How much room it must have.
     ///   - keptPath: A file of this kind that is still needed.
     ///   - isLeased: Whether it is for whoever holds the lease of a refresh. It has a name that others leave alone then; one of
     ///     that name is of a holder that died.

@@ -42,12 +42,7 @@ struct RefreshRecord: Codable, Equatable, Sendable {
             detail: "a refresh failed a moment ago; the next try is in \(Int(wait) + 1) s", retryAfter: .seconds(wait))
     }
 
-    /// Takes note of a failure.
-    ///
-    /// - Parameters:
-    ///   - reason: Why; the service may have said how long it wants to be left alone.
-    ///   - now: The date.
-    ///   - jitter: A random number from 0.5 to 1, so that programs do not all come back at once.
+    /// - Parameter jitter: A random number from 0.5 to 1, so that programs do not all come back at once.
     mutating func fail(_ reason: UnverifiedReason, at now: Date, jitter: Double) {
         let count = min((failureCount ?? 0) + 1, 1000)
         failureCount = count

@@ -45,12 +45,9 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
     /// - Parameter isSame: Whether what two callers want is the same.
     package init(by isSame: @escaping @Sendable (Key, Key) -> Bool) { self.isSame = isSame }
 
-    /// Joins the work for a key, or begins it with `body`.
+    /// Joins the work for a key, or begins it with `body` in a task of its own.
     ///
-    /// - Parameters:
-    ///   - key: What is wanted.
-    ///   - deadline: Until when to wait; `nil` till it ends.
-    ///   - body: The work, in a task of its own.
+    /// - Parameter deadline: Until when to wait; `nil` till it ends.
     package func value(
         for key: Key, until deadline: ContinuousClock.Instant? = nil,
         body: @escaping @Sendable (Progress) async -> Value

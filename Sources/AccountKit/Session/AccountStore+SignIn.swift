@@ -264,9 +264,7 @@ extension AccountStore {
 
     /// Puts a new sign-in in place of whatever is there.
     ///
-    /// - Parameters:
-    ///   - account: Who signed in.
-    ///   - revokesSingleGrants: Whether revoking tokens of a user leaves the user's other sign-ins alone.
+    /// - Parameter revokesSingleGrants: Whether revoking tokens of a user leaves the user's other sign-ins alone.
     func storeSignIn(
         _ account: Account, revokesSingleGrants: Bool = false
     ) async throws(AccountError) -> Account {

@@ -73,10 +73,7 @@ extension AccountStore {
 
     /// The account with a new access token, unless the service is to be left alone for a while.
     ///
-    /// - Parameters:
-    ///   - account: The account with the old one.
-    ///   - authority: The service.
-    ///   - isUsable: Whether the old one will do if there is no other.
+    /// - Parameter isUsable: Whether the old one will do if there is no other.
     private func renewed(
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
     ) async throws(AccountError) -> Account {

@@ -33,7 +33,6 @@ struct CheckStateMachine: SessionStateMachine {
     var state = State.loading
 
     /// - Parameters:
-    ///   - now: The date of the check.
     ///   - maximumAge: For how many seconds a confirmation holds; 0 always asks.
     ///   - mismatch: Why an account is not of the service that is asked; `nil` if it is.
     init(now: Date, maximumAge: TimeInterval, mismatch: @escaping @Sendable (Account) -> String? = { _ in nil }) {

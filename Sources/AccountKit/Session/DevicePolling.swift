@@ -21,9 +21,7 @@ struct DevicePolling: Sendable {
     /// The first poll comes after one interval: before that nobody can have entered the code.
     func start() -> Step { step(after: interval, elapsed: .zero) }
 
-    /// - Parameters:
-    ///   - failure: What the last poll was answered with.
-    ///   - elapsed: How long ago the code was received, by a clock that does not step.
+    /// - Parameter elapsed: How long ago the code was received, by a clock that does not step.
     mutating func next(after failure: AuthorityError, elapsed: Duration) -> Step {
         switch SessionDecision.afterSignIn(failure) {
         case .pollAgain(let slowDown):

@@ -54,7 +54,6 @@ struct RefreshStateMachine: SessionStateMachine {
 
     /// - Parameters:
     ///   - account: Whose tokens are to be replaced; if the archive holds others, those are the result.
-    ///   - now: The date.
     ///   - revokesSingleGrants: Whether revoking tokens of a user leaves the user's other sign-ins alone.
     init(of account: Account, now: Date, revokesSingleGrants: Bool = false) {
         self.account = account

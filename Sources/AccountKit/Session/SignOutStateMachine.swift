@@ -33,9 +33,7 @@ struct SignOutStateMachine: SessionStateMachine {
     private let isToBeTold: Bool
     var state = State.opening
 
-    /// - Parameters:
-    ///   - signOut: Why and when.
-    ///   - isToBeTold: Whether the service is to be told, now or later.
+    /// - Parameter isToBeTold: Whether the service is to be told, now or later.
     init(_ signOut: SignOut, isToBeTold: Bool) {
         self.signOut = signOut
         self.isToBeTold = isToBeTold
