@@ -314,7 +314,8 @@ final class Judge: @unchecked Sendable {
                 violate(.nobodyWaitsForTheService, "\(operation.kind) \(operation.number) has the lock: \(call.text)")
             }
         }
-        if case .lease = call, !operation.kind.isRefreshing, operation.kind != .unfinishedRefresh {
+        // To look whether it is free is no waiting. Whoever finishes exchanges waits for them anyway.
+        if case .lease(isPatient: true) = call, !operation.kind.isRefreshing, operation.kind != .finishExchanges {
             violate(.nobodyWaitsForTheService, "\(operation.kind) \(operation.number) waits for a refresh")
         }
     }

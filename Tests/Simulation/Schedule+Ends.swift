@@ -1,5 +1,11 @@
 import AccountKit
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// How processes begin and die, and how a schedule ends.
 extension Schedule {
     mutating func startProcess(_ index: Int) {
@@ -86,7 +92,9 @@ extension Schedule {
         guard world.judge.violation == nil else { return }
         let followers = world.processes.filter { $0.isFollowing && !$0.hasMissedChange }
         if !world.weather.canLockBeLost { world.judge.checkAgreement(isStrict: false, followers) }
-        // Whoever has new tokens that could not be saved saves them, which the others see when they look again.
+        // Whoever has new tokens that could not be saved saves them, a moment after the last try, which the others see when
+        // they look again.
+        world.date = world.date.addingTimeInterval(1)
         all(.load)
         all(.load)
         world.judge.checkAgreement(isStrict: true, world.processes)

@@ -37,9 +37,11 @@ struct RefreshRecord: Codable, Equatable, Sendable {
     /// Why the service is left alone, and for how long; `nil` if it may be asked now.
     func pause(at now: Date) -> UnverifiedReason? {
         guard let wait = wait(at: now) else { return nil }
+        // What else kept the other process from it may be its own affair.
+        let codes = [UnverifiedReason.Code.offline, .rateLimited, .captivePortal]
         return UnverifiedReason(
-            reason.map { .init(rawValue: $0) } ?? .serverError,
-            detail: "a refresh failed a moment ago; the next try is in \(Int(wait) + 1) s", retryAfter: .seconds(wait))
+            codes.first { $0.rawValue == reason } ?? .serverError, detail: "a refresh failed a moment ago",
+            retryAfter: .seconds(Int(wait) + 1))
     }
 
     /// - Parameter jitter: A random number from 0.5 to 1, so that programs do not all come back at once.

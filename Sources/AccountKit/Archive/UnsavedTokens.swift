@@ -1,5 +1,11 @@
 import Synchronization
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// New tokens that could not be saved: this process knows them, and no other does.
 ///
 /// As long as the tokens that were spent for them are stored, they are the account's. Once they never will be, since their
@@ -8,8 +14,11 @@ final class UnsavedTokens: Sendable {
     private struct Kept {
         var account: Account
 
-        /// Whose tokens are stored, and were spent for them.
+        /// Whose tokens are stored, and were spent for them, or for those that were spent for them.
         var stored: Account
+
+        /// Whose tokens were spent for them: the stored ones, or others that could not be saved either.
+        var spent: Account
         var revision: ArchiveRevision
 
         /// Whether they are being spent themselves, so that the record of the intent is about them.
@@ -29,6 +38,7 @@ final class UnsavedTokens: Sendable {
 
     private struct State {
         var kept: Kept?
+        var lastAttempt: Date?
         var orphans: [Account] = []
 
         /// Others have taken their place, or nobody is signed in any more. Who did that has seen to them, or did not know
@@ -45,7 +55,18 @@ final class UnsavedTokens: Sendable {
         state.withLock { state in
             // Those that were spent may have been unsaved themselves.
             let stored = state.kept.map { $0.account.isSameGrant(as: spent) ? $0.stored : spent }
-            state.kept = Kept(account: account, stored: stored ?? spent, revision: revision)
+            state.kept = Kept(account: account, stored: stored ?? spent, spent: spent, revision: revision)
+        }
+    }
+
+    /// Whether there are any, and the last try to save them was not a moment ago: where the disk is full, those who look often
+    /// would keep others from the lock.
+    func isTimeToSave(at date: Date) -> Bool {
+        state.withLock { state in
+            guard state.kept != nil else { return false }
+            if let last = state.lastAttempt, (0..<1).contains(date.timeIntervalSince(last)) { return false }
+            state.lastAttempt = date
+            return true
         }
     }
 
@@ -82,14 +103,15 @@ final class UnsavedTokens: Sendable {
     func noteWritten(_ account: Account, _ revision: ArchiveRevision) -> (isOver: Bool, account: Account?) {
         state.withLock { state in
             guard let kept = state.kept else { return (false, nil) }
-            guard kept.stored.isSameGrant(as: account) else {
+            guard kept.stored.isSameGrant(as: account) || kept.spent.isSameGrant(as: account) else {
                 state.giveUp()
                 return (!kept.isBeingSpent, nil)
             }
-            let account = kept.credentials(for: account)
-            state.kept!.account = account
+            let merged = kept.credentials(for: account)
+            state.kept!.account = merged
+            state.kept!.stored = account
             state.kept!.revision = revision
-            return (false, account)
+            return (false, merged)
         }
     }
 

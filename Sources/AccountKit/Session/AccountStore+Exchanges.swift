@@ -8,7 +8,8 @@ extension AccountStore {
     /// came are saved now if that can be done. Returns at once if there is nothing to wait for.
     public func finishExchanges() async {
         await driver.exchanges.finish()
-        await driver.saveUnsaved(timeout: driver.lockTimeout)
+        // Whoever ends is often cancelled.
+        await shielded { [driver] in await driver.saveUnsaved(timeout: driver.lockTimeout) }
     }
 
     package var hasFinishedExchanges: Bool { driver.exchanges.isEmpty }

@@ -157,7 +157,9 @@ struct SessionDriver: Sendable {
             // What was published meanwhile may be older than what was read, or newer: another look tells.
             guard shared.publish(content, readSince: changeCount) else { continue }
             guard archive.unsaved.mayHaveOrphans(beside: content) else {
-                if transaction == nil { await saveUnsaved(timeout: .zero) }
+                if transaction == nil, content.account != nil, archive.unsaved.isTimeToSave(at: clock.now) {
+                    await saveUnsaved(timeout: .zero)
+                }
                 return content
             }
             if let transaction {
@@ -172,15 +174,21 @@ struct SessionDriver: Sendable {
     }
 
     /// Saves tokens that could not be saved when they came, if there are any: the disk may have room again.
+    ///
+    /// Under the lease, since a refresh of the stored tokens by another process would end up with tokens of the same sign-in,
+    /// and have those revoked. Who waits for the lease in vain saves them all the same.
     func saveUnsaved(timeout: Duration) async {
         guard archive.unsaved.spent != nil else { return }
+        let lease = try? await archive.storage.acquireRefreshLease(timeout: timeout)
+        if lease == nil, timeout == .zero { return }
         // What fails is tried again by whoever looks next.
-        try? await withTransaction(timeout: timeout) { transaction in
+        try? await withTransaction(timeout: timeout, under: lease) { transaction in
             // They are what is read, unless somebody else has ended their sign-in.
             guard case .present(let account, let revision) = await load(transaction), archive.unsaved.spent != nil
             else { return }
             _ = try await save(account, revision, transaction)
         }
+        await lease?.end()
     }
 
     /// Has the service revoke tokens that could not be saved, once their sign-in was ended by somebody who did not know them.
@@ -205,10 +213,11 @@ struct SessionDriver: Sendable {
     ///
     /// - Throws: An ``AccountError``, whatever `body` throws.
     func withTransaction<Value>(
-        timeout: Duration? = nil, _ body: (any ArchiveTransaction) async throws -> Value
+        timeout: Duration? = nil, under lease: (any ArchiveLease)? = nil,
+        _ body: (any ArchiveTransaction) async throws -> Value
     ) async throws(AccountError) -> Value {
         do {
-            let transaction = try await begin(timeout ?? lockTimeout, nil)
+            let transaction = try await begin(timeout ?? lockTimeout, lease)
             do {
                 let value = try await body(transaction)
                 await transaction.end()
@@ -318,9 +327,9 @@ struct SessionDriver: Sendable {
         _ account: Account, _ authority: any AccountAuthority,
         _ progress: SingleFlight<Account, RefreshOutcome>.Progress
     ) async -> RefreshOutcome {
-        await archive.askBeforeLock()
         // A record that cannot be read holds nobody up.
         let failureCount = (try? await archive.journal.record())?.failureCount ?? 0
+        await archive.askBeforeLock()
         let lease: any ArchiveLease
         do {
             lease = try await archive.storage.acquireRefreshLease(timeout: Self.leaseTimeout)

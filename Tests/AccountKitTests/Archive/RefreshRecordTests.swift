@@ -52,6 +52,17 @@ struct RefreshRecordTests {
         #expect(record(after: .init(.rateLimited, retryAfter: .seconds(86400))).wait(at: now) == 300)
     }
 
+    @Test(arguments: [
+        "offline": "offline", "rateLimited": "rateLimited", "misconfigured": "serverError", "x": "serverError",
+    ])
+    func `Others are told why the service is left alone, if it is not one process's own affair`(
+        recorded: String, told: String
+    ) {
+        let record = record(after: .init(.init(rawValue: recorded)))
+        #expect(record.pause(at: now)?.code.rawValue == told)
+        #expect(record.pause(at: now.addingTimeInterval(300)) == nil)
+    }
+
     @Test func `A clock that was set back ends the wait`() {
         let record = record(after: .init(.serverError))
         #expect(record.wait(at: now.addingTimeInterval(1)) == 1)
@@ -121,8 +132,7 @@ struct RefreshRecordTests {
         let state = await waiting.value
         #expect(state.text == "unverified access-1: serverError")
         guard case .unverified(_, let reason) = state else { return }
-        #expect(reason.retryAfter == .seconds(20))
-        #expect(reason.detail == "a refresh failed a moment ago; the next try is in 21 s")
+        #expect(reason == .init(.serverError, detail: "a refresh failed a moment ago", retryAfter: .seconds(21)))
         #expect(authority.requests.isEmpty)
         // Whoever asks for it afterwards has seen that it failed, and wants it all the same.
         #expect(try await second.refresh(with: authority).credentials.accessToken == Secret("access-2"))

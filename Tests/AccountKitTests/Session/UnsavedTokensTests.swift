@@ -67,17 +67,42 @@ struct UnsavedTokensTests {
         #expect(try await delivered(from: scene.base).isEmpty)
     }
 
-    @Test func `Nobody waits for the lock to save them, but for an app's own end`() async throws {
+    @Test(arguments: ["lock", "lease"])
+    func `Nobody waits to save them, but an app's own end does`(lock: String) async throws {
         let scene = try await Scene()
-        let transaction = try await scene.base.beginTransaction(timeout: .zero)
+        let (transaction, lease): ((any ArchiveTransaction)?, (any ArchiveLease)?) =
+            lock == "lock"
+            ? (try await scene.base.beginTransaction(timeout: .zero), nil)
+            : (nil, try await scene.base.acquireRefreshLease(timeout: .zero))
         #expect(await scene.store.load().text == "unverified access-2: notChecked")
-        await transaction.end()
+        await transaction?.end()
+        await lease?.end()
         #expect(try await scene.base.stateForNewProcess().text == "unverified access-1: notChecked")
+        await Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            await scene.store.finishExchanges()
+        }.value
+        #expect(try await scene.base.stateForNewProcess().text == "unverified access-2: notChecked")
+    }
+
+    @Test func `Where they cannot be saved they are tried once a second, however often somebody looks`() async throws {
+        let scene = try await Scene()
         scene.faulty.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
         #expect(await scene.store.load().text == "unverified access-2: notChecked")
-        #expect(try await scene.base.stateForNewProcess().text == "unverified access-1: notChecked")
+        let count = scene.faulty.callCount
+        for _ in 1...100 { #expect(await scene.store.load().text == "unverified access-2: notChecked") }
+        #expect(scene.faulty.callCount == count + 100, "a read each")
+        scene.clock.advance(by: .seconds(1))
         #expect(await scene.store.load().text == "unverified access-2: notChecked")
         #expect(try await scene.base.stateForNewProcess().text == "unverified access-2: notChecked")
+    }
+
+    @Test func `Nothing is tried in place of an archive that does not open`() async throws {
+        let scene = try await Scene()
+        scene.base.overwrite(.account, with: [1, 2, 3])
+        let count = scene.faulty.callCount
+        #expect(await scene.store.load().text == "unreadable: damaged")
+        #expect(scene.faulty.callCount == count + 1)
     }
 
     // MARK: Others end their sign-in
@@ -228,9 +253,17 @@ struct UnsavedTokensTests {
         private let gate = Gate()
         private let refresh: Task<Account, any Error>
 
-        init() async throws {
+        /// - Parameter tokensBefore: Tokens that came before, and could not be saved either.
+        init(after tokensBefore: Credentials? = nil) async throws {
             storage = FaultyArchiveStorage(base)
             store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
+            if let tokensBefore {
+                for number in 2...3 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
+                try await store.refresh(with: SteppedAuthority(tokens: { tokensBefore }))
+                // They are to stay unsaved.
+                storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .replace)
+                _ = await store.load()
+            }
             gate.shut()
             let authority = SteppedAuthority(tokens: { [gate] in
                 await gate.pass()
@@ -268,5 +301,22 @@ struct UnsavedTokensTests {
         #expect(stored?.credentials.accessToken == Secret("access-2"))
         #expect(stored?.profile.points == 7)
         #expect(try await scene.store.unfinishedRefresh() == nil)
+    }
+
+    @Test func `Nor does whoever saves those that could not be saved before them`() async throws {
+        var before = Fixture.newTokens
+        before.accessToken = Secret("access-1b")
+        before.refreshToken = Secret("refresh-1b")
+        let scene = try await LateScene(after: before)
+        let updated = try await scene.tokensCome(before: .replace) { try await $0.update { $0.profile.points = 7 } }
+        #expect(updated.credentials.accessToken == Secret("access-2"))
+        #expect(try await scene.base.stateForNewProcess().text == "unverified access-1b: notChecked")
+        #expect(scene.store.account?.credentials.accessToken == Secret("access-2"))
+        #expect(try await scene.store.unfinishedRefresh() != nil, "what is stored is spent")
+        await scene.store.finishExchanges()
+        let stored = try await scene.base.stateForNewProcess().account
+        #expect(stored?.credentials.accessToken == Secret("access-2"))
+        #expect(stored?.profile.points == 7)
+        #expect(try await delivered(from: scene.base).isEmpty)
     }
 }
