@@ -17,14 +17,12 @@ struct AuthorizationRequest: Sendable {
     let nonce: String?
 
     let pkce: PKCE
-
-    /// What is asked for beside the scopes.
     var options = OAuthRequestOptions()
 
     /// Further parameters, which the service wants. Those of the options beat them.
     var parameters: [String: String] = [:]
 
-    /// What no error and no page repeats.
+    /// What no error and no page may repeat.
     var secrets: [Secret] { [pkce.verifier, Secret(state)] + (nonce.map { [Secret($0)] } ?? []) }
 
     /// The page to open. A query that the endpoint has already is kept (RFC 6749, section 3.1).

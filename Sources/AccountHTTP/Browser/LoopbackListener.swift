@@ -12,27 +12,16 @@ import Darwin
 #endif
 
 /// Listens on a port of the loopback interface and brings requests to a receiver (RFC 8252, section 7.3).
-final class LoopbackListener: Sendable {
-    /// How many connections there may be at a time.
-    static let connectionLimit = 32
+struct LoopbackListener: Sendable {
+    private static let connectionLimit = 32
 
-    /// Where it listens, on 127.0.0.1 and, if that could be had, on ::1.
+    /// On 127.0.0.1 and, if that could be had, on ::1.
     let port: Int
 
     private let servers: [any Channel]
     private let connections: Connections
 
-    private init(port: Int, servers: [any Channel], connections: Connections) {
-        self.port = port
-        self.servers = servers
-        self.connections = connections
-    }
-
-    /// Opens a free port, or the one that is registered with the service.
-    ///
-    /// - Parameters:
-    ///   - receiver: Responds to the requests.
-    ///   - redirect: Where the service sends the browser; `nil` leaves the port free.
+    /// - Parameter redirect: Where the service sends the browser; `nil` takes any free port.
     /// - Throws: `inaccessible` if no port can be had, or not that one.
     static func open(
         for receiver: RedirectReceiver, at redirect: LoopbackRedirect? = nil
@@ -91,7 +80,6 @@ final class LoopbackListener: Sendable {
             cause: error)
     }
 
-    /// Closes the port and all connections, and returns when that is done.
     func close() async {
         for future in closing() {
             // It fails only for what is closed already.
@@ -106,12 +94,11 @@ final class LoopbackListener: Sendable {
         (servers + connections.takeAll()).map { $0.close() }
     }
 
-    /// The open connections.
     private final class Connections: Sendable {
         /// `nil` once there are to be no others.
         private let channels = Mutex<[ObjectIdentifier: any Channel]?>([:])
 
-        /// Whether there is room for one more.
+        /// - Returns: `false` if there is no room for one more.
         func add(_ channel: any Channel) -> Bool {
             let id = ObjectIdentifier(channel)
             let isAdded = channels.withLock { channels in
@@ -123,7 +110,7 @@ final class LoopbackListener: Sendable {
             return isAdded
         }
 
-        /// All there are. There will be no others.
+        /// After this there will be no others.
         func takeAll() -> [any Channel] {
             channels.withLock { channels in
                 defer { channels = nil }

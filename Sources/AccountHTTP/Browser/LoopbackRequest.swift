@@ -6,7 +6,7 @@ struct LoopbackRequest: Sendable {
     /// The values of all `Host` header fields.
     var hosts: [String]
 
-    /// The port that it came to.
+    /// Of the listener.
     var port: Int
 
     /// Where the service sends the browser, unless it is registered otherwise.
@@ -15,23 +15,14 @@ struct LoopbackRequest: Sendable {
     /// Where the browser goes from there, so that the code does not stay in its address bar.
     static let resultPath = "/done"
 
-    /// What a request asks for.
     enum Route: Equatable {
-        /// It brings the response of the service.
         case callback(query: Substring)
-        /// It wants to see what came of it.
         case result
-        /// Something else.
         case unknown
         /// It is not a request that a browser on this machine makes for these pages.
         case malformed
     }
 
-    /// What the request asks for.
-    ///
-    /// - Parameters:
-    ///   - callbackPath: Where the service sends the browser.
-    ///   - resultPath: Where the browser goes from there.
     func route(callback callbackPath: String = Self.callbackPath, result resultPath: String = Self.resultPath) -> Route
     {
         // A page whose host name was made to point here has that name in Host (DNS rebinding).

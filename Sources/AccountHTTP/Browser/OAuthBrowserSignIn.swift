@@ -16,12 +16,10 @@ final class OAuthBrowserSignIn: BrowserSignIn {
 
     private let authority: OAuthAuthority
     private let request: AuthorizationRequest
-    private let acceptsIssuer: Bool
+    private let namesIssuer: Bool
     private let receiver: RedirectReceiver
     private let listener: LoopbackListener
     private let progress = Mutex(Progress())
-
-    /// How long to wait for the browser to fetch the result page.
     private let deliveryTime: Duration
 
     private struct Progress {
@@ -44,15 +42,13 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         self.request = request
         self.url = url
         self.lifetime = lifetime
-        self.acceptsIssuer = namesIssuer
+        self.namesIssuer = namesIssuer
         self.receiver = receiver
         self.listener = listener
         self.deliveryTime = deliveryTime
     }
 
     deinit { listener.stop() }
-
-    // MARK: The browser's response
 
     func waitForResponse() async throws(AuthorityError) {
         let isFirst = progress.withLock { progress in
@@ -66,7 +62,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         }
         progress.withLock { $0.code = response.code }
         _ = try response.code(
-            from: authority.issuerIdentifier, namingIssuer: acceptsIssuer, hiding: request.secrets)
+            from: authority.issuerIdentifier, namingIssuer: namesIssuer, hiding: request.secrets)
     }
 
     /// What the browser brings; `nil` if the task was cancelled, or if nobody came in time.
@@ -89,7 +85,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         }
     }
 
-    /// What a URL brings, if it is the one that the service was told to send the browser back to.
+    /// Takes only the URL that the service was told to send the browser back to.
     private func response(in pastedURL: String) throws(AccountError) -> AuthorizationResponse {
         let text = pastedURL.split { $0.isWhitespace }.joined()
         let parts = text.prefix { $0 != "#" }.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -107,8 +103,6 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         }
         return response
     }
-
-    // MARK: The tokens
 
     func credentials() async throws(AuthorityError) -> Credentials {
         let code = progress.withLock { progress -> Secret? in
@@ -134,8 +128,6 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         return try await authority.account(with: credentials, signedInAs: nil)
     }
 
-    // MARK: The end
-
     func finish(with result: Result<Account, any Error>) async {
         let (isFirst, code) = progress.withLock { progress in
             defer { progress.isFinished = true }
@@ -152,7 +144,6 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         await listener.close()
     }
 
-    /// Returns when a browser has the result page, or when it has had time enough.
     private func waitForDelivery() async {
         // It throws only if the task was cancelled, and then nobody waits.
         _ = try? await withDeadline(.now + deliveryTime) { [deliveries = receiver.deliveries] in

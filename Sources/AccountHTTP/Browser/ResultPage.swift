@@ -10,22 +10,15 @@ import Foundation
 ///
 /// It holds no token, runs no script and loads nothing.
 enum ResultPage: Sendable, Equatable {
-    /// It worked.
     case signedIn(user: String, issuer: String)
     /// The user, or the service, said no. The text is the service's reason.
     case refused(String?)
-    /// It did not work, and why.
     case failed(String)
-    /// The response is for another sign-in.
     case wrongState
-    /// The response came before.
     case usedBefore
-    /// There is no such page.
     case notFound
-    /// The request is not one for these pages.
     case badRequest
 
-    /// The status of the response.
     var status: Int {
         switch self {
         case .signedIn, .refused, .failed: 200
@@ -46,10 +39,10 @@ enum ResultPage: Sendable, Equatable {
         ("X-Content-Type-Options", "nosniff"),
     ]
 
-    /// The page.
     var html: String {
         let (kind, title, paragraphs) = content
-        let body = (paragraphs + [Self.goodbye]).map { "<p>\($0)</p>" }.joined(separator: "\n")
+        let goodbye = "You can close this window and go back to the terminal."
+        let body = (paragraphs + [goodbye]).map { "<p>\($0)</p>" }.joined(separator: "\n")
         return """
             <!DOCTYPE html>
             <html lang="en">
@@ -71,7 +64,7 @@ enum ResultPage: Sendable, Equatable {
             """
     }
 
-    /// Class, title and paragraphs, the latter as HTML.
+    /// The paragraphs are HTML.
     private var content: (kind: String, title: String, paragraphs: [String]) {
         switch self {
         case .signedIn(let user, let issuer):
@@ -101,8 +94,6 @@ enum ResultPage: Sendable, Equatable {
         case .badRequest: ("bad", "Not understood", ["This is not a request that belongs to a sign-in."])
         }
     }
-
-    private static let goodbye = "You can close this window and go back to the terminal."
 
     /// Text as HTML, also within quotation marks.
     static func escaped(_ text: String) -> String {

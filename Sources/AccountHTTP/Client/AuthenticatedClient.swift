@@ -176,7 +176,7 @@ public struct AuthenticatedClient: Sendable {
         return response
     }
 
-    /// The URL of a request, which is on this origin whatever the request says.
+    /// A URL on this origin, whatever the request says.
     private func url(_ text: String) throws(AccountError) -> ServiceURL {
         let isPath = text.hasPrefix("/") && !text.hasPrefix("//")
         let url: ServiceURL
@@ -193,7 +193,6 @@ public struct AuthenticatedClient: Sendable {
         return url
     }
 
-    /// Sends a request with a token, and says whether the token was refused as not valid any more.
     private func exchange(
         _ request: ServiceRequest, _ token: Secret
     ) async throws(AccountError) -> (response: APIResponse, isRefused: Bool) {
@@ -227,8 +226,7 @@ public struct AuthenticatedClient: Sendable {
         return ServiceResponse(head: response.head, body: WipedBytes(response.body), receivedAt: Date())
     }
 
-    /// Whether the API says that the token is not valid any more: 401, and a Bearer challenge that says so; or what is
-    /// documented for that.
+    /// 401 with a Bearer challenge that says so, or what the service documents for it.
     private func isRefusal(_ response: ServiceResponse) -> Bool {
         if deadTokenResponse?.matches(response) == true { return true }
         guard response.status == 401 else { return false }
@@ -240,7 +238,6 @@ public struct AuthenticatedClient: Sendable {
 }
 
 extension AccountError {
-    /// Why no response came.
     fileprivate init(request failure: AuthorityError, to origin: String) {
         guard failure != .noResponse(.cancelled) else {
             self.init(.cancelled, "the request to \(origin) was cancelled")

@@ -8,12 +8,10 @@ struct Issuer: Sendable, Hashable {
     /// The URL, without a slash at the end.
     let url: ServiceURL
 
-    /// Which other texts of the service name it.
     var form = Form.exact
 
-    /// How a service writes its identifier.
+    /// Which other texts of the service name it.
     enum Form: Sendable, Hashable {
-        /// As it is.
         case exact
         /// With its scheme or without.
         case schemeOptional
@@ -22,7 +20,7 @@ struct Issuer: Sendable, Hashable {
         case perTenant
     }
 
-    /// The identifier as it is kept in an account.
+    /// As it is kept in an account.
     var identifier: String { url.description }
 
     init(_ url: ServiceURL, form: Form) {
@@ -30,7 +28,6 @@ struct Issuer: Sendable, Hashable {
         self.form = form
     }
 
-    /// Reads what a developer or a user typed.
     init(_ text: String) throws(AccountError) {
         let url: ServiceURL
         do {
@@ -44,16 +41,13 @@ struct Issuer: Sendable, Hashable {
         self.url = ServiceURL(at: url, path: url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path)
     }
 
-    /// Whether an identifier from elsewhere names the same service.
     func isSame(as other: String) -> Bool {
         other == identifier || other == identifier + "/"
     }
 
-    /// Whether a text of the service, in a document, a response or an ID token, names it.
+    /// Whether a document, a response or an ID token of the service names this issuer.
     ///
-    /// - Parameters:
-    ///   - text: What stands in the place of an issuer.
-    ///   - tenant: Whose tenant the rest of the text is about; `nil` if it is about no one's.
+    /// - Parameter tenant: The user's tenant, of which an ID token is; `nil` takes any.
     func isNamed(by text: String, tenant: String? = nil) -> Bool {
         if isSame(as: text) { return true }
         switch form {
@@ -73,7 +67,6 @@ struct Issuer: Sendable, Hashable {
         }
     }
 
-    /// What is wrong, and what to write instead. A URL with a password in it is not repeated.
     private static func message(about text: String, _ flaw: ServiceURL.Flaw) -> String {
         let shown = ServiceURL.shown(text)
         // What is no URL with a scheme either needs no suggestion.

@@ -55,7 +55,7 @@ extension OAuthAuthority: AccountAuthority {
     /// - Throws: An `AuthorityError`, also if it cannot be found out for the moment whether there is a revocation endpoint.
     public func revoke(_ account: Account) async throws(AuthorityError) -> RevocationOutcome {
         try checkIssuer(of: account)
-        guard let endpoint = try await endpoint(.revocation) else { return .notSupported }
+        guard let endpoint = try await documents.endpoint(.revocation) else { return .notSupported }
         let client = account.credentials.clientID ?? clientID
         var isTaken = false
         var refusal: AuthorityError?
@@ -72,10 +72,8 @@ extension OAuthAuthority: AccountAuthority {
         return .done
     }
 
-    /// Takes one token back.
-    ///
     /// - Returns: Why the service refused for good; `nil` if it did not.
-    /// - Throws: What says nothing about whether it would the next time.
+    /// - Throws: A failure that may be over the next time.
     private func revoke(
         _ token: Secret, _ hint: String, at endpoint: Endpoint, as client: String?
     ) async throws(AuthorityError) -> AuthorityError? {
@@ -99,7 +97,7 @@ extension OAuthAuthority: AccountAuthority {
         }
     }
 
-    /// As the service's entry says; of one without an entry it is not known.
+    /// As the service's entry says; `false` for a service without one.
     public var revokesSingleGrants: Bool { service?.revokesSingleGrants ?? false }
 }
 

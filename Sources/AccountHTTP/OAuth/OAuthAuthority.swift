@@ -27,11 +27,10 @@ public struct OAuthAuthority: Sendable {
     /// section 8.5). It is sent with this client's identifier only.
     let clientSecret: Secret?
 
-    /// What a sign-in asks for (RFC 6749, section 3.3). Where nobody said it, `offline_access` comes to it at a service that
-    /// lists that.
+    /// What a sign-in asks for (RFC 6749, section 3.3).
     public let scopes: [String]
 
-    /// What a sign-in asks for beside them.
+    /// What a sign-in asks for beside the scopes.
     public let options: OAuthRequestOptions
 
     /// How long one request may take, from the look-up of the host to the last byte of the response; of a request for tokens,
@@ -51,7 +50,7 @@ public struct OAuthAuthority: Sendable {
     let discovery: Discovery
     let documents: ServiceDocuments
 
-    /// Whether nobody said what to ask for, so that what the service has for those who ask may be asked for.
+    /// Only where the caller gave no scopes.
     let asksForOfflineAccess: Bool
 
     /// Prepares to talk to a service.

@@ -5,7 +5,7 @@ public import AccountKit
 /// A service of which nothing but the token endpoint is given can sign in and refresh; what needs another endpoint says
 /// so. All URLs are `https`, or `http` on the loopback interface.
 public struct OAuthEndpoints: Sendable, Hashable {
-    /// The endpoints by name; that for tokens is among them.
+    /// That for tokens is always among them.
     let urls: [EndpointName: ServiceURL]
 
     /// Creates endpoints.
@@ -38,7 +38,7 @@ public struct OAuthEndpoints: Sendable, Hashable {
         self.urls = urls
     }
 
-    /// Endpoints that have been checked; `nil` if none of them issues tokens.
+    /// Without checking the URLs again; `nil` if none of them issues tokens.
     init?(_ urls: [EndpointName: ServiceURL]) {
         guard urls[.token] != nil else { return nil }
         self.urls = urls

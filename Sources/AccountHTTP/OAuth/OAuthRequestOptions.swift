@@ -37,13 +37,7 @@ public struct OAuthRequestOptions: Sendable, Hashable {
         }
     }
 
-    /// Creates options.
-    ///
-    /// - Parameters:
-    ///   - redirectURI: Where the browser is sent back to; `nil` takes any free port.
-    ///   - audience: The API that the access token is for, at services that call it so.
-    ///   - resources: The APIs that the access token is for (RFC 8707).
-    ///   - parameters: Further parameters of a sign-in, by name and value.
+    /// Creates options, each of which is described with the property of its name.
     public init(
         redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
         parameters: [(name: String, value: String)] = []
@@ -87,15 +81,13 @@ extension OAuthRequestOptions {
         text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     }
 
-    // MARK: What is sent
-
-    /// What a form that begins a sign-in has beside scopes.
+    /// To a form that begins a sign-in.
     func append(to form: inout FormBody) {
         if let audience { form.append("audience", audience) }
         appendResources(to: &form)
     }
 
-    /// What each request for tokens has (RFC 8707, section 2.2).
+    /// To each request for tokens too (RFC 8707, section 2.2).
     func appendResources(to form: inout FormBody) {
         for resource in resources { form.append("resource", resource) }
     }

@@ -17,12 +17,8 @@ struct ServiceDocument: Sendable, Equatable {
     /// Whether the responses that a browser brings name the service (RFC 9207, section 3).
     var namesIssuer = false
 
-    /// `scopes_supported`; `nil` if it is not said.
+    // `nil` if the document does not say.
     var scopes: [String]?
-
-    /// How a client may prove who it is to the token endpoint; `nil` if it is not said.
     var tokenAuthentication: [String]?
-
-    /// The same for the revocation endpoint.
     var revocationAuthentication: [String]?
 }

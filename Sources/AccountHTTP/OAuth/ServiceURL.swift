@@ -3,19 +3,16 @@
 /// Stricter than RFC 3986 where parsers differ, so that the host that was checked is the host that is connected to: ASCII
 /// only, no user name, no fragment, no backslash, a host of plain characters.
 struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
-    /// `http` or `https`.
     let scheme: String
 
-    /// The host in lower case; an IPv6 address in brackets.
+    /// In lower case; an IPv6 address in brackets.
     let host: String
 
-    /// The port, where it is not the scheme's own.
+    /// `nil` if it is the scheme's own.
     let port: Int?
 
     /// Empty, or beginning with a slash.
     let path: String
-
-    /// What follows the question mark.
     let query: String?
 
     /// What is wrong with a URL, as the end of a sentence that begins with it.
@@ -46,7 +43,6 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
         return text.contains("@") || text.utf8.count > 200 || !isPlain ? "" : " \"\(text)\""
     }
 
-    /// Reads a URL.
     init(_ text: String) throws(Flaw) {
         guard text.utf8.count <= 2048, text.utf8.allSatisfy({ 0x21...0x7E ~= $0 && !Self.refused.contains($0) }) else {
             throw .malformed
@@ -65,7 +61,6 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
         guard scheme == "https" || isLoopback else { throw .notEncrypted }
     }
 
-    /// A URL on the same server.
     init(at base: ServiceURL, path: String) {
         (scheme, host, port, query) = (base.scheme, base.host, base.port, nil)
         self.path = path
@@ -77,7 +72,6 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
     /// Path and query, as a request has them.
     var target: String { (path.isEmpty ? "/" : path) + (query.map { "?\($0)" } ?? "") }
 
-    /// Host and port.
     var authority: String { port.map { "\(host):\($0)" } ?? host }
 
     /// Whether a connection to the host stays on this machine (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).

@@ -1,6 +1,6 @@
 /// One challenge of a `WWW-Authenticate` header field (RFC 9110, section 11.6.1).
 struct AuthenticationChallenge: Sendable, Hashable {
-    /// The scheme in lower case, such as `bearer`.
+    /// In lower case, such as `bearer`.
     var scheme: String
 
     /// What stands in the place of parameters in schemes such as Negotiate.
@@ -129,13 +129,11 @@ extension AuthenticationChallenge {
             while let byte = next, characters.utf8.contains(byte) { index += 1 }
         }
 
-        /// Goes to the next element of the list, over empty ones. `false` at the end.
         private mutating func skipToElement() -> Bool {
             skip(" \t,")
             return next != nil
         }
 
-        /// What there is of some characters; empty if the next one is another.
         private mutating func text(of characters: [UInt8]) -> String {
             let start = index
             while let byte = next, characters.contains(byte) { index += 1 }

@@ -8,7 +8,6 @@ import Foundation
 
 typealias JSONObject = [String: JSONValue]
 
-/// A JSON value, whatever it is.
 enum JSONValue: Sendable, Hashable {
     case null
     case boolean(Bool)

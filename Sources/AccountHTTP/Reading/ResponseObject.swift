@@ -15,7 +15,7 @@ struct ResponseObject: Sendable {
     /// The secrets, without empty ones. Of two with one name, the first, as the decoder has it.
     private(set) var secrets: [String: Secret] = [:]
 
-    /// Reads the body of a response; `nil` if it holds no object, or one beyond all measure.
+    /// `nil` if the text holds no object, or one beyond all measure.
     ///
     /// The member `error` is left out if the text has a member twice, since nobody knows which one counts (RFC 6749, section
     /// 3.2; a decoder does not even look at the second), and if the text is not UTF-8: it was garbled on the way.
@@ -34,7 +34,7 @@ struct ResponseObject: Sendable {
             let isFirst = seen.insert(member.name).inserted
             isAmbiguous = isAmbiguous || !isFirst
             guard let string = member.string, names.contains(member.name) else { continue }
-            guard let secret = scanner.secret(in: string) else { return nil }
+            guard let secret = scanner.unescaped(string).map({ Secret(bytes: $0) }) else { return nil }
             masked.append(contentsOf: text[copied..<string.lowerBound])
             copied = string.upperBound
             guard secret.byteCount > 0 else { continue }
@@ -48,7 +48,7 @@ struct ResponseObject: Sendable {
         if self.isAmbiguous { self.members["error"] = nil }
     }
 
-    /// Whether text is UTF-8, as JSON must be (RFC 8259, section 8.1). A decoder looks at what it decodes only.
+    /// JSON must be (RFC 8259, section 8.1), but a decoder looks only at what it decodes.
     private static func isUTF8(_ text: WipedBytes) -> Bool {
         var parser = UTF8.ForwardParser()
         var bytes = text.makeIterator()
@@ -78,7 +78,7 @@ private struct JSONMemberScanner {
 
     init(_ text: WipedBytes) { self.text = text }
 
-    /// The members in their order; `nil` if there is no object.
+    /// `nil` if the text is no object.
     mutating func members() -> [Member]? {
         let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
         index = text.starts(with: byteOrderMark) ? 3 : 0
@@ -98,11 +98,6 @@ private struct JSONMemberScanner {
             members.append(member)
         } while take(",")
         return take("}") ? members : nil
-    }
-
-    /// What a string says, in guarded memory; `nil` if it is none.
-    func secret(in string: Range<Int>) -> Secret? {
-        unescaped(string).map { Secret(bytes: $0) }
     }
 
     private var next: UInt8? { index < text.count ? text[index] : nil }
@@ -149,7 +144,7 @@ private struct JSONMemberScanner {
     }
 
     /// The bytes of a string without its escapes (RFC 8259, section 7); `nil` if it has a wrong one, or a control character.
-    private func unescaped(_ string: Range<Int>) -> WipedBytes? {
+    func unescaped(_ string: Range<Int>) -> WipedBytes? {
         var result = WipedBytes()
         var rest = text[string]
         while let byte = rest.popFirst() {

@@ -28,7 +28,6 @@ struct ResponseParser: Sendable {
             respondsOAuthErrors ? ["access_token", "refresh_token", "id_token", "device_code"] : []
         }
 
-        /// The endpoint, for a sentence.
         var name: String {
             switch self {
             case .discovery: "the discovery document"
@@ -42,21 +41,12 @@ struct ResponseParser: Sendable {
     }
 
     let endpoint: Endpoint
-
-    /// How the service's messages differ from the standards'.
     let quirks: ServiceQuirks
-
     private let isRefresh: Bool
-
-    /// How text of the response is shown.
     let text: ServerText
 
-    /// Reads responses of an endpoint.
-    ///
     /// - Parameters:
-    ///   - endpoint: Who responded.
     ///   - secrets: What was sent. No failure repeats it, whatever the response says.
-    ///   - quirks: How the service's messages differ from the standards'.
     ///   - isRefresh: Whether a refresh token was sent to the token endpoint.
     init(
         _ endpoint: Endpoint, sent secrets: [Secret] = [], quirks: ServiceQuirks = .standard, isRefresh: Bool = false
@@ -67,12 +57,10 @@ struct ResponseParser: Sendable {
         text = ServerText(secrets: secrets)
     }
 
-    /// The object that a successful response holds.
     func object(in response: ServiceResponse) throws(AuthorityError) -> JSONObject {
         try responseObject(in: response).members
     }
 
-    /// The same, with the secrets that came.
     func responseObject(in response: ServiceResponse) throws(AuthorityError) -> ResponseObject {
         try checkStatus(of: response)
         try checkForWebPage(in: response)
@@ -94,7 +82,7 @@ struct ResponseParser: Sendable {
         return object
     }
 
-    /// Makes sure that the endpoint did what it was asked; whatever it says beside that does not matter.
+    /// For a request whose response says nothing beyond its status.
     func acknowledgement(in response: ServiceResponse) throws(AuthorityError) {
         try checkStatus(of: response)
         // An empty body of type text/html is what Django sends where nothing is to be said.
@@ -131,8 +119,6 @@ struct ResponseParser: Sendable {
         }
     }
 
-    /// Whether it is what the service's entry says that it responds to a token that is not valid any more.
-    ///
     /// It came from the service's own user info, over TLS or from this machine: nobody else is sent the token, and no
     /// redirect is followed.
     private func isDeadTokenResponse(_ response: ServiceResponse) -> Bool {

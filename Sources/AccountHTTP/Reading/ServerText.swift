@@ -25,11 +25,7 @@ struct ServerText: Sendable {
         return words.count <= 200 ? words : words.prefix(199) + "…"
     }
 
-    /// Whether a secret stands in the text as it was sent.
-    ///
-    /// - Parameters:
-    ///   - text: The text.
-    ///   - minimum: How long a secret must be to count, in bytes. A short one may stand in anything by chance.
+    /// - Parameter minimum: How long a secret must be to count, in bytes. A short one may stand in anything by chance.
     func repeatsSecret(_ text: String, notShorterThan minimum: Int = 1) -> Bool {
         let text = Array(text.utf8)
         return secrets.contains { secret in

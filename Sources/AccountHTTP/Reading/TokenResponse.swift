@@ -1,20 +1,10 @@
 import AccountKit
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension ResponseParser {
     /// The tokens of a response of the token endpoint (RFC 6749, section 5.1).
     ///
     /// An optional field of a wrong type counts as missing: the access token is good without it, and a refresh token
     /// that was spent for it cannot be spent again.
-    ///
-    /// - Parameters:
-    ///   - response: The response.
-    ///   - clientID: The client that asked.
     func credentials(in response: ServiceResponse, for clientID: String?) throws(AuthorityError) -> Credentials {
         let object = try responseObject(in: response)
         guard let token = object.secrets["access_token"] else {

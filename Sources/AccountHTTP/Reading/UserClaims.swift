@@ -7,7 +7,7 @@ extension ResponseParser {
         guard var identity = Identity(claims: object, quirks: quirks) else {
             throw .unclear("\(endpoint.name) does not say whose the token is (no \(quirks.subjectClaim))")
         }
-        guard !text.repeatsSecret(identity.id, notShorterThan: 8) else {
+        guard !repeatsSecret(identity.id) else {
             throw .unclear("\(endpoint.name) sent the token back as the user")
         }
         // The profile is shown and printed: a token that a service puts there is left out.
@@ -15,9 +15,7 @@ extension ResponseParser {
         if let username = identity.username, repeatsSecret(username) { identity.username = nil }
         return identity
     }
-}
 
-extension ResponseParser {
     private func repeatsSecret(_ text: String) -> Bool { self.text.repeatsSecret(text, notShorterThan: 8) }
 
     private func repeatsSecret(_ value: ProfileValue) -> Bool {

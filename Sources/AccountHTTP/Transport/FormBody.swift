@@ -5,19 +5,15 @@ import Sealing
 ///
 /// Source: WHATWG URL, section 5.2; RFC 6749, appendix B.
 struct FormBody: Sendable {
-    /// The encoded body.
     private(set) var bytes = WipedBytes()
-
-    /// The secrets in the body: what no error may repeat.
+    /// What no error may repeat.
     private(set) var secrets: [Secret] = []
 
-    /// Adds a field.
     mutating func append(_ name: String, _ value: String) {
         appendName(name)
         Self.encode(value.utf8, into: &bytes)
     }
 
-    /// Adds a field with a secret.
     mutating func append(_ name: String, _ value: Secret) {
         secrets.append(value)
         appendName(name)
@@ -30,7 +26,6 @@ struct FormBody: Sendable {
         bytes.append(UInt8(ascii: "="))
     }
 
-    /// Adds bytes as they stand in a form.
     static func encode(_ value: some Sequence<UInt8>, into bytes: inout WipedBytes) {
         for byte in value {
             switch byte {

@@ -14,60 +14,40 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Sends requests: over verified TLS or on the loopback interface, following nothing, waiting for nothing for ever.
-struct HTTPTransport: Sendable {
-    /// The way to a service, as the environment has it.
+/// Sends requests over verified TLS or on the loopback interface. It follows no redirects, and every wait ends.
+final class HTTPTransport: Sendable {
     let environment: NetworkEnvironment
 
-    private let clients: LazyClients
+    /// Made when first needed: that starts threads, and most commands make no request.
+    private let clients = Mutex<[Way: HTTPClient]>([:])
+    private let makeClient: @Sendable (Way) -> HTTPClient
 
-    /// A way to send requests. Each has a client of its own.
     private struct Way: Hashable {
         var isProxied: Bool
 
-        /// Whether what is sent must not meet a connection that the service is just closing: nobody would know whether it was
-        /// carried out.
+        /// An exchange must not meet a connection that the service is just closing: nobody would know whether it was carried
+        /// out.
         var isExchange: Bool
-    }
-
-    /// The clients of a transport. Making them starts threads, and most commands make no request.
-    private final class LazyClients: Sendable {
-        private let made = Mutex<[Way: HTTPClient]>([:])
-        private let make: @Sendable (Way) -> HTTPClient
-
-        init(make: @escaping @Sendable (Way) -> HTTPClient) { self.make = make }
-
-        subscript(way: Way) -> HTTPClient {
-            made.withLock { made in
-                let client = made[way] ?? make(way)
-                made[way] = client
-                return client
-            }
-        }
     }
 
     init(client: HTTPClient, environment: NetworkEnvironment = .none) {
         self.environment = environment
-        clients = LazyClients { _ in client }
+        makeClient = { _ in client }
     }
 
-    /// The transport of the process.
-    ///
     /// Never shut down, on purpose: it is for the life of the process, costs nothing until its first request, drops idle
     /// connections by itself, and leaves its threads to NIO's own shared group, which is not shut down either.
     /// A test has another for its own tasks.
     @TaskLocal static var shared = HTTPTransport(environment: .current)
 
-    /// The transport for an environment.
     init(environment: NetworkEnvironment) {
         self.environment = environment
-        clients = LazyClients { way in
+        makeClient = { way in
             let proxy = way.isProxied ? try? environment.proxy?.address.get() : nil
-            return HTTPClient(configuration: Self.configuration(environment, by: proxy))
+            return HTTPClient(configuration: HTTPTransport.configuration(environment, by: proxy))
         }
     }
 
-    /// How all requests are sent.
     static func configuration(
         _ environment: NetworkEnvironment = .none, by proxy: ProxyAddress? = nil
     ) -> HTTPClient.Configuration {
@@ -94,12 +74,8 @@ struct HTTPTransport: Sendable {
         return configuration
     }
 
-    /// Sends a request and reads the response to its end.
-    ///
     /// - Parameters:
-    ///   - request: The request.
     ///   - timeout: How long all of it may take; of an exchange, how long it may take until it is sent.
-    ///   - clock: Tells when the response came.
     ///   - logger: Gets one line: method, host, path and status. Never a query, a header field or a body.
     func send(
         _ request: ServiceRequest, timeout: Duration, clock: any WallClock, logger: Logger?
@@ -221,7 +197,6 @@ struct HTTPTransport: Sendable {
         }
     }
 
-    /// Whom a request is sent to at first: the service, or the proxy on the way.
     private func peer(of url: ServiceURL) -> Peer {
         if case .proxy(let proxy) = environment.route(to: url) {
             let host = proxy.host.contains(":") ? "[\(proxy.host)]" : proxy.host
@@ -234,11 +209,13 @@ struct HTTPTransport: Sendable {
         if request.url.scheme == "https", let problem = environment.certificateProblem() {
             throw .untrustedTLS(problem)
         }
-        let isExchange = request.exchangeTimeout != nil
-        switch environment.route(to: request.url) {
-        case .direct: return clients[Way(isProxied: false, isExchange: isExchange)]
-        case .proxy: return clients[Way(isProxied: true, isExchange: isExchange)]
-        case .impossible(let problem): throw .misconfigured(problem)
+        let route = environment.route(to: request.url)
+        if case .impossible(let problem) = route { throw .misconfigured(problem) }
+        let way = Way(isProxied: route != .direct, isExchange: request.exchangeTimeout != nil)
+        return clients.withLock { clients in
+            let client = clients[way] ?? makeClient(way)
+            clients[way] = client
+            return client
         }
     }
 
@@ -256,7 +233,7 @@ struct HTTPTransport: Sendable {
         }
         if let form = request.form {
             result.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
-            result.body = exchange.map { .stream($0, length: .known($0.length)) } ?? .bytes(form.bytes)
+            result.body = exchange.map { .stream($0, length: .known($0.byteCount)) } ?? .bytes(form.bytes)
         }
         // The client of exchanges has no other requests, so each has a connection of its own.
         if exchange != nil { result.headers.add(name: "Connection", value: "close") }
@@ -286,7 +263,6 @@ struct HTTPTransport: Sendable {
         return whole
     }
 
-    /// What the requests say they come from.
     static let userAgent = "AccountKit/0.1.0"
 }
 
@@ -317,7 +293,6 @@ extension ServiceRequest.Authorization {
 }
 
 extension ProxyAddress {
-    /// The proxy, for the client.
     fileprivate var setting: HTTPClient.Configuration.Proxy {
         switch kind {
         case .socks: .socksServer(host: host, port: port)

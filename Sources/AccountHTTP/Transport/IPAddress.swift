@@ -6,7 +6,6 @@ import Musl
 import Darwin
 #endif
 
-/// An address of IPv4 or IPv6.
 struct IPAddress: Sendable, Hashable {
     private let bytes: [UInt8]
 

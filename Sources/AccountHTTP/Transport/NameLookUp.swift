@@ -10,10 +10,8 @@ final class NameLookUp: Sendable {
     private let isPending = Mutex(false)
     private let host: String
 
-    /// - Parameter host: The host to connect to.
     init(of host: String) { self.host = host }
 
-    /// Begins to look the name up, on a thread that is made for what blocks.
     func begin() {
         // An address is its own name, and comes back at once.
         guard IPAddress(host.filter { $0 != "[" && $0 != "]" }) == nil else { return }

@@ -5,7 +5,6 @@ import AccountKit
 /// There is no standard for these variables; this is what curl(1) does with them. A lower-case name beats
 /// the upper-case one. A connection that stays on this machine never goes by way of a proxy.
 struct NetworkEnvironment: Sendable, Equatable {
-    /// Whether and how a host is reached by way of a proxy.
     enum Route: Sendable, Equatable {
         case direct
         case proxy(ProxyAddress)
@@ -13,7 +12,6 @@ struct NetworkEnvironment: Sendable, Equatable {
         case impossible(String)
     }
 
-    /// A variable that is set.
     struct Variable: Sendable, Equatable {
         var name: String
         var value: String
@@ -22,7 +20,6 @@ struct NetworkEnvironment: Sendable, Equatable {
     /// `HTTPS_PROXY`, read at once: its text may hold a password.
     let proxy: Proxy?
 
-    /// The proxy of a variable.
     struct Proxy: Sendable, Equatable {
         var name: String
         var address: Result<ProxyAddress, ProxyAddress.Flaw>
@@ -34,13 +31,9 @@ struct NetworkEnvironment: Sendable, Equatable {
     /// `SSL_CERT_FILE`, as OpenSSL knows it: a file of certificates to trust in place of the system's.
     let certificateFile: Variable?
 
-    /// The environment of the process.
     static let current = NetworkEnvironment { Environment.value($0) }
-
-    /// Nothing is set.
     static let none = NetworkEnvironment { _ in nil }
 
-    /// Takes the variables from somewhere.
     init(_ value: (String) -> String?) {
         func variable(_ names: String...) -> Variable? {
             for name in names {
@@ -57,7 +50,6 @@ struct NetworkEnvironment: Sendable, Equatable {
         certificateFile = variable("SSL_CERT_FILE")
     }
 
-    /// How a URL is reached.
     func route(to url: ServiceURL) -> Route {
         guard let proxy, url.scheme == "https", !url.isLoopback, !isException(url) else { return .direct }
         return switch proxy.address {
@@ -66,7 +58,6 @@ struct NetworkEnvironment: Sendable, Equatable {
         }
     }
 
-    /// Whether `NO_PROXY` names the host of a URL.
     func isException(_ url: ServiceURL) -> Bool {
         guard let exceptions else { return false }
         return exceptions.value.split { $0 == "," || $0 == " " }.contains { ProxyException($0).matches(url) }
@@ -85,7 +76,6 @@ struct NetworkEnvironment: Sendable, Equatable {
         }
     }
 
-    /// What of it there is to show to someone who wonders why a service cannot be reached.
     func settings(for url: ServiceURL) -> [NetworkSetting] {
         var settings: [NetworkSetting] = []
         if let proxy {
@@ -147,16 +137,15 @@ struct ProxyAddress: Sendable, Equatable {
     let credentials: Secret?
 
     init(_ text: String) throws(Flaw) {
-        let scheme = text.utf8.firstRange(of: "://".utf8).map { text[..<$0.lowerBound].lowercased() }
-        switch scheme {
+        let separator = text.utf8.firstRange(of: "://".utf8)
+        switch separator.map({ text[..<$0.lowerBound].lowercased() }) {
         case nil, "http"?: kind = .http
         case "socks5"?, "socks5h"?: kind = .socks
         // Whatever else stands there may be a password.
         case let scheme? where scheme.allSatisfy({ $0.isASCII && $0.isLetter }): throw .scheme(scheme)
         case _?: throw .malformed
         }
-        var rest = text[...]
-        if let separator = text.utf8.firstRange(of: "://".utf8) { rest = rest[separator.upperBound...] }
+        var rest = separator.map { text[$0.upperBound...] } ?? text[...]
         if rest.hasSuffix("/") { rest = rest.dropLast() }
         if let at = rest.lastIndex(of: "@") {
             guard let user = String(percentEncoded: rest[..<at]) else { throw .malformed }

@@ -11,27 +11,24 @@ import Foundation
 struct ServiceRequest: Sendable {
     let url: ServiceURL
     var method: HTTPRequest.Method
-
-    /// Further header fields.
     var headerFields: HTTPFields = [:]
 
-    /// What the request is allowed to do with, in the `Authorization` field and never in the URL (RFC 6750, section 5.3).
+    /// Sent in the `Authorization` field, and never in the URL (RFC 6750, section 5.3).
     var authorization: Authorization?
 
-    /// What is sent as a form, byte by byte.
     let form: FormBody?
 
     /// A body that is no form.
     var body: Data?
 
-    /// What the request gives away, and no error may repeat.
+    /// What no error may repeat.
     var secrets: [Secret]
 
     /// How long the response to a form that spends something, such as a code, may take from the first byte on; `nil` if it
     /// spends nothing, and may be given up at any time.
     var exchangeTimeout: Duration?
 
-    /// How long the response may be, in bytes.
+    /// Of the response, in bytes.
     var bodyLimit = ServiceResponse.bodyLimit
 
     enum Authorization: Sendable {
@@ -41,7 +38,6 @@ struct ServiceRequest: Sendable {
         case basic(Secret)
     }
 
-    /// A request that is a GET without a form, and a POST with one.
     init(url: ServiceURL, bearer token: Secret? = nil, form: FormBody? = nil) {
         self.url = url
         self.form = form

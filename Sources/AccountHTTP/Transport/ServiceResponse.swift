@@ -12,10 +12,9 @@ struct ServiceResponse: Sendable {
     /// Longer bodies of an authority are not read to their end. The longest honest ones are user infos of some kilobytes.
     static let bodyLimit = 1 << 20
 
-    /// Status and header fields.
     var head: HTTPResponse
 
-    /// What came. It may hold tokens, so nothing of it stays in memory once it was read.
+    /// May hold tokens, so nothing of it stays in memory once it was read.
     var body: WipedBytes
 
     /// `false` if the body is longer than the request allows; `body` is empty then.
@@ -24,7 +23,6 @@ struct ServiceResponse: Sendable {
     /// When the response began to come, by the local clock.
     var receivedAt: Date
 
-    /// The status code.
     var status: Int { head.status.code }
 
     /// When the service says that it responded (RFC 9110, section 6.6.1).
@@ -37,7 +35,6 @@ struct ServiceResponse: Sendable {
         return type.filter { $0 != " " && $0 != "\t" }.lowercased()
     }
 
-    /// Whether the body is in a form that was not asked for.
     var isCompressed: Bool {
         head.headerFields[values: .contentEncoding].contains { !["", "identity"].contains($0.lowercased()) }
     }

@@ -22,15 +22,9 @@ struct Peer: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether it is on this machine, where plain HTTP will do.
     var isLoopback = false
-
-    /// Host and port.
     var description: String { "\(host):\(port)" }
 
-    /// No response, and why.
-    ///
-    /// - Parameters:
-    ///   - kind: What happened.
-    ///   - stage: How far the request had come, if that is known.
+    /// - Parameter stage: How far the request had come, if that is known.
     func failure(
         _ kind: AuthorityError.Failure.Kind, _ stage: AuthorityError.Failure.Stage? = nil
     ) -> AuthorityError {
@@ -56,19 +50,12 @@ extension Peer {
 ///
 /// No error becomes a definite failure.
 enum TransportFailure {
-    /// How far the exchange had come.
     enum Phase: Sendable {
         case beforeHead
         case inBody
     }
 
-    /// The failure for an error. Of the error's text nothing is taken over, since it may quote the request.
-    ///
-    /// - Parameters:
-    ///   - error: The error.
-    ///   - peer: Whom the request was sent to.
-    ///   - phase: How far the exchange had come.
-    ///   - time: How long it took to fail.
+    /// Of the error's text nothing is taken over, since it may quote the request.
     static func failure(
         for error: any Error, from peer: Peer, _ phase: Phase, after time: Duration = .zero
     ) -> AuthorityError {
@@ -181,7 +168,6 @@ enum TransportFailure {
         }
     }
 
-    /// What to do where the first bytes that came were no TLS.
     private static func advice(_ reason: String?, _ peer: Peer) -> String {
         guard reason == "WRONG_VERSION_NUMBER", !peer.isProxy else { return "" }
         return peer.isLoopback
