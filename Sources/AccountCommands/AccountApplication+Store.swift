@@ -52,7 +52,7 @@ extension AccountApplication {
             token: token, from: tokenVariable, appIdentifier: identifier, session: session, logger: logger)
     }
 
-    /// The store of a session's archive, whatever token the environment has.
+    /// Whatever token the environment has.
     ///
     /// - Parameter asksPerson: Whether a passphrase may be asked for.
     static func archiveStore(
@@ -82,15 +82,11 @@ extension AccountApplication {
 }
 
 extension AccountApplication {
-    /// A token to use instead of the archive.
     static var tokenVariable: String { environmentPrefix + "_TOKEN" }
-
     static var environmentToken: Secret? { Environment.value(tokenVariable).map { Secret($0) } }
-
-    /// The archive's key, if it is to come from the environment.
     static var keyVariable: String { environmentPrefix + "_KEY" }
 
-    /// What no program gets that is run from here: a browser, one that has a key, one that draws a code.
+    /// Hidden from every program that is run from here: a browser, one that has a key, one that draws a code.
     static var secretVariables: [String] { [tokenVariable, keyVariable, environmentPrefix + "_CLIENT_SECRET"] }
 }
 

@@ -31,7 +31,7 @@ extension AccountCommand {
         endProcess(.success)
     }
 
-    /// What the parser's own function does, but that what it writes on standard output is checked.
+    /// As the parser's own function, but a failure to write to standard output is noticed.
     private static func end(after error: any Error) -> Never {
         let code = exitCode(for: error)
         let text = fullMessage(for: error)

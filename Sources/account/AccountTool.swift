@@ -28,7 +28,6 @@ enum AccountTool {
     }
 }
 
-/// The stand-alone command as an app.
 enum StandAlone: AccountApplication {
     static let identifier = "account"
     static let environmentPrefix = "ACCOUNT"

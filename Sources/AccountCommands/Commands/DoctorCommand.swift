@@ -1,13 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// `doctor`: looks for problems, and repairs what it can.
 struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -55,8 +48,8 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
         try report(findings, environment, context)
     }
 
-    /// The session's account, if nobody has to be asked for a passphrase. An archive that cannot be read is a finding of its
-    /// own by now, and leaves only the service unasked.
+    /// `nil` if a passphrase would have to be asked for. An archive that cannot be read is a finding of its own by now, and
+    /// leaves only the service unasked.
     private func account(_ context: CommandContext<App>) async -> Account? {
         guard (try? await context.archive.keySlots())?.contains(where: \.isAvailable) == true else { return nil }
         return await context.archive.load().account
@@ -83,8 +76,7 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
                 try Terminal.printLine("\(mark): \(finding.problem)\(finding.isFixed ? "" : finding.advice)")
             }
             if findings.isEmpty {
-                try Terminal.printLine(
-                    "No problems found in \(context.container.documents.path(percentEncoded: false)).")
+                try Terminal.printLine("No problems found in \(context.container.directory(of: .default))/.")
             }
         }
         if !isWell { throw ExitCode(78) }

@@ -1,7 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-/// `import`: imports what an older app left behind.
 struct ImportCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -49,11 +48,11 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(.damaged, "the account was stored, and came back changed: \(file) was left alone")
         }
         if removeOriginal { try remove() }
-        for warning in imported.warnings { context.say("note: \(warning)") }
+        for warning in imported.warnings { Terminal.say("note: \(warning)") }
         if options.json {
             try JSONDocument.print(StateDocument(state, session: context.session))
         } else {
-            context.say("Imported \(account.shownName) from \(file).")
+            Terminal.say("Imported \(account.shownName) from \(file).")
         }
         // The sign-in that this one has replaced.
         await context.deliverRevocations()

@@ -7,7 +7,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// `key`: what opens the archive.
 struct KeyCommand<App: AccountApplication>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -25,7 +24,6 @@ struct KeyCommand<App: AccountApplication>: AsyncParsableCommand {
     }
 }
 
-/// `key status`: the slots of the archive.
 struct KeyStatusCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(commandName: "status", abstract: "Show what opens the archive.")
@@ -47,7 +45,6 @@ struct KeyStatusCommand<App: AccountApplication>: AccountSubcommand {
     }
 }
 
-/// `key add`: a further key.
 struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -93,7 +90,7 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
         if !settings.sources.contains(source) { settings.sources.append(source) }
         try await context.preferences.setKeySettings(settings, of: context.session)
         guard isSignedIn else {
-            context.say("The archive that the next sign-in makes opens with this key too.")
+            Terminal.say("The archive that the next sign-in makes opens with this key too.")
             return try await KeyDocument(context).print(asJSON: options.json)
         }
         let store = context.archive(with: try settings.sources(of: context.session, context.container, App.self))
@@ -106,12 +103,11 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
             try? await context.preferences.setKeySettings(before, of: context.session)
             throw error
         }
-        context.say("The archive opens with this key (\(slot.id.prefix(8))) too.")
+        Terminal.say("The archive opens with this key (\(slot.id.prefix(8))) too.")
         try await KeyDocument(context).print(asJSON: options.json)
     }
 }
 
-/// `key remove`: a key less.
 struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -147,7 +143,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         try await context.archive.removeKey(slot.id)
         settings.sources = try await used(settings.sources, context)
         try await context.preferences.setKeySettings(settings, of: context.session)
-        context.say("The key \(slot.id.prefix(8)) no longer opens the archive.")
+        Terminal.say("The key \(slot.id.prefix(8)) no longer opens the archive.")
         try await KeyDocument(context).print(asJSON: options.json)
     }
 
@@ -186,7 +182,6 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
     }
 }
 
-/// `key rotate`: a new key in place of one.
 struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -214,12 +209,11 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
                     : "say which key to replace: file or passphrase")
         }
         try await context.archive.rotateKey(of: kind)
-        context.say("The archive has a new \(kind == .keyFile ? "key file" : "passphrase"), and its data a new key.")
+        Terminal.say("The archive has a new \(kind == .keyFile ? "key file" : "passphrase"), and its data a new key.")
         try await KeyDocument(context).print(asJSON: options.json)
     }
 }
 
-/// What opens the archive of a session, for a person or as JSON.
 private struct KeyDocument: Encodable {
     struct Slot: Encodable {
         var id: String
@@ -229,8 +223,6 @@ private struct KeyDocument: Encodable {
     }
 
     var session: String
-
-    /// What the archive has.
     var slots: [Slot]
 
     /// What opens it here, and the next one that a sign-in makes.

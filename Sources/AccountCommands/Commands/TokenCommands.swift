@@ -7,7 +7,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// `token`: prints an access token, for other programs.
 struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -29,7 +28,6 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     /// Made by the parser.
     init() {}
 
-    /// The command without further options.
     init(minValidity: Double?) {
         self.minValidity = minValidity
         options = .none
@@ -82,7 +80,6 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     }
 }
 
-/// `refresh`: new tokens now.
 struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(commandName: "refresh", abstract: "Get new tokens from the service now.")
@@ -101,18 +98,18 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
             try JSONDocument.print(StateDocument(.verified(refreshed), session: context.session))
         } else {
             let expiry = refreshed.credentials.expiresAt.map { ", good until \(StateText.date($0))" } ?? ""
-            context.say("New tokens for \(refreshed.shownName)\(expiry).")
+            Terminal.say("New tokens for \(refreshed.shownName)\(expiry).")
         }
         await context.deliverRevocations(to: refreshed.issuer)
     }
 }
 
 extension AccountSubcommand {
-    /// Says why there is no account, and exits with the code for it; standard output stays empty but for JSON.
+    /// Explains why there is no account; standard output stays empty but for JSON.
     func fail(_ context: CommandContext<App>) async throws {
         let state = await context.store.load()
         if options.json { try JSONDocument.print(StateDocument(state, session: context.session)) }
-        if let text = StateText.explanation(of: state, tool: context.tool) { context.say(text) }
+        if let text = StateText.explanation(of: state, tool: context.tool) { Terminal.say(text) }
         throw state.exitCode()
     }
 }

@@ -1,13 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// `whoami`: the user's name, after the start-up check.
 struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -34,7 +27,6 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
     /// Made by the parser.
     init() {}
 
-    /// The command without further options.
     init(offline: Bool) {
         self.offline = offline
         verify = false
@@ -52,7 +44,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         var state = await context.store.load()
         let confirmedBefore = state.account?.verifiedAt
         if !offline, let account = state.account {
-            if !verify, account.isConfirmed(within: maxAge, of: Date()) {
+            if !verify, account.isConfirmed(within: maxAge, of: SystemWallClock().now) {
                 // The service is not asked, so nothing that belongs to it is made.
                 state = .verified(account)
             } else {
@@ -79,10 +71,10 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         }
         // Asked not to check, it need not be said that nothing was checked.
         if offline, case .unverified = state { return }
-        if let text = StateText.explanation(of: state, tool: context.tool) { context.say(text) }
+        if let text = StateText.explanation(of: state, tool: context.tool) { Terminal.say(text) }
     }
 
-    /// Says whose a token from the environment is, which only the service knows.
+    /// Whose a token from the environment is, only the service knows.
     private func identify(_ context: CommandContext<App>) async throws {
         let source = App.tokenVariable
         guard !offline else {
@@ -96,7 +88,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
             var document = StateDocument(state, session: context.session)
             document.source = source
             try present(document, state, context)
-            if !options.json { context.say("This is the user of \(source), not of the archive.") }
+            if !options.json { Terminal.say("This is the user of \(source), not of the archive.") }
         case .unverified(_, let reason):
             throw AccountError(
                 reason.code == .misconfigured ? .misconfigured : .serviceUnavailable,

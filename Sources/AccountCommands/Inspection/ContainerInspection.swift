@@ -1,11 +1,5 @@
 import AccountKit
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// Looks over the files and folders of a container: owners, modes, what a crash left behind.
 struct ContainerInspection {
     let container: AppContainer
@@ -30,12 +24,12 @@ struct ContainerInspection {
                 }
             }
         }
-        let preferences = container.preferences.path(percentEncoded: false)
-        let sessions = preferences + "Sessions/"
-        for folder in [preferences] + (try SystemCall.names(in: sessions).map { sessions + $0 + "/" }) {
-            let storage = FileArchiveStorage(folder: String(folder.dropLast()))
+        let preferences = Preferences(container: container).folder
+        let sessions = preferences + "/Sessions/"
+        for folder in [preferences] + (try SystemCall.names(in: sessions).map { sessions + $0 }) {
+            let storage = FileArchiveStorage(folder: folder)
             for name in try SystemCall.names(in: folder) where storage.isLeftover(name) {
-                findings.append(leftover(folder + name, in: storage))
+                findings.append(leftover(folder + "/" + name, in: storage))
             }
         }
         return findings

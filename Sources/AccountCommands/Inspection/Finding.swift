@@ -1,16 +1,14 @@
-/// Something that is not as it should be.
 struct Finding {
     var problem: String
 
-    /// What can be done, to go behind the problem.
+    /// Goes behind the problem, so it begins with a colon or a space.
     var advice = ""
 
     /// Repairs it without losing data; `nil` if that is up to a person.
     var repair: (() async throws -> Void)?
 
-    /// Whether it is only worth knowing.
+    /// Worth knowing, but no problem.
     var isNote = false
-
     var isFixed = false
 
     mutating func repairIfPossible() async {

@@ -15,7 +15,6 @@ enum SyncedFolder {
         "pCloudDrive": "pCloud",
     ]
 
-    /// The program that copies what is at a path, and the folder that it copies; `nil` if none is known to.
     static func around(_ path: String) throws -> (program: String, folder: String)? {
         var folder = path[...]
         while let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {

@@ -30,8 +30,6 @@ package final class SignalGuard: ExchangeObserver {
 
     private init() {}
 
-    // MARK: Exchanges
-
     package func exchangeBegan(limit: Duration) {
         let end = ContinuousClock.now + limit
         state.withLock { state in
@@ -65,30 +63,22 @@ package final class SignalGuard: ExchangeObserver {
             + "Press Ctrl-C again to stop at once.\n"
     }
 
-    // MARK: Waiting for a person
-
     /// Says "Cancelled." if a signal ends the process meanwhile.
     package func whileWaiting<Result>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {
-        beginWaiting()
-        defer { endWaiting() }
-        return try await body()
-    }
-
-    private func beginWaiting() {
         state.withLock { state in
             state.waits += 1
             let start = Terminal.isTerminal(.error) ? Terminal.lineStart : ""
             if state.waits == 1 { accountkit_signals_begin_waiting(start + "Cancelled.\n") }
         }
-    }
-
-    private func endWaiting() {
-        state.withLock { state in
-            state.waits -= 1
-            if state.waits == 0 { accountkit_signals_end_waiting() }
+        defer {
+            state.withLock { state in
+                state.waits -= 1
+                if state.waits == 0 { accountkit_signals_end_waiting() }
+            }
         }
+        return try await body()
     }
 
     /// Restores the settings of a terminal if a signal ends the process meanwhile.
@@ -107,6 +97,6 @@ package final class SignalGuard: ExchangeObserver {
 }
 
 extension Duration {
-    /// In seconds, rounded up.
+    /// Rounded up.
     var wholeSeconds: Int64 { components.seconds + (components.attoseconds > 0 ? 1 : 0) }
 }

@@ -15,12 +15,11 @@ struct CommandContext<App: AccountApplication> {
     let preferences: Preferences
     let session: SessionName
 
-    /// The app's own store, whose account is the token from the environment if there is one.
+    /// Its account is the token from the environment, if there is one.
     let store: AccountStore
 
-    /// The store of the session's archive, for commands that are about what is stored.
+    /// For commands that are about what is stored, whatever token the environment has.
     let archive: AccountStore
-
     private var logger: Logger?
 
     init(_ options: CommonOptions) throws {
@@ -40,7 +39,7 @@ struct CommandContext<App: AccountApplication> {
         archive.observeExchanges(SignalGuard.shared)
     }
 
-    /// The store of a session's archive, with nothing in memory.
+    /// A new store of a session's archive, with nothing in memory.
     ///
     /// - Parameter asksPerson: Whether a passphrase may be asked for.
     func archive(of session: SessionName, asksPerson: Bool = true) throws -> AccountStore {
@@ -49,7 +48,6 @@ struct CommandContext<App: AccountApplication> {
         return store
     }
 
-    /// A store of the session's archive whose keys are from somewhere else.
     func archive(with keySources: [any KeySource]) -> AccountStore {
         AccountStore(container: container, session: session, keySources: keySources, logger: logger)
     }
@@ -64,12 +62,9 @@ struct CommandContext<App: AccountApplication> {
 
     // MARK: The service
 
-    /// The authority of a signed-in account: the one that its tokens come from, whatever the settings say.
+    /// The authority that an account's tokens come from, whatever the settings say.
     ///
-    /// - Parameters:
-    ///   - account: The account.
-    ///   - other: The session that it is signed in to, if that is not the commands'.
-    ///   - timeout: How long one request may take.
+    /// - Parameter other: The session that it is signed in to, if that is not the commands'.
     func authority(
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
     ) throws -> any AccountAuthority {
@@ -90,7 +85,6 @@ struct CommandContext<App: AccountApplication> {
         App.acceptsIssuer ? try? preferences.service(of: session) : nil
     }
 
-    /// The authority of a service.
     func authority(for service: AccountService, timeout: Duration) throws -> any AccountAuthority {
         try App.authority(for: service, timeout: timeout, logger: logger)
     }
@@ -162,13 +156,11 @@ struct CommandContext<App: AccountApplication> {
             }, ignoringPauses: isRequested, asksPerson: isRequested && Terminal.isTerminal(.input))
         for report in reports where report.isGivenUp {
             let reason = report.failure.map { " (\(SessionDecision.reason(for: $0)))" } ?? ""
-            say(
+            Terminal.say(
                 "\(report.issuer ?? "The service") has refused to revoke the tokens of an earlier sign-in\(reason), and is not asked "
                     + "again. They stay valid there until they expire, unless you end the session at the service.")
         }
     }
-
-    // MARK: The environment
 
     /// The environment variables that are set and count, those on the way to an account's service among them.
     func environment(of account: Account?) -> [NetworkSetting] {
@@ -192,12 +184,7 @@ struct CommandContext<App: AccountApplication> {
         return own + ((authority as? any NetworkSettingsAuthority)?.networkSettings ?? [])
     }
 
-    // MARK: Output
-
-    /// Says something to a person, on standard error.
-    func say(_ text: String) { Terminal.say(text) }
-
-    /// Refuses what makes no sense while a token from the environment is used.
+    /// For what makes no sense while a token from the environment is used.
     func refuseEnvironmentToken(to what: String) throws {
         guard App.environmentToken != nil else { return }
         throw AccountError(
@@ -206,7 +193,7 @@ struct CommandContext<App: AccountApplication> {
     }
 }
 
-/// A command of this module: it makes the context, and turns errors into words and exit codes.
+/// Makes the context, and turns errors into words and exit codes.
 protocol AccountSubcommand: AsyncParsableCommand {
     associatedtype App: AccountApplication
 
@@ -257,17 +244,16 @@ extension AccountSubcommand {
 }
 
 extension NetworkSetting {
-    /// The setting, in a line.
     var summary: String { "\(variable)=\(value) (\(problem ?? effect))" }
 }
 
 extension [RequestParameter] {
-    /// Values by their names; of two of one name, the later one counts.
+    /// Of two of one name, the later one counts.
     var values: [String: String] { Dictionary(map { ($0.name, $0.value) }) { $1 } }
 }
 
 extension [NetworkSetting] {
-    /// Values by their variables, for JSON.
+    /// By their variables, for JSON.
     var values: [String: String] { Dictionary(map { ($0.variable, $0.value) }) { first, _ in first } }
 }
 

@@ -1,7 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-/// The options that all commands have.
 struct CommonOptions: ParsableArguments {
     @Option(help: "Which of several sign-ins; else the environment's, else the one that `switch` chose.")
     var session: String?
@@ -12,7 +11,6 @@ struct CommonOptions: ParsableArguments {
     @Flag(name: .shortAndLong, help: "Say on standard error what is being done; never shows a token.")
     var verbose = false
 
-    /// None of them.
     static var none: CommonOptions {
         var options = CommonOptions()
         options.session = nil

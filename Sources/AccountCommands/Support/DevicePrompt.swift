@@ -1,13 +1,7 @@
 import AccountKit
 
-/// Shows the code of a sign-in on another device, and how long it is still good.
-struct DevicePrompt: Sendable {
-    let showsQRCode: Bool
-    let isJSON: Bool
-
-    /// Environment variables that no other program gets.
-    let secretVariables: [String]
-
+/// Shows the code of a sign-in on another device.
+enum DevicePrompt {
     /// The first line of `login --device --json`, for programs that show the code themselves.
     private struct Document: Encodable {
         struct Prompt: Encodable {
@@ -28,8 +22,10 @@ struct DevicePrompt: Sendable {
         var prompt: Prompt
     }
 
-    func show(_ authorization: DeviceAuthorization) async throws {
-        if isJSON {
+    static func show(
+        _ authorization: DeviceAuthorization, withQRCode: Bool, asJSON: Bool, hiding secretVariables: [String]
+    ) async throws {
+        if asJSON {
             return try JSONDocument.print(
                 Document(
                     prompt: .init(
@@ -40,7 +36,7 @@ struct DevicePrompt: Sendable {
         }
         Terminal.say("Open this address on any device:\n\n    \(authorization.verificationURI.shown)\n")
         Terminal.say("and enter this code:\n\n    \(authorization.userCode.shown)\n")
-        if showsQRCode, Terminal.isTerminal(.error),
+        if withQRCode, Terminal.isTerminal(.error),
             let code = await QRCode(
                 of: authorization.verificationURIComplete ?? authorization.verificationURI, hiding: secretVariables),
             code.fits(in: Terminal.size(of: .error))
@@ -78,7 +74,7 @@ struct Countdown {
 }
 
 extension Duration {
-    /// As a clock shows it: "14:32".
+    /// Such as "14:32".
     fileprivate var clockText: String {
         let seconds = max(components.seconds, 0)
         return "\(seconds / 60):\(seconds % 60 < 10 ? "0" : "")\(seconds % 60)"

@@ -3,21 +3,17 @@ import Subprocess
 
 /// Programs of the machine that these commands make use of, if they are there. Never through a shell.
 enum ExternalProgram {
-    /// The environment of this process without some variables.
     private static func environment(hiding names: [String]) -> Subprocess.Environment {
         .inherit.updating(Dictionary(uniqueKeysWithValues: names.map { (.init(stringLiteral: $0), String?.none) }))
     }
 
-    /// Runs a program and takes what it prints.
+    /// What a program prints; `nil` if there is no such program, if it fails, or if it prints more than 64 KiB.
     ///
     /// - Parameter hidden: Environment variables that it does not get.
-    /// - Returns: `nil` if there is no such program, if it fails, or if it prints more than `limit` bytes.
-    static func output(
-        of program: String, _ arguments: [String], hiding hidden: [String], limit: Int = 64 * 1024
-    ) async -> String? {
+    static func output(of program: String, _ arguments: [String], hiding hidden: [String]) async -> String? {
         let result = try? await run(
             .name(program), arguments: Arguments(arguments), environment: environment(hiding: hidden),
-            output: .string(limit: limit), error: .discarded)
+            output: .string(limit: 64 * 1024), error: .discarded)
         guard let result, result.terminationStatus.isSuccess else { return nil }
         return result.standardOutput
     }
@@ -39,7 +35,7 @@ enum ExternalProgram {
         }
     }
 
-    /// Whether there is a browser on this machine, as far as that can be told.
+    /// As far as that can be told.
     static var hasBrowser: Bool {
         if AccountKit.Environment.value("BROWSER") != nil { return true }
         #if canImport(Darwin)

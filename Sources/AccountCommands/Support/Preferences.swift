@@ -19,7 +19,7 @@ struct Preferences {
     private static let keysEntry = ArchiveEntry(rawValue: "Keys.plist")
     private static let serviceEntry = ArchiveEntry(rawValue: "Service.plist")
 
-    private let folder: String
+    let folder: String
 
     init(container: AppContainer) {
         let path = container.preferences.path(percentEncoded: false)
@@ -44,7 +44,6 @@ struct Preferences {
         try await write(service, to: Self.serviceEntry, in: folder(of: session))
     }
 
-    /// Where the keys of a session's archive are: a key file, unless the user said otherwise.
     func keySettings(of session: SessionName) throws(AccountError) -> KeySettings {
         try read(Self.keysEntry, in: folder(of: session)) ?? KeySettings()
     }

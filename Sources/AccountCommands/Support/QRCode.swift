@@ -1,14 +1,8 @@
 /// An address as a picture for the camera of another device.
 struct QRCode {
-    /// The rows of the picture, as text.
     let text: String
 
-    /// Asks `qrencode` for the picture.
-    ///
-    /// - Parameters:
-    ///   - address: The address.
-    ///   - secretVariables: What of the environment the program does not get.
-    /// - Returns: `nil` if there is no such program, or if no other device could open the address.
+    /// `nil` if there is no `qrencode`, or if no other device could open the address.
     init?(of address: String, hiding secretVariables: [String]) async {
         guard Self.isForOtherDevices(address),
             let text = await ExternalProgram.output(

@@ -19,6 +19,5 @@ extension String {
 }
 
 extension Account {
-    /// What to call the user on a terminal.
     var shownName: String { displayName.shown }
 }

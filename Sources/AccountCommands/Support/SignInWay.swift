@@ -1,7 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-/// The ways to sign in.
 enum SignInWay {
     case device, browser, password, token
 
@@ -17,9 +16,7 @@ enum SignInWay {
 
 extension AccountApplication {
     /// Whether the app's service has one of some ways to sign in. Of one that the user names that is not known yet, so it may.
-    static func offers(_ ways: SignInWay...) -> Bool { offers(ways) }
-
-    private static func offers(_ ways: [SignInWay]) -> Bool {
+    static func offers(_ ways: [SignInWay]) -> Bool {
         // Where there is no authority, signing in says why.
         guard !acceptsIssuer,
             let authority = try? authority(for: AccountService(), timeout: .seconds(10), logger: nil)

@@ -76,7 +76,6 @@ struct StateDocument: Encodable {
     }
 }
 
-/// The JSON form of an error.
 struct ErrorDocument: Encodable {
     struct ErrorPart: Encodable {
         var code: String

@@ -8,7 +8,7 @@ import Foundation
 
 /// The words for a state, for standard error.
 enum StateText {
-    /// What there is to say beyond the user's name; `nil` if nothing.
+    /// `nil` if there is nothing to say beyond the user's name.
     static func explanation(of state: SessionState, tool: String) -> String? {
         switch state {
         case .verified: nil
@@ -56,7 +56,6 @@ enum StateText {
         return text + "."
     }
 
-    /// What there is to say of a sign-in that is over because its access token is, and there is nothing to renew it with.
     static func end(of account: Account, tool: String) -> String {
         let place = account.issuer.map { " at \($0)" } ?? ""
         let end = account.credentials.expiresAt.map { " at \(date($0))" } ?? ""
@@ -64,10 +63,9 @@ enum StateText {
             + "`\(tool) login`."
     }
 
-    /// What there is to say of a new sign-in that cannot be renewed; `nil` if it can, or if nobody knows when it ends.
+    /// `nil` if a new sign-in can be renewed, or if nobody knows when it ends.
     ///
     /// - Parameters:
-    ///   - account: The account.
     ///   - scopes: What was asked for.
     ///   - isToken: Whether the user brought the token.
     static func limit(of account: Account, asking scopes: [String], isToken: Bool, tool: String) -> String? {
@@ -98,7 +96,6 @@ enum StateText {
         }
     }
 
-    /// A date as ISO 8601 has it, in UTC.
     static func date(_ date: Date) -> String { date.formatted(.iso8601) }
 }
 
@@ -111,7 +108,7 @@ extension Account {
 }
 
 extension String {
-    /// Of a URL, what stands between its scheme and its path.
+    /// Of a URL.
     fileprivate var hostAndPort: Substring {
         let start = firstRange(of: "://")?.upperBound ?? startIndex
         return self[start...].prefix { $0 != "/" }

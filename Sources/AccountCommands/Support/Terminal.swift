@@ -22,11 +22,10 @@ enum Terminal {
 
     static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
 
-    /// How large a terminal is; that of the first ones if it does not tell.
     static func size(of stream: Stream) -> TerminalSize {
         var size = winsize()
         guard ioctl(stream.rawValue, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
-            return .usual
+            return TerminalSize(columns: 80, rows: 24)
         }
         return TerminalSize(columns: Int(size.ws_col), rows: Int(size.ws_row))
     }
@@ -36,31 +35,28 @@ enum Terminal {
     /// Goes back to the start of the line, and erases it (CSI K: ECMA-48, section 8.3.41).
     static let lineStart = "\r\u{1B}[K"
 
-    /// Says something to a person, on standard error: one line or several. That nobody can read it is not an error.
+    /// One line or several, on standard error. That nobody can read it is not an error.
     static func say(_ text: String) {
         // What a service brought into an error must not draw on the screen.
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).shown }
         try? write(Array((lines.joined(separator: "\n") + "\n").utf8), to: Stream.error.rawValue)
     }
 
-    /// Puts text in the place of the last line on standard error, without ending it.
+    /// In the place of the last line on standard error, and without ending it.
     static func rewriteLine(_ text: String) {
         try? write(Array((lineStart + text).utf8), to: Stream.error.rawValue)
     }
 
-    /// Writes a line for a person or a script on standard output.
-    ///
     /// - Throws: An `AccountError` with the cause if it could not be written, or ``ClosedOutput``.
     static func printLine(_ text: String) throws {
         try printOutput(Array((text.shown + "\n").utf8))
     }
 
-    /// Writes text on standard output as it is.
     static func printText(_ text: String) throws {
         try printOutput(Array(text.utf8))
     }
 
-    /// Writes a line that is a secret on standard output, straight from its bytes.
+    /// Straight from its bytes.
     static func printLine(_ secret: Secret) throws {
         try secret.withBytes { span in
             var line: [UInt8] = []
@@ -118,7 +114,7 @@ enum Terminal {
         return line.isEmpty ? nil : Secret(bytes: line)
     }
 
-    /// Reads a line, byte by byte, so that nothing behind it is taken.
+    /// Byte by byte, so that nothing behind the line is taken.
     ///
     /// - Returns: `nil` if standard input has ended.
     static func readLine(within limit: Duration) throws(AccountError) -> String? {
@@ -142,7 +138,6 @@ enum Terminal {
         return line.isEmpty ? nil : String(decoding: line, as: UTF8.self)
     }
 
-    /// Asks for a line on the terminal.
     static func prompt(_ question: String) throws -> String {
         try? write(Array(question.utf8), to: Stream.error.rawValue)
         guard let answer = Swift.readLine(), !answer.isEmpty else {
@@ -227,10 +222,8 @@ extension [UInt8] {
     }
 }
 
-/// How many characters there is room for.
+/// In characters.
 struct TerminalSize: Equatable {
-    static let usual = TerminalSize(columns: 80, rows: 24)
-
     var columns: Int
     var rows: Int
 }

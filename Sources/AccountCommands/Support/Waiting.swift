@@ -1,6 +1,6 @@
-/// Says what is being waited for, if it takes a while and someone is watching.
+/// Says what is being waited for, if that takes a while and someone is watching.
 enum Waiting {
-    /// While the service is asked. Someone who is watching, and gives up, is told that it was cancelled.
+    /// Someone who is watching, and gives up, is told that it was cancelled.
     static func shown<Result>(
         for what: String, upTo limit: Duration, _ body: () async throws -> Result
     ) async rethrows -> Result {
