@@ -52,7 +52,7 @@ extension AccountApplication {
             token: token, from: tokenVariable, appIdentifier: identifier, session: session, logger: logger)
     }
 
-    /// Whatever token the environment has.
+    /// Ignores a token from the environment.
     ///
     /// - Parameter asksPerson: Whether a passphrase may be asked for.
     static func archiveStore(
@@ -91,7 +91,7 @@ extension AccountApplication {
 }
 
 extension CommandLine {
-    /// What a person types for these commands: `account`, or `gists account` where they are a part of `gists`.
+    /// What a person types for these commands: `account`, or `gists account` where they are part of `gists`.
     static var toolName: String { toolName(of: arguments) }
 
     static func toolName(of arguments: [String]) -> String {

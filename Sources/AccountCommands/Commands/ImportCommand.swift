@@ -42,7 +42,7 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         let account = imported.account
         try await context.store.signIn { account }
 
-        // Read back with nothing in memory, as the next start will.
+        // Reads it back with nothing in memory, as the next start will.
         let state = try await context.archive(of: context.session).load()
         guard state.account == account else {
             throw AccountError(.damaged, "the account was stored, and came back changed: \(file) was left alone")
@@ -54,7 +54,7 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         } else {
             Terminal.say("Imported \(account.shownName) from \(file).")
         }
-        // The sign-in that this one has replaced.
+        // Of the sign-in that this one replaced.
         await context.deliverRevocations()
     }
 

@@ -85,7 +85,7 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
         let keySource = try source.keySource(of: context.session, context.container, App.self)
         let isSignedIn = try await !context.archive.keySlots().isEmpty
         if !isSignedIn, kind != .passphrase, try await keySource.key() == nil { _ = try await keySource.makeKey() }
-        // The settings first: one that is there too early does no harm, and an archive whose key nobody knows of would.
+        // Settings first: one too many does no harm, but an archive whose key is in no setting could not be opened.
         var settings = before
         if !settings.sources.contains(source) { settings.sources.append(source) }
         try await context.preferences.setKeySettings(settings, of: context.session)
@@ -98,8 +98,8 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
         do {
             slot = try await store.addKey(from: keySource)
         } catch {
-            // A key that opens nothing is not asked for by the next sign-in. If this fails too, it is asked for without need,
-            // `key status` shows it, and what went wrong first is what is said.
+            // The next sign-in need not ask for a key that opens nothing. If this fails too, `key status` shows the
+            // setting, and the first error is the one to report.
             try? await context.preferences.setKeySettings(before, of: context.session)
             throw error
         }
@@ -166,7 +166,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         return slot
     }
 
-    /// The sources that still open something, or may.
+    /// Without sources that certainly open nothing any more.
     private func used(
         _ sources: [KeySettings.Source], _ context: CommandContext<App>
     ) async throws -> [KeySettings.Source] {
@@ -174,7 +174,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         for source in sources {
             let keySource = try source.keySource(of: context.session, context.container, App.self)
             let slots = try await context.archive(with: [keySource]).keySlots().filter { $0.kind == source.kind }
-            // One that cannot be asked just now may open what is left.
+            // A source that cannot be asked now may open what is left.
             let key = try? await keySource.key()
             if !slots.isEmpty, key == nil || slots.contains(where: \.isAvailable) { used.append(source) }
         }
@@ -225,7 +225,7 @@ private struct KeyDocument: Encodable {
     var session: String
     var slots: [Slot]
 
-    /// What opens it here, and the next one that a sign-in makes.
+    /// For the next archive too.
     var sources: [KeySettings.Source]
 
     init(_ context: CommandContext<some AccountApplication>) async throws {

@@ -94,7 +94,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let service = try context.service(named: serviceName, issuer, request)
         let authority = try context.authority(for: service, timeout: .seconds(30))
         let way = try way(for: authority)
-        // Later that could end the new sign-in too, where the same user signs in.
+        // Later this could end the new sign-in too, if it is the same user's.
         await context.deliverRevocations(to: authority.accountIssuer)
         let account: Account
         do {
@@ -131,11 +131,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             let limit = StateText.limit(of: account, asking: service.scopes, isToken: way == .token, tool: context.tool)
             if let limit { Terminal.say(limit) }
         }
-        // Also the sign-in that this one has replaced.
+        // Of the sign-in that this one replaced, too.
         await context.deliverRevocations()
     }
 
-    /// A secret from the environment may be why the service refuses the program.
+    /// A client secret from the environment may be why the service refuses the program.
     private func sayClientSecret(after error: any Error) {
         let variable = App.environmentPrefix + "_CLIENT_SECRET"
         guard let error = error as? AccountError, error.code == .misconfigured, Environment.value(variable) != nil
@@ -146,7 +146,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             "note: \(variable) is set, and is this program's client secret at the service: unset it if there is none.")
     }
 
-    /// What was asked for; else, for a person at a terminal, what suits the machine and the service.
+    /// As the options say; else, at a terminal, what suits the machine and the service.
     private func way(for authority: any AccountAuthority) throws(AccountError) -> SignInWay {
         if device { return .device }
         if web || paste { return .browser }
@@ -197,7 +197,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 Terminal.say(
                     "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(url)\n\n"
                         + "Waiting up to \(signIn.lifetime.text); press Ctrl-C to cancel.")
-                // Not waited for: a browser that was not running yet may stay in the foreground until it is closed.
+                // Not awaited: a browser that was not running may stay in the foreground until it is closed.
                 Task { await ExternalProgram.openBrowser(url, hiding: App.secretVariables) }
             }
         } catch {
@@ -219,7 +219,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             do {
                 return try signIn.receive(line)
             } catch {
-                // A person may try again.
+                // Only a person can try again.
                 guard Terminal.isTerminal(.input) else { throw error }
                 Terminal.say("\(error)")
             }

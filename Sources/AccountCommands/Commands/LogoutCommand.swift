@@ -45,12 +45,12 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                         session: session.rawValue, username: report.account?.username,
                         revocation: RevocationResult.of(report).0, quarantinedArchive: report.quarantinedArchive))
                 if !options.json { Terminal.say(text(session, report)) }
-                // Offline it cannot be told.
+                // Otherwise the service cannot be reached.
                 if !local, RevocationResult.of(report).0 != .queued {
                     await context.deliverRevocations(of: store, before: start, isRequested: true)
                 }
             } catch let error as AccountError where all {
-                // The others are signed out all the same.
+                // The other sessions are signed out all the same.
                 Terminal.say("session \(session): \(error)")
                 failure = error
             }
@@ -65,7 +65,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             do {
                 authority = try context.authority(of: account, in: store.session, timeout: .seconds(5))
             } catch {
-                // An account whose service cannot be made out must not stay signed in for that.
+                // An unknown service is no reason to stay signed in.
                 Terminal.say("note: no service is told of this sign-out (\(error))")
             }
         }
@@ -86,11 +86,10 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     }
 }
 
-/// What came of telling the service of a sign-out. The raw values are stable.
+/// Whether the service was told of a sign-out. The raw values are stable.
 enum RevocationResult: String, Encodable {
     case notNeeded, done, queued, refused, notSupported, lost
 
-    /// The result, and what went wrong.
     static func of(_ report: SignOutReport) -> (Self, UnverifiedReason?) {
         switch report.revocation {
         case .notNeeded: (.notNeeded, nil)
@@ -102,7 +101,7 @@ enum RevocationResult: String, Encodable {
         }
     }
 
-    /// Empty where all went as it should.
+    /// Empty if nothing went wrong.
     func text(service: String, reason: UnverifiedReason?) -> String {
         let why = reason.map { " (\($0))" } ?? ""
         let rest = "The tokens stay valid there until they expire, unless you end the session at the service."

@@ -8,10 +8,6 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
 
     @OptionGroup var options: CommonOptions
 
-    private struct Document: Encodable {
-        var sessions: [StateDocument]
-    }
-
     func run(in context: CommandContext<App>) async throws {
         let chosen = try context.preferences.defaultSession()
         var documents: [StateDocument] = []
@@ -29,7 +25,7 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
                 try Terminal.printLine((session == chosen ? "* " : "  ") + line(session, state))
             }
         }
-        if options.json { try JSONDocument.print(Document(sessions: documents)) }
+        if options.json { try JSONDocument.print(["sessions": documents]) }
     }
 
     private func line(_ session: SessionName, _ state: SessionState) -> String {

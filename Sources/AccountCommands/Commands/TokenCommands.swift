@@ -56,7 +56,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(.notSignedIn, StateText.end(of: account, tool: context.tool))
         }
         let authority = try context.authority(of: account)
-        // Without a token that is still good, there is nothing better than to wait.
+        // Without a valid token there is no alternative to waiting.
         let isExpired = account.credentials.expires(within: .zero, of: Date())
         let timeout: Duration? = isExpired ? nil : .seconds(5)
         let limit = timeout ?? authority.exchangeTimeout
@@ -65,7 +65,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
                 minimumValidity: minValidity.map { .seconds(min($0, 1e12)) }, timeout: timeout, with: authority)
         }
         try print(token, of: context.store.account?.credentials, context)
-        // Only where the service has just answered: otherwise nothing must touch the network.
+        // Only if the service has just answered: otherwise nothing must touch the network.
         if token != account.credentials.accessToken { await context.deliverRevocations(to: account.issuer) }
     }
 
@@ -105,7 +105,7 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
 }
 
 extension AccountSubcommand {
-    /// Explains why there is no account; standard output stays empty but for JSON.
+    /// Explains why there is no account. Standard output gets nothing but JSON.
     func fail(_ context: CommandContext<App>) async throws {
         let state = await context.store.load()
         if options.json { try JSONDocument.print(StateDocument(state, session: context.session)) }

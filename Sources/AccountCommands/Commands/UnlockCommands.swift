@@ -48,7 +48,7 @@ private struct LockDocument: Encodable {
     var isLocked: Bool
 }
 
-/// A span of time as a person writes it: `90s`, `30m`, `8h`, `2d`.
+/// Such as `90s`, `30m`, `8h` or `2d`.
 struct TimeSpan: ExpressibleByArgument {
     let text: String
     let duration: Duration

@@ -45,7 +45,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         let confirmedBefore = state.account?.verifiedAt
         if !offline, let account = state.account {
             if !verify, account.isConfirmed(within: maxAge, of: SystemWallClock().now) {
-                // The service is not asked, so nothing that belongs to it is made.
+                // The service need not be asked, so its authority is not created.
                 state = .verified(account)
             } else {
                 let authority = try context.authority(of: account, timeout: .seconds(5))
@@ -55,7 +55,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
             }
         }
         try present(StateDocument(state, session: context.session), state, context)
-        // Only where the service has just answered: otherwise nothing must touch the network.
+        // Only if the service has just answered: otherwise nothing must touch the network.
         if case .verified(let account) = state, account.verifiedAt != confirmedBefore {
             await context.deliverRevocations(to: account.issuer)
         }
@@ -69,12 +69,12 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         } else if let account = state.account {
             try Terminal.printLine(account.shownName)
         }
-        // Asked not to check, it need not be said that nothing was checked.
+        // With --offline it goes without saying that nothing was checked.
         if offline, case .unverified = state { return }
         if let text = StateText.explanation(of: state, tool: context.tool) { Terminal.say(text) }
     }
 
-    /// Whose a token from the environment is, only the service knows.
+    /// Only the service knows whose a token from the environment is.
     private func identify(_ context: CommandContext<App>) async throws {
         let source = App.tokenVariable
         guard !offline else {

@@ -1,13 +1,13 @@
 struct Finding {
     var problem: String
 
-    /// Goes behind the problem, so it begins with a colon or a space.
+    /// Follows the problem in the same line, so it begins with a colon.
     var advice = ""
 
-    /// Repairs it without losing data; `nil` if that is up to a person.
+    /// Without losing data; `nil` if a person has to do it.
     var repair: (() async throws -> Void)?
 
-    /// Worth knowing, but no problem.
+    /// Worth knowing, but not a problem.
     var isNote = false
     var isFixed = false
 

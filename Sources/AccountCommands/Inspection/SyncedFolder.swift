@@ -1,14 +1,14 @@
 import AccountKit
 
-/// Folders that a program copies to other machines.
+/// Recognizes folders that a program copies to other machines.
 enum SyncedFolder {
-    /// What such a program leaves in the folder that it copies.
+    /// Files that a program leaves in such a folder.
     private static let markers = [
         ".stfolder": "Syncthing", ".dropbox": "Dropbox", ".dropbox.cache": "Dropbox", ".owncloudsync.log": "ownCloud",
         ".nextcloudsync.log": "Nextcloud", ".sync": "Resilio Sync", ".unison": "Unison", ".git": "git",
     ]
 
-    /// What such a folder is called where it leaves nothing.
+    /// Names of such folders.
     private static let names = [
         "Dropbox": "Dropbox", "OneDrive": "OneDrive", "Google Drive": "Google Drive", "GoogleDrive": "Google Drive",
         "Nextcloud": "Nextcloud", "ownCloud": "ownCloud", "Mobile Documents": "iCloud Drive", "MEGA": "MEGA",

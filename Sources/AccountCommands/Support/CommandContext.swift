@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a command works with: the container, the session, its stores, and the ways to the service.
+/// The container, session, stores and services that a command works with.
 struct CommandContext<App: AccountApplication> {
     let options: CommonOptions
     let container: AppContainer
@@ -52,12 +52,11 @@ struct CommandContext<App: AccountApplication> {
         AccountStore(container: container, session: session, keySources: keySources, logger: logger)
     }
 
-    /// Waits for the token exchanges that are under way, and says so to someone who is watching.
     func finishExchanges() async {
         await Waiting.toFinish(SignalGuard.shared.timeLeft) { await store.finishExchanges() }
     }
 
-    /// The name that a person types for these commands: `account`, or `gists account`.
+    /// What a person types: `account`, or `gists account`.
     var tool: String { CommandLine.toolName }
 
     // MARK: The service
@@ -72,15 +71,13 @@ struct CommandContext<App: AccountApplication> {
         do {
             return try authority(for: named, timeout: timeout)
         } catch  where named != AccountService(of: account, remembered: nil) {
-            // A name or an option that only a later version knows; the issuer still says where the service is.
+            // Only a later version knows this name or option; the issuer still says where the service is.
         }
         return try authority(for: AccountService(of: account, remembered: nil), timeout: timeout)
     }
 
-    /// The service that a session signed in to last; `nil` also if the settings cannot be read.
-    ///
-    /// The account itself says where its service is, so settings that were damaged are no reason to leave it without one.
-    /// That they were is said by `doctor`, and by `login`, which needs them.
+    /// `nil` also if the settings cannot be read: the account itself says where its service is. `doctor` and `login`
+    /// report damaged settings.
     private func readableService(of session: SessionName) -> AccountService? {
         App.acceptsIssuer ? try? preferences.service(of: session) : nil
     }
@@ -104,7 +101,7 @@ struct CommandContext<App: AccountApplication> {
                 "say where to sign in: add --issuer https://auth.example.com (and --client-id), or --service github")
         }
         let name = name?.lowercased()
-        // Nothing said is the same again; a name alone is that service at its home.
+        // Without options it is the same service again; a name alone means that service at its home.
         let isSame =
             (name == nil || name == remembered?.name)
             && (options.issuer == nil || options.issuer?.withoutEndingSlash == remembered?.issuer?.withoutEndingSlash)
@@ -120,7 +117,7 @@ struct CommandContext<App: AccountApplication> {
         return service
     }
 
-    /// The service that the session signed in to last: that of a token from the environment, too.
+    /// For a token from the environment, which does not say where its service is.
     func rememberedService() throws -> AccountService {
         guard App.acceptsIssuer else { return AccountService() }
         guard let service = try preferences.service(of: session) else {
@@ -132,14 +129,10 @@ struct CommandContext<App: AccountApplication> {
         return service
     }
 
-    /// Has services revoke what they could not be asked to revoke before.
-    ///
     /// - Parameters:
-    ///   - issuer: The service that was just reached; with `nil` all are asked.
-    ///   - store: Of which session; that of the commands unless another is given.
+    ///   - issuer: The service that was just reached; `nil` asks all.
     ///   - date: Only what was put into the queue before.
-    ///   - isRequested: Whether this is what the person wants, so that nothing is left for later, and a passphrase may be asked
-    ///     for.
+    ///   - isRequested: The person wants this, so nothing is left for later and a passphrase may be asked for.
     func deliverRevocations(
         to issuer: String? = nil, of store: AccountStore? = nil, before date: Date = .distantFuture,
         isRequested: Bool = false
@@ -151,7 +144,7 @@ struct CommandContext<App: AccountApplication> {
                 guard issuer == nil || account.issuer == issuer, (account.verifiedAt ?? .distantPast) < date else {
                     return nil
                 }
-                // One whose service cannot be made out stays in the queue until it is too old.
+                // If its service is unknown, a revocation stays in the queue until it is too old.
                 return try? authority(for: AccountService(of: account, remembered: remembered), timeout: .seconds(5))
             }, ignoringPauses: isRequested, asksPerson: isRequested && Terminal.isTerminal(.input))
         for report in reports where report.isGivenUp {
@@ -162,7 +155,7 @@ struct CommandContext<App: AccountApplication> {
         }
     }
 
-    /// The environment variables that are set and count, those on the way to an account's service among them.
+    /// Environment variables that have an effect, also on the way to an account's service.
     func environment(of account: Account?) -> [NetworkSetting] {
         let effects = [
             ("HOME", "the folder for everything"), ("SESSION", "which sign-in"),
@@ -174,7 +167,7 @@ struct CommandContext<App: AccountApplication> {
                 NetworkSetting(variable: variable, value: suffix == "TOKEN" ? "set" : $0, effect: effect)
             }
         }
-        // Only what is shown beside the state depends on it; who needs the service hears why there is none.
+        // Without an authority there is only less to show.
         let authority =
             if let account {
                 try? authority(of: account)
@@ -218,20 +211,22 @@ extension AccountSubcommand {
             failure = error
             say(error)
         }
-        // What there was to say has been said.
+        // After all output, since this may wait.
         await context.finishExchanges()
         if let failure { throw end(after: failure) }
     }
 
-    /// Says what is wrong, on standard error and as JSON. What is not this module's, the parser says.
+    /// Reports errors of this module; the parser reports all others.
     private func say(_ error: any Error) {
         guard let error = error as? AccountError else { return }
         Terminal.say(error.cause is Interruption ? "Cancelled." : "\(CommandLine.toolName): \(error)")
-        // Where standard output is what is wrong, that was said a line before.
-        if options.json { try? JSONDocument.print(ErrorDocument(error)) }
+        // If standard output is what fails, the line before has said so.
+        if options.json {
+            try? JSONDocument.print(["error": ["code": error.code.rawValue, "message": error.description]])
+        }
     }
 
-    /// What is to be thrown, if the process does not end here by a signal.
+    /// The error to throw, unless the process ends here by a signal.
     private func end(after error: any Error) -> any Error {
         switch error {
         case is Terminal.ClosedOutput: SignalGuard.endProcessByClosedPipe()
@@ -248,12 +243,11 @@ extension NetworkSetting {
 }
 
 extension [RequestParameter] {
-    /// Of two of one name, the later one counts.
+    /// The last of each name.
     var values: [String: String] { Dictionary(map { ($0.name, $0.value) }) { $1 } }
 }
 
 extension [NetworkSetting] {
-    /// By their variables, for JSON.
     var values: [String: String] { Dictionary(map { ($0.variable, $0.value) }) { first, _ in first } }
 }
 

@@ -1,38 +1,32 @@
 import AccountKit
 
-/// Shows the code of a sign-in on another device.
 enum DevicePrompt {
-    /// The first line of `login --device --json`, for programs that show the code themselves.
-    private struct Document: Encodable {
-        struct Prompt: Encodable {
-            var userCode: String
-            var verificationURI: String
-            var verificationURIComplete: String?
-            var expiresIn: Int64
-            var interval: Int64
+    /// In the first line of `login --device --json`, for programs that show the code themselves.
+    private struct Prompt: Encodable {
+        var userCode: String
+        var verificationURI: String
+        var verificationURIComplete: String?
+        var expiresIn: Int64
+        var interval: Int64
 
-            // Programs know them by these names.
-            enum CodingKeys: String, CodingKey {
-                case userCode, expiresIn, interval
-                case verificationURI = "verificationURL"
-                case verificationURIComplete = "completeVerificationURL"
-            }
+        // Programs know these names.
+        enum CodingKeys: String, CodingKey {
+            case userCode, expiresIn, interval
+            case verificationURI = "verificationURL"
+            case verificationURIComplete = "completeVerificationURL"
         }
-
-        var prompt: Prompt
     }
 
     static func show(
         _ authorization: DeviceAuthorization, withQRCode: Bool, asJSON: Bool, hiding secretVariables: [String]
     ) async throws {
         if asJSON {
-            return try JSONDocument.print(
-                Document(
-                    prompt: .init(
-                        userCode: authorization.userCode, verificationURI: authorization.verificationURI,
-                        verificationURIComplete: authorization.verificationURIComplete,
-                        expiresIn: authorization.lifetime.components.seconds,
-                        interval: authorization.interval.components.seconds)))
+            let prompt = Prompt(
+                userCode: authorization.userCode, verificationURI: authorization.verificationURI,
+                verificationURIComplete: authorization.verificationURIComplete,
+                expiresIn: authorization.lifetime.components.seconds,
+                interval: authorization.interval.components.seconds)
+            return try JSONDocument.print(["prompt": prompt])
         }
         Terminal.say("Open this address on any device:\n\n    \(authorization.verificationURI.shown)\n")
         Terminal.say("and enter this code:\n\n    \(authorization.userCode.shown)\n")
@@ -47,7 +41,7 @@ enum DevicePrompt {
     }
 }
 
-/// Counts down on a terminal how long is still waited; shows nothing elsewhere.
+/// Shows on a terminal how much time is left.
 struct Countdown {
     private let counting: Task<Void, any Error>?
 

@@ -6,7 +6,7 @@ struct KeySettings: Codable, Equatable {
     struct Source: Codable, Equatable {
         var kind: KeyKind
 
-        /// Only for a program that has the key.
+        /// Of a program that prints the key.
         var command: [String]?
     }
 
@@ -64,7 +64,6 @@ struct PassphrasePrompt {
     private var tool: String { CommandLine.toolName }
     private var place: String { session == .default ? "" : " of session \(session)" }
 
-    /// Where nobody is to be asked.
     var isLocked: AccountError {
         AccountError(
             .noKey,

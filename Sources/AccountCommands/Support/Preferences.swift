@@ -6,10 +6,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The settings of the commands: which session is meant by default, and for each session which service it signs in to and
-/// where the keys of its archive are.
+/// The settings of the commands, none of them secret.
 ///
-/// Nothing secret. Each session has a folder of its own, so that the cost does not grow with their number.
+/// Each session has a folder of its own, so that the cost does not grow with their number.
 struct Preferences {
     private struct DefaultSession: Codable {
         var session: String

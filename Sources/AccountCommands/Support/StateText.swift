@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The words for a state, for standard error.
+/// Explains states on standard error.
 enum StateText {
     /// `nil` if there is nothing to say beyond the user's name.
     static func explanation(of state: SessionState, tool: String) -> String? {
@@ -20,7 +20,7 @@ enum StateText {
 
     private static func explanation(of reason: UnverifiedReason, _ account: Account) -> String {
         let service = account.issuer ?? "the service"
-        // Which host could not be reached is said once: the failure names it with its port.
+        // Names the host once: the detail has it with its port.
         if reason.code == .offline, let detail = reason.detail, detail.contains(service.hostAndPort) {
             return keptText("offline: \(detail)", account)
         }
@@ -63,10 +63,10 @@ enum StateText {
             + "`\(tool) login`."
     }
 
-    /// `nil` if a new sign-in can be renewed, or if nobody knows when it ends.
+    /// `nil` if a new sign-in can be renewed, or if its end is unknown.
     ///
     /// - Parameters:
-    ///   - scopes: What was asked for.
+    ///   - scopes: Those that were requested.
     ///   - isToken: Whether the user brought the token.
     static func limit(of account: Account, asking scopes: [String], isToken: Bool, tool: String) -> String? {
         let credentials = account.credentials
@@ -100,7 +100,7 @@ enum StateText {
 }
 
 extension Account {
-    /// Whether the access token has expired and nothing is there to renew it with.
+    /// The access token has expired, and nothing can renew it.
     func isOver(at date: Date) -> Bool {
         credentials.refreshToken == nil && credentials.expires(within: .zero, of: date)
             && !credentials.isFromFuture(at: date)
@@ -108,7 +108,6 @@ extension Account {
 }
 
 extension String {
-    /// Of a URL.
     fileprivate var hostAndPort: Substring {
         let start = firstRange(of: "://")?.upperBound ?? startIndex
         return self[start...].prefix { $0 != "/" }

@@ -7,10 +7,10 @@ struct AuthorizationResponse: Sendable, Equatable {
     var errorDescription: String?
     var state: String?
 
-    /// Who says that it responds (RFC 9207).
+    /// The service that claims to respond (RFC 9207).
     var issuer: String?
 
-    /// Reads a query; `nil` if it is not well-formed, or has one of the parameters twice (RFC 6749, section 3.1).
+    /// `nil` if the query is malformed or repeats one of the parameters (RFC 6749, section 3.1).
     init?(query: Substring) {
         var values: [String: String] = [:]
         for field in query.split(separator: "&") {
@@ -37,7 +37,7 @@ struct AuthorizationResponse: Sendable, Equatable {
         String(percentEncoded: text.replacing("+", with: " "))
     }
 
-    /// Takes the same time whatever is wrong.
+    /// Takes the same time whichever character differs.
     func answers(_ state: String) -> Bool {
         guard let own = self.state else { return false }
         return Digest.isEqual(own, state)

@@ -1,12 +1,12 @@
 import NIOCore
 import NIOHTTP1
 
-/// Takes one request of a connection to the receiver, sends the response and closes the connection.
+/// Passes one request of a connection to the receiver, sends the response and closes the connection.
 final class LoopbackHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// How long a request may take to come. The response to a whole one may take longer.
+    /// How long a request may take to arrive. The response may take longer.
     private static let requestTime = TimeAmount.seconds(15)
 
     private let receiver: RedirectReceiver
@@ -71,13 +71,13 @@ final class LoopbackHandler: ChannelInboundHandler {
         channel.write(HTTPServerResponsePart.head(head), promise: nil)
         channel.write(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(string: body))), promise: nil)
         channel.writeAndFlush(HTTPServerResponsePart.end(nil)).whenComplete { result in
-            if case .success = result { receiver.delivered(response) }
+            if case .success = result { receiver.didDeliver(response) }
             channel.close(promise: nil)
         }
     }
 }
 
-/// Turns a connection away that sends more than a request for these pages can have.
+/// Rejects a connection that sends more than a request for these pages can need.
 final class RequestLimit: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -1,6 +1,6 @@
 import AccountKit
 
-/// Where a service sends the browser back to, as it is registered there: one port and one path of the loopback interface.
+/// A redirect URI as it is registered with the service: one port and one path of the loopback interface.
 struct LoopbackRedirect: Sendable, Hashable {
     let host: String
     let port: Int

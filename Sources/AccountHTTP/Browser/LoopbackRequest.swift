@@ -1,15 +1,12 @@
-/// A request to the listener of a sign-in.
 struct LoopbackRequest: Sendable {
     var method: String
     var target: String
 
     /// The values of all `Host` header fields.
     var hosts: [String]
-
-    /// Of the listener.
     var port: Int
 
-    /// Where the service sends the browser, unless it is registered otherwise.
+    /// Where the service sends the browser, unless another URI is registered.
     static let callbackPath = "/callback"
 
     /// Where the browser goes from there, so that the code does not stay in its address bar.
@@ -19,13 +16,13 @@ struct LoopbackRequest: Sendable {
         case callback(query: Substring)
         case result
         case unknown
-        /// It is not a request that a browser on this machine makes for these pages.
+        /// Not a request that a browser on this machine would make for these pages.
         case malformed
     }
 
     func route(callback callbackPath: String = Self.callbackPath, result resultPath: String = Self.resultPath) -> Route
     {
-        // A page whose host name was made to point here has that name in Host (DNS rebinding).
+        // A page whose host name was pointed here has that name in `Host` (DNS rebinding).
         guard method == "GET", hosts.count == 1, isOwn(hosts[0]), target.hasPrefix("/") else { return .malformed }
         let path = target.prefix { $0 != "?" }
         let query = target[path.endIndex...].dropFirst()

@@ -7,9 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A sign-in that waits for the browser.
-///
-/// It stops listening with ``finish(with:)``, or when the value is dropped without that.
+/// Stops listening with ``finish(with:)``, or when the value is dropped without that.
 final class OAuthBrowserSignIn: BrowserSignIn {
     let url: String
     let lifetime: Duration
@@ -25,7 +23,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     private struct Progress {
         var isWaitedFor = false
 
-        /// What the browser brought. It stays after the exchange, so that no page repeats it.
+        /// Kept after the exchange, so that no page repeats it.
         var code: Secret?
         var isSpent = false
 
@@ -56,22 +54,17 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             return !progress.isWaitedFor
         }
         guard isFirst else { throw .unclear("this sign-in was waited for already: begin a new one") }
-        guard let response = await response() else {
+        // It throws only if the task was cancelled.
+        let brought = try? await withDeadline(.now + lifetime) { [responses = receiver.responses] in
+            await responses.first { _ in true }
+        }
+        guard let response = brought ?? nil else {
             throw Task.isCancelled
                 ? .noResponse(.cancelled) : .signInRefused("nobody signed in with the browser within \(lifetime.text)")
         }
         progress.withLock { $0.code = response.code }
         _ = try response.code(
             from: authority.issuerIdentifier, namingIssuer: namesIssuer, hiding: request.secrets)
-    }
-
-    /// What the browser brings; `nil` if the task was cancelled, or if nobody came in time.
-    private func response() async -> AuthorizationResponse? {
-        // It throws only if the task was cancelled.
-        let response = try? await withDeadline(.now + lifetime) { [responses = receiver.responses] in
-            await responses.first { _ in true }
-        }
-        return response ?? nil
     }
 
     func receive(_ pastedURL: String) throws(AccountError) {
@@ -140,14 +133,12 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             case .success(let account): receiver.finish(with: ResultPage(signedIn: account, hiding: secrets))
             case .failure(let error): receiver.finish(with: ResultPage(error, hiding: secrets))
             }
-        if isAwaited { await waitForDelivery() }
-        await listener.close()
-    }
-
-    private func waitForDelivery() async {
-        // It throws only if the task was cancelled, and then nobody waits.
-        _ = try? await withDeadline(.now + deliveryTime) { [deliveries = receiver.deliveries] in
-            for await _ in deliveries { break }
+        if isAwaited {
+            // It throws only if the task was cancelled, and then nobody waits.
+            _ = try? await withDeadline(.now + deliveryTime) { [deliveries = receiver.deliveries] in
+                for await _ in deliveries { break }
+            }
         }
+        await listener.close()
     }
 }

@@ -10,7 +10,7 @@ import Foundation
 struct PKCE: Sendable {
     let verifier: Secret
 
-    /// The hash of the verifier, which may be seen by anyone. The method is `S256`.
+    /// The hash of the verifier, for the method `S256`. Anyone may see it.
     let challenge: String
 
     init(verifier: Secret) {
@@ -33,8 +33,6 @@ enum Base64URL {
 
     /// 43 characters for 32 random bytes.
     static func random() -> String {
-        // The system's own generator, on all platforms.
-        var generator = SystemRandomNumberGenerator()
-        return encoded((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
+        encoded((0..<32).map { _ in UInt8.random(in: .min ... .max) })
     }
 }

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Responds to the browser, and hands what it brought to whoever waits for it.
+/// Responds to the browser, and passes on what it brings.
 ///
-/// It takes one response of the service, the first with the right `state`. From then on the result page is due: whoever asks
-/// for it waits until the result is known.
+/// Accepts one response of the service, the first with the right `state`. From then on whoever requests the result page
+/// waits until the result is known.
 final class RedirectReceiver: Sendable {
     enum Response: Sendable, Equatable {
         case page(ResultPage)
@@ -13,15 +13,15 @@ final class RedirectReceiver: Sendable {
     private enum State {
         case waiting(state: String)
         case accepted(waiting: [@Sendable (Response) -> Void])
-        /// A person has brought it, so no browser waits for a page.
+        /// A person pasted the URL, so no browser waits for a page.
         case pasted
         case finished(ResultPage)
     }
 
-    /// The response of the service, once. Ends without one if the sign-in ends before.
+    /// Yields the response of the service once; ends without one if the sign-in ends first.
     let responses: AsyncStream<AuthorizationResponse>
 
-    /// An element for each time that a browser got the result page.
+    /// Yields each time that a browser has received the result page.
     let deliveries: AsyncStream<Void>
 
     private let response: AsyncStream<AuthorizationResponse>.Continuation
@@ -87,9 +87,9 @@ final class RedirectReceiver: Sendable {
         }
     }
 
-    /// From now on no response of the service is taken.
+    /// No response of the service is accepted after this.
     ///
-    /// - Returns: Whether a browser was here, which fetches the page now.
+    /// - Returns: Whether a browser brought the response, and so will request the page now.
     @discardableResult
     func finish(with page: ResultPage) -> Bool {
         let waiting: [@Sendable (Response) -> Void]? = state.withLock { state in
@@ -101,8 +101,7 @@ final class RedirectReceiver: Sendable {
         return waiting != nil
     }
 
-    /// Called when a response has been sent to its end.
-    func delivered(_ response: Response) {
+    func didDeliver(_ response: Response) {
         let isResult = state.withLock { state in
             if case .finished(let page) = state { response == .page(page) } else { false }
         }

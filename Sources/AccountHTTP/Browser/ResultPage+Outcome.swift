@@ -11,7 +11,7 @@ extension ResultPage {
 
     init(_ error: any Error, hiding secrets: [Secret]) {
         let text = ServerText(secrets: secrets)
-        // What is no word of the service, or of the way to it, is about this machine.
+        // Not from the service or the network, so it is about this machine.
         if let error = error as? AccountError, error.code != .cancelled {
             self = .failed(text.shown(error.message) ?? "an error in the terminal")
             return

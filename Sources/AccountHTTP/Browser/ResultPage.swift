@@ -11,7 +11,7 @@ import Foundation
 /// It holds no token, runs no script and loads nothing.
 enum ResultPage: Sendable, Equatable {
     case signedIn(user: String, issuer: String)
-    /// The user, or the service, said no. The text is the service's reason.
+    /// With the service's reason.
     case refused(String?)
     case failed(String)
     case wrongState
@@ -27,7 +27,7 @@ enum ResultPage: Sendable, Equatable {
         }
     }
 
-    /// The header fields of the response, but for those about its length and the connection.
+    /// Without those about length and connection.
     static let headers: [(name: String, value: String)] = [
         ("Content-Type", "text/html; charset=utf-8"),
         (
@@ -95,7 +95,7 @@ enum ResultPage: Sendable, Equatable {
         }
     }
 
-    /// Text as HTML, also within quotation marks.
+    /// Safe in attributes too.
     static func escaped(_ text: String) -> String {
         var result = ""
         for character in text.unicodeScalars {
@@ -111,7 +111,7 @@ enum ResultPage: Sendable, Equatable {
         return result
     }
 
-    /// The hash by which the policy lets this style in, and no other (Content Security Policy Level 3, section 6.7.3).
+    /// Lets the policy allow this style and no other (Content Security Policy Level 3, section 6.7.3).
     private static let styleHash = "sha256-" + Data(Digest.sha256(style.utf8)).base64EncodedString()
 
     private static let style = """

@@ -38,7 +38,7 @@ public struct APIResponse: Sendable {
         return try JSONDecoder().decode(type, from: body)
     }
 
-    /// What the service says about a failure, in one line that is fit for a terminal; `nil` if it says nothing.
+    /// The service's explanation of a failure, in one line that is fit for a terminal.
     private static func words(in response: ServiceResponse, _ text: ServerText) -> String? {
         guard !response.isMarkup, !response.isCompressed else { return nil }
         guard let object = JSONValue.object(from: response.body) else {

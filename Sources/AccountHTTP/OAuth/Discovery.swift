@@ -1,16 +1,15 @@
 import AccountKit
 
-/// Where a service says what its endpoints are, and what is believed of it.
+/// Where a service publishes its endpoints, and which of them are believed.
 ///
 /// Sources: OpenID Connect Discovery 1.0, sections 3 and 4; RFC 8414, sections 2 and 3.
 struct Discovery: Sendable {
     let issuer: Issuer
     var service: KnownService?
 
-    /// Where the document may be, in the order of asking. The next one is asked only if the one before is not there (404), or
-    /// leaves something out.
+    /// In the order of asking. The next is asked only if the one before is missing (404) or leaves something out.
     ///
-    /// OpenID Connect's comes first: nearly every service that has one at all has that one, also those that have both.
+    /// OpenID Connect's comes first: nearly every service that has a document has that one.
     var urls: [ServiceURL] {
         let url = issuer.url
         return [

@@ -2,10 +2,10 @@ import AccountKit
 
 /// An issuer identifier (RFC 8414, section 2): a URL without query and fragment, which names a service.
 ///
-/// Two of them are the same if they are equal, character by character, but for one slash at the end: people leave it out
-/// and put it in, and no service has two issuers that differ in nothing else.
+/// Two are the same if they are equal but for one slash at the end: people leave it out and put it in, and no service
+/// has two issuers that differ in nothing else.
 struct Issuer: Sendable, Hashable {
-    /// The URL, without a slash at the end.
+    /// Without a slash at the end.
     let url: ServiceURL
 
     var form = Form.exact
@@ -54,7 +54,7 @@ struct Issuer: Sendable, Hashable {
         case .exact: return false
         case .schemeOptional: return isSame(as: "\(url.scheme)://\(text)")
         case .perTenant:
-            // Who names a tenant means that one.
+            // A configured tenant means that one only.
             let configured = url.path.dropFirst().prefix { $0 != "/" }
             guard ["common", "organizations", "consumers"].contains(configured) else { return false }
             let start = "\(url.scheme)://\(url.authority)/"
@@ -69,7 +69,7 @@ struct Issuer: Sendable, Hashable {
 
     private static func message(about text: String, _ flaw: ServiceURL.Flaw) -> String {
         let shown = ServiceURL.shown(text)
-        // What is no URL with a scheme either needs no suggestion.
+        // Nothing to suggest if a scheme does not make it a URL.
         guard !shown.isEmpty, flaw == .noScheme, let url = try? ServiceURL("https://" + text) else {
             return "the issuer\(shown) \(flaw.text)"
         }

@@ -89,7 +89,7 @@ extension OAuthAuthority: AccountAuthority {
         } catch {
             switch error {
             case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): throw error
-            // It is as dead as it is to be (RFC 7009, section 2.2).
+            // Already invalid, which is all that was wanted (RFC 7009, section 2.2).
             case .oauthError(.invalidGrant, _), .oauthError("invalid_token", _): return nil
             case .oauthError, .badRequest: return error
             default: throw error

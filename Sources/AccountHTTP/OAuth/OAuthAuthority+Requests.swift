@@ -67,7 +67,6 @@ extension OAuthAuthority {
         }
     }
 
-    /// Identifier and secret, each encoded as in a form, with a colon between (RFC 6749, section 2.3.1), in base64.
     private static func basicCredentials(_ clientID: String, _ clientSecret: Secret) -> Secret {
         var text = WipedBytes()
         FormBody.encode(clientID.utf8, into: &text)

@@ -34,7 +34,7 @@ extension OAuthAuthority: PasswordAuthority {
     /// In a task of its own: the tokens must not live on because the caller's task was cancelled.
     private func revoked(_ credentials: Credentials) async -> RevocationOutcome {
         await Task {
-            // The sign-in has failed for another reason, which is the one to tell.
+            // The sign-in failed for another reason, and that is the one to report.
             (try? await revoke(Account(id: "", issuer: issuer, credentials: credentials))) ?? .notSupported
         }.value
     }
@@ -99,7 +99,7 @@ extension OAuthAuthority {
         }
     }
 
-    /// Not if the service named a time to wait.
+    /// No if the service named a time to wait.
     private static func isWorthAskingAgain(_ failure: AuthorityError) -> Bool {
         switch failure {
         case .noResponse(.cancelled): false

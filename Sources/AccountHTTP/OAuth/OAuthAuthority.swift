@@ -23,8 +23,7 @@ public struct OAuthAuthority: Sendable {
     /// The app, as it is registered with the service (RFC 6749, section 2.2); `nil` if it is not.
     public let clientID: String?
 
-    /// What some services want from a program beside its identifier, although it can be no secret there (RFC 8252,
-    /// section 8.5). It is sent with this client's identifier only.
+    /// Sent with this client's identifier only. No secret, since users have the program (RFC 8252, section 8.5).
     let clientSecret: Secret?
 
     /// What a sign-in asks for (RFC 6749, section 3.3).

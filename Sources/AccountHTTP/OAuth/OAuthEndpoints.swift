@@ -5,7 +5,7 @@ public import AccountKit
 /// A service of which nothing but the token endpoint is given can sign in and refresh; what needs another endpoint says
 /// so. All URLs are `https`, or `http` on the loopback interface.
 public struct OAuthEndpoints: Sendable, Hashable {
-    /// That for tokens is always among them.
+    /// Always has that for tokens.
     let urls: [EndpointName: ServiceURL]
 
     /// Creates endpoints.
@@ -43,19 +43,4 @@ public struct OAuthEndpoints: Sendable, Hashable {
         guard urls[.token] != nil else { return nil }
         self.urls = urls
     }
-
-    /// Issues tokens.
-    public var token: String { urls[.token]?.description ?? "" }
-
-    /// Says whose an access token is.
-    public var userInfo: String? { urls[.userInfo]?.description }
-
-    /// Takes tokens back.
-    public var revocation: String? { urls[.revocation]?.description }
-
-    /// Begins a sign-in on another device.
-    public var deviceAuthorization: String? { urls[.deviceAuthorization]?.description }
-
-    /// Signs in by browser.
-    public var authorization: String? { urls[.authorization]?.description }
 }

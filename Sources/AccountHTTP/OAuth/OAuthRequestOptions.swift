@@ -50,7 +50,7 @@ public struct OAuthRequestOptions: Sendable, Hashable {
 }
 
 extension OAuthRequestOptions {
-    /// Makes sure that each value can be sent, and that no parameter is one that has an option, or is this package's own.
+    /// Refuses what cannot be sent, and parameters that have an option of their own or are set by this package.
     func check() throws(AccountError) {
         if let redirectURI { _ = try LoopbackRedirect(redirectURI) }
         if let audience, audience.isEmpty || !Self.isPlain(audience) {
@@ -81,13 +81,13 @@ extension OAuthRequestOptions {
         text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     }
 
-    /// To a form that begins a sign-in.
+    /// For the request that begins a sign-in.
     func append(to form: inout FormBody) {
         if let audience { form.append("audience", audience) }
         appendResources(to: &form)
     }
 
-    /// To each request for tokens too (RFC 8707, section 2.2).
+    /// For each request for tokens too (RFC 8707, section 2.2).
     func appendResources(to form: inout FormBody) {
         for resource in resources { form.append("resource", resource) }
     }

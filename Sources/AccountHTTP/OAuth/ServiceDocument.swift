@@ -10,7 +10,6 @@ enum EndpointName: String, Sendable, CaseIterable {
     case authorization = "authorization_endpoint"
 }
 
-/// What is taken from a discovery document.
 struct ServiceDocument: Sendable, Equatable {
     var urls: [EndpointName: ServiceURL] = [:]
 

@@ -1,7 +1,6 @@
 import AccountKit
 import Synchronization
 
-/// An endpoint, and the document that names it.
 struct Endpoint: Sendable {
     let url: ServiceURL
     let document: ServiceDocument

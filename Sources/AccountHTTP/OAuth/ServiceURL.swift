@@ -36,8 +36,7 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// A text that is none, for a message that begins with what it should be; empty where it may hold a password, or is not
-    /// fit to be shown.
+    /// Quotes a text that is no URL for a message; empty if it may hold a password or is not fit to be shown.
     static func shown(_ text: String) -> String {
         let isPlain = text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
         return text.contains("@") || text.utf8.count > 200 || !isPlain ? "" : " \"\(text)\""
@@ -66,7 +65,6 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
         self.path = path
     }
 
-    /// The URL, with scheme and host in lower case and without a port that goes without saying.
     var description: String { "\(scheme)://\(authority)\(path)\(query.map { "?\($0)" } ?? "")" }
 
     /// Path and query, as a request has them.
@@ -84,7 +82,7 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
             }
     }
 
-    /// What RFC 3986 does not have, and what parsers do not agree about.
+    /// Characters that RFC 3986 does not allow, or that parsers treat differently.
     private static let refused = Array("\"<>\\^`{|}".utf8)
 
     private static func hostAndPort(_ authority: Substring, scheme: String) throws(Flaw) -> (String, Int?) {

@@ -1,6 +1,5 @@
-/// A scope (RFC 6749, section 3.3).
 enum Scope {
-    /// Whether text is one scope: visible ASCII but `"` and `\`.
+    /// Visible ASCII but `"` and `\` (RFC 6749, section 3.3).
     static func isValid(_ text: some StringProtocol) -> Bool {
         !text.isEmpty
             && text.utf8.allSatisfy { 0x21...0x7E ~= $0 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }

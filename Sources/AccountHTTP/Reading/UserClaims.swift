@@ -29,10 +29,9 @@ extension ResponseParser {
 }
 
 extension Identity {
-    /// The user that claims describe; `nil` if they do not say who it is.
+    /// `nil` if the claims do not say who the user is. A `sub` may be a whole number: some services number their users.
     ///
-    /// All claims but `sub` and those in `others` become fields of the profile under their own names, unless the quirks
-    /// says which do. A `sub` may be a whole number, as services have it that number their users.
+    /// All claims but `sub` and `others` become fields of the profile under their own names, unless the quirks choose.
     init?(claims: JSONObject, leavingOut others: Set<String> = [], quirks: ServiceQuirks = .standard) {
         let subject: String
         switch claims[quirks.subjectClaim] {
@@ -58,7 +57,7 @@ extension Identity {
         self.init(claims: token.claims, leavingOut: Self.protocolClaims)
     }
 
-    /// Claims that are about the token, not about the user.
+    /// About the token, not about the user.
     private static let protocolClaims: Set<String> = [
         "iss", "aud", "azp", "exp", "iat", "nbf", "jti", "nonce", "acr", "amr", "auth_time", "at_hash", "c_hash",
         "s_hash", "sid",

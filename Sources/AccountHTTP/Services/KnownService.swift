@@ -18,13 +18,13 @@ public struct KnownService: Sendable, Hashable {
     /// What a sign-in asks for, unless told otherwise (RFC 6749, section 3.3).
     public let scopes: [String]
 
-    /// Whether there is a discovery document. If there is, the endpoints here are for what it leaves out.
+    /// If there is a discovery document, the endpoints here are for what it leaves out.
     var hasDiscovery = true
 
-    /// The endpoints at ``issuer``. A URL that begins with a slash is below the issuer's.
+    /// At ``issuer``. A URL that begins with a slash is below the issuer's.
     var endpoints: [EndpointName: String] = [:]
 
-    /// The endpoints of a copy that runs elsewhere, where they differ.
+    /// Those of a copy that runs elsewhere, where they differ.
     var endpointsElsewhere: [EndpointName: String]?
 
     /// Whether it wants what it calls a client secret of programs, which can keep none (RFC 8252, section 8.5).

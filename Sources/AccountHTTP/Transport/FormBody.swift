@@ -47,7 +47,7 @@ struct FormBody: Sendable {
 }
 
 extension String {
-    /// Text without its percent-encoding (RFC 3986, section 2.1); `nil` if that is not well-formed, or hides no UTF-8.
+    /// `nil` if the percent-encoding (RFC 3986, section 2.1) is malformed, or the text is not UTF-8.
     init?(percentEncoded text: some StringProtocol) {
         var bytes: [UInt8] = []
         var rest = text.utf8.makeIterator()

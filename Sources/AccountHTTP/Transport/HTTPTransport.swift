@@ -35,9 +35,8 @@ final class HTTPTransport: Sendable {
         makeClient = { _ in client }
     }
 
-    /// Never shut down, on purpose: it is for the life of the process, costs nothing until its first request, drops idle
-    /// connections by itself, and leaves its threads to NIO's own shared group, which is not shut down either.
-    /// A test has another for its own tasks.
+    /// Never shut down, on purpose: it lives as long as the process, costs nothing until its first request, drops idle
+    /// connections by itself, and runs on NIO's shared threads. A test has another for its own tasks.
     @TaskLocal static var shared = HTTPTransport(environment: .current)
 
     init(environment: NetworkEnvironment) {
@@ -59,7 +58,7 @@ final class HTTPTransport: Sendable {
             tlsConfiguration: tls,
             // A redirect could take a token to another server.
             redirectConfiguration: .disallow,
-            // How long all of it may take is up to each request. The first is for the wait for a free connection too.
+            // Includes the wait for a free connection. Each request has a deadline of its own.
             timeout: .init(connect: .seconds(60)),
             // A short idle time: a reused connection that the service has just closed looks like a failure.
             connectionPool: .init(idleTimeout: .seconds(15)),
@@ -69,7 +68,7 @@ final class HTTPTransport: Sendable {
         configuration.httpVersion = .http1Only
         configuration.http1_1ConnectionDebugInitializer = { WipingHandler.install(in: $0) }
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
-        // Who is offline should know at once; trying again is for the caller, who knows what it is worth.
+        // Someone offline should hear it at once; the caller knows whether it is worth trying again.
         configuration.connectionPool.retryConnectionEstablishment = false
         return configuration
     }
@@ -170,8 +169,8 @@ final class HTTPTransport: Sendable {
     }
 
     private static func sleep(_ duration: Duration) async {
-        // It throws only if the group is cancelled, and then nobody looks at what comes after. A day is the longest sleep,
-        // since clocks do not reach as far as durations.
+        // It throws only if the group is cancelled, and then nobody looks at what comes after. Clocks do not reach as
+        // far as durations, so a day is the longest sleep.
         try? await Task.sleep(for: min(duration, .seconds(86_400)))
     }
 
@@ -185,7 +184,7 @@ final class HTTPTransport: Sendable {
             let sent = clientRequest(request, body)
             let response = try await client.execute(sent, deadline: .distantFuture)
             phase = .inBody
-            // What was sent of it is zeroed already; nobody needs the field any more.
+            // The copy that was sent is zeroed already, and nobody needs this one any more.
             for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
                 field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
             }
@@ -245,7 +244,7 @@ final class HTTPTransport: Sendable {
     ) async throws -> ServiceResponse {
         var head = HTTPResponse(status: .init(code: Int(response.status.code)))
         for (name, value) in response.headers {
-            // The parser has refused names that are none.
+            // The parser has rejected invalid names.
             if let name = HTTPField.Name(name) { head.headerFields.append(HTTPField(name: name, value: value)) }
         }
         var whole = ServiceResponse(head: head, body: WipedBytes(), receivedAt: receivedAt)
@@ -267,7 +266,7 @@ final class HTTPTransport: Sendable {
 }
 
 extension AuthorityError {
-    /// The failure for a request of which nothing was sent, since it came no further than a stage.
+    /// For a request of which nothing was sent, since it came no further than a stage.
     func notSent(at stage: Failure.Stage) -> AuthorityError {
         switch self {
         case .noResponse(var failure):
@@ -279,7 +278,7 @@ extension AuthorityError {
 }
 
 extension ServiceRequest.Authorization {
-    /// One string, not one of the secret and one of the field.
+    /// One string, so that the secret is not copied into another first.
     fileprivate var fieldValue: String {
         let (scheme, credentials) =
             switch self {

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A request to a service. Its secrets become part of a message at the last moment, and only on the way out.
+/// Its secrets become part of a message at the last moment, and only on the way out.
 struct ServiceRequest: Sendable {
     let url: ServiceURL
     var method: HTTPRequest.Method
@@ -24,7 +24,7 @@ struct ServiceRequest: Sendable {
     /// What no error may repeat.
     var secrets: [Secret]
 
-    /// How long the response to a form that spends something, such as a code, may take from the first byte on; `nil` if it
+    /// How long the response to a form that spends a token or a code may take, from the first byte sent; `nil` if it
     /// spends nothing, and may be given up at any time.
     var exchangeTimeout: Duration?
 
@@ -32,7 +32,6 @@ struct ServiceRequest: Sendable {
     var bodyLimit = ServiceResponse.bodyLimit
 
     enum Authorization: Sendable {
-        /// An access token (RFC 6750).
         case bearer(Secret)
         /// A client's identifier and secret, in base64 (RFC 7617).
         case basic(Secret)

@@ -20,15 +20,15 @@ struct ServiceResponse: Sendable {
     /// `false` if the body is longer than the request allows; `body` is empty then.
     var isBodyWhole = true
 
-    /// When the response began to come, by the local clock.
+    /// By the local clock, when the head arrived.
     var receivedAt: Date
 
     var status: Int { head.status.code }
 
-    /// When the service says that it responded (RFC 9110, section 6.6.1).
+    /// By the service's clock (RFC 9110, section 6.6.1).
     var date: Date? { head.headerFields[values: .date].first.flatMap { HTTPDate.date(from: $0) } }
 
-    /// The media type of the body in lower case, without parameters.
+    /// In lower case, without parameters.
     var mediaType: String? {
         guard let value = head.headerFields[values: .contentType].first else { return nil }
         let type = value.prefix { $0 != ";" && $0 != "," }
@@ -39,7 +39,7 @@ struct ServiceResponse: Sendable {
         head.headerFields[values: .contentEncoding].contains { !["", "identity"].contains($0.lowercased()) }
     }
 
-    /// Whether the body is a web page, or some other markup, where data should be.
+    /// A web page, or some other markup, in place of data.
     var isMarkup: Bool {
         if let mediaType, mediaType == "text/html" || mediaType == "application/xhtml+xml" { return true }
         let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]

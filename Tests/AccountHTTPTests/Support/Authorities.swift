@@ -57,6 +57,10 @@ extension OAuthAuthority {
     }
 }
 
+extension OAuthEndpoints {
+    subscript(name: EndpointName) -> String? { urls[name]?.description }
+}
+
 extension Discovery {
     /// The endpoints of a document, which must name the one for tokens.
     func endpoints(in response: ServiceResponse) throws -> OAuthEndpoints {
