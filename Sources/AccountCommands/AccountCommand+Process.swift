@@ -55,10 +55,6 @@ extension AccountCommand {
     ///
     /// - Returns: `nil` for everything else, such as `--help` and mistakes: the whole tree knows what to say.
     static func parsedAlone(_ arguments: [String]) -> (any AsyncParsableCommand)? {
-        func parsed<Subcommand: AsyncParsableCommand>(_ subcommand: Subcommand.Type) -> Subcommand? {
-            // The whole tree fails for the same reason, and reports it.
-            try? subcommand.parseAsRoot(Array(arguments.dropFirst())) as? Subcommand
-        }
         // Prompts and scripts run these all the time, and parsing would take longer than the rest of the command.
         switch arguments {
         case ["whoami"], ["whoami", "--offline"]: return WhoAmICommand<App>(offline: arguments.count > 1)
@@ -66,9 +62,11 @@ extension AccountCommand {
         default: break
         }
         guard let name = arguments.first,
-            let subcommand = subcommands.first(where: { $0.configuration.commandName == name })
+            let subcommand = subcommands.first(where: { $0.configuration.commandName == name }),
+            // The whole tree fails for the same reason, and reports it.
+            let command = try? subcommand.parseAsRoot(Array(arguments.dropFirst())), type(of: command) == subcommand
         else { return nil }
-        return parsed(subcommand)
+        return command as? any AsyncParsableCommand
     }
 }
 

@@ -47,7 +47,14 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         guard state.account == account else {
             throw AccountError(.damaged, "the account was stored, and came back changed: \(file) was left alone")
         }
-        if removeOriginal { try remove() }
+        if removeOriginal {
+            do {
+                try SystemCall.remove(file)
+            } catch {
+                throw AccountError(
+                    .inaccessible, "the account was imported, and \(file) could not be removed", cause: error)
+            }
+        }
         for warning in imported.warnings { Terminal.say("note: \(warning)") }
         if options.json {
             try JSONDocument.print(StateDocument(state, session: context.session))
@@ -56,14 +63,5 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         }
         // Of the sign-in that this one replaced.
         await context.deliverRevocations()
-    }
-
-    private func remove() throws {
-        do {
-            try SystemCall.remove(file)
-        } catch {
-            throw AccountError(
-                .inaccessible, "the account was imported, and \(file) could not be removed", cause: error)
-        }
     }
 }

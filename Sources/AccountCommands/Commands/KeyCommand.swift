@@ -1,12 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 struct KeyCommand<App: AccountApplication>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -218,7 +212,7 @@ private struct KeyDocument: Encodable {
     struct Slot: Encodable {
         var id: String
         var kind: String
-        var created: Date
+        var created: String
         var opensNow: Bool
     }
 
@@ -233,7 +227,7 @@ private struct KeyDocument: Encodable {
         sources = try context.preferences.keySettings(of: context.session).sources
         slots = try await context.archive(of: context.session).keySlots().map {
             Slot(
-                id: $0.id, kind: $0.kind.description, created: $0.created,
+                id: $0.id, kind: $0.kind.description, created: StateText.date($0.created),
                 opensNow: $0.isAvailable)
         }
     }
@@ -246,11 +240,7 @@ private struct KeyDocument: Encodable {
                 ? "opens now"
                 : slot.kind == KeyKind.passphrase.description ? "asks for the passphrase" : "its key is not here"
             try Terminal.printLine(
-                [
-                    slot.id.prefix(8).description, slot.kind.padding(to: 12), StateText.date(slot.created),
-                    state,
-                ]
-                .joined(separator: "  "))
+                [slot.id.prefix(8).description, slot.kind.padding(to: 12), slot.created, state].joined(separator: "  "))
         }
         for source in sources where slots.isEmpty {
             try Terminal.printLine("at the next sign-in: \(source.text)")

@@ -1,12 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -42,7 +36,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     private struct Document: Encodable {
         var token: String
         var tokenType: String
-        var expiresAt: Date?
+        var expiresAt: String?
         var session: String
         var source: String?
     }
@@ -52,12 +46,13 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
             return try print(token, source: App.tokenVariable, context)
         }
         guard let account = await context.store.load().account else { return try await fail(context) }
-        guard !account.isOver(at: Date()) else {
+        let now = SystemWallClock().now
+        guard !account.isOver(at: now) else {
             throw AccountError(.notSignedIn, StateText.end(of: account, tool: context.tool))
         }
         let authority = try context.authority(of: account)
         // Without a valid token there is no alternative to waiting.
-        let isExpired = account.credentials.expires(within: .zero, of: Date())
+        let isExpired = account.credentials.expires(within: .zero, of: now)
         let timeout: Duration? = isExpired ? nil : .seconds(5)
         let limit = timeout ?? authority.exchangeTimeout
         let token = try await Waiting.shown(for: account.issuer ?? "the service", upTo: limit) {
@@ -76,7 +71,8 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         try JSONDocument.print(
             Document(
                 token: token.reveal(), tokenType: credentials?.tokenType ?? "Bearer",
-                expiresAt: credentials?.expiresAt, session: context.session.rawValue, source: source))
+                expiresAt: credentials?.expiresAt.map(StateText.date), session: context.session.rawValue,
+                source: source))
     }
 }
 

@@ -59,8 +59,6 @@ struct CommandContext<App: AccountApplication> {
     /// What a person types: `account`, or `gists account`.
     var tool: String { CommandLine.toolName }
 
-    // MARK: The service
-
     /// The authority that an account's tokens come from, whatever the settings say.
     ///
     /// - Parameter other: The session that it is signed in to, if that is not the commands'.
@@ -68,12 +66,13 @@ struct CommandContext<App: AccountApplication> {
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
     ) throws -> any AccountAuthority {
         let named = AccountService(of: account, remembered: readableService(of: other ?? session))
+        let unnamed = AccountService(of: account, remembered: nil)
         do {
             return try authority(for: named, timeout: timeout)
-        } catch  where named != AccountService(of: account, remembered: nil) {
+        } catch  where named != unnamed {
             // Only a later version knows this name or option; the issuer still says where the service is.
+            return try authority(for: unnamed, timeout: timeout)
         }
-        return try authority(for: AccountService(of: account, remembered: nil), timeout: timeout)
     }
 
     /// `nil` also if the settings cannot be read: the account itself says where its service is. `doctor` and `login`

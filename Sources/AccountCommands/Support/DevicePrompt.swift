@@ -43,13 +43,10 @@ enum DevicePrompt {
 
 /// Shows on a terminal how much time is left.
 struct Countdown {
-    private let counting: Task<Void, any Error>?
+    private let counting: Task<Void, any Error>
 
-    init(from limit: Duration) {
-        guard Terminal.isTerminal(.error) else {
-            counting = nil
-            return
-        }
+    init?(from limit: Duration) {
+        guard Terminal.isTerminal(.error) else { return nil }
         let start = ContinuousClock.now
         counting = Task {
             while true {
@@ -61,7 +58,6 @@ struct Countdown {
     }
 
     func stop() {
-        guard let counting else { return }
         counting.cancel()
         Terminal.rewriteLine("")
     }

@@ -25,10 +25,14 @@ struct PKCE: Sendable {
     }
 }
 
+extension Sequence<UInt8> {
+    var base64: String { Data(self).base64EncodedString() }
+}
+
 /// Base64 with the alphabet of RFC 4648, section 5, and without padding.
 enum Base64URL {
     static func encoded(_ bytes: some Sequence<UInt8>) -> String {
-        Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+        bytes.base64.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
     }
 
     /// 43 characters for 32 random bytes.

@@ -1,11 +1,5 @@
 import AccountKit
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// What the browser shows at the end of a sign-in.
 ///
 /// It holds no token, runs no script and loads nothing.
@@ -112,7 +106,7 @@ enum ResultPage: Sendable, Equatable {
     }
 
     /// Lets the policy allow this style and no other (Content Security Policy Level 3, section 6.7.3).
-    private static let styleHash = "sha256-" + Data(Digest.sha256(style.utf8)).base64EncodedString()
+    private static let styleHash = "sha256-" + Digest.sha256(style.utf8).base64
 
     private static let style = """
         :root { color-scheme: light dark; --page: #f5f5f7; --card: #fff; --text: #1d1d1f; --good: #1a7f37; --bad: #b3261e; }

@@ -1,12 +1,6 @@
 import AccountKit
 import Sealing
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension OAuthAuthority {
     var quirks: ServiceQuirks { service?.quirks ?? .standard }
 
@@ -72,7 +66,7 @@ extension OAuthAuthority {
         FormBody.encode(clientID.utf8, into: &text)
         text.append(UInt8(ascii: ":"))
         clientSecret.withUnsafeBytes { FormBody.encode($0, into: &text) }
-        return Secret(Data(text).base64EncodedString())
+        return Secret(text.base64)
     }
 
     /// Sends a grant to the token endpoint (RFC 6749, section 5). Once it is sent, only ``exchangeTimeout`` ends the wait

@@ -44,7 +44,8 @@ extension Identity {
             username: quirks.usernameClaims.lazy.compactMap { claims[$0]?.string }.first { !$0.isEmpty })
         for (claim, value) in claims where claim != quirks.subjectClaim && !others.contains(claim) {
             guard let name = quirks.profileClaims.map({ $0[claim] }) ?? claim else { continue }
-            profile[name] = Self.isFlag(name) ? Self.flag(value) : value.profileValue
+            let isFlag = name == "email_verified" || name == "phone_number_verified"
+            profile[name] = isFlag ? Self.flag(value) : value.profileValue
         }
     }
 
@@ -62,8 +63,6 @@ extension Identity {
         "iss", "aud", "azp", "exp", "iat", "nbf", "jti", "nonce", "acr", "amr", "auth_time", "at_hash", "c_hash",
         "s_hash", "sid",
     ]
-
-    private static func isFlag(_ name: String) -> Bool { name == "email_verified" || name == "phone_number_verified" }
 
     /// A boolean, which some services send as a string.
     private static func flag(_ value: JSONValue) -> ProfileValue? {

@@ -299,7 +299,7 @@ extension ProxyAddress {
             .server(
                 host: host, port: port,
                 authorization: credentials.map {
-                    .basic(credentials: Data($0.reveal().utf8).base64EncodedString())
+                    .basic(credentials: $0.reveal().utf8.base64)
                 })
         }
     }

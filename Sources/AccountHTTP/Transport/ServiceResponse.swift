@@ -28,6 +28,9 @@ struct ServiceResponse: Sendable {
     /// By the service's clock (RFC 9110, section 6.6.1).
     var date: Date? { head.headerFields[values: .date].first.flatMap { HTTPDate.date(from: $0) } }
 
+    /// How far the service's clock is ahead of the local one.
+    var clockOffset: Duration? { date.map { .seconds($0.timeIntervalSince(receivedAt)) } }
+
     /// In lower case, without parameters.
     var mediaType: String? {
         guard let value = head.headerFields[values: .contentType].first else { return nil }
