@@ -218,8 +218,6 @@ private struct KeyDocument: Encodable {
 
     var session: String
     var slots: [Slot]
-
-    /// For the next archive too.
     var sources: [KeySettings.Source]
 
     init(_ context: CommandContext<some AccountApplication>) async throws {

@@ -89,7 +89,6 @@ package final class SignalGuard: ExchangeObserver {
         return try body()
     }
 
-    /// As writing to a pipe that nobody reads ends a process.
     static func endProcessByClosedPipe() -> Never { accountkit_end_by_closed_pipe() }
 
     /// As Ctrl-C does. Returns if the process handles or ignores that.

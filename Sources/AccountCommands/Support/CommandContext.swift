@@ -39,9 +39,7 @@ struct CommandContext<App: AccountApplication> {
         archive.observeExchanges(SignalGuard.shared)
     }
 
-    /// A new store of a session's archive, with nothing in memory.
-    ///
-    /// - Parameter asksPerson: Whether a passphrase may be asked for.
+    /// A new store, with nothing in memory.
     func archive(of session: SessionName, asksPerson: Bool = true) throws -> AccountStore {
         let store = try App.archiveStore(of: session, in: container, asksPerson: asksPerson, logger: logger)
         store.observeExchanges(SignalGuard.shared)
@@ -52,11 +50,6 @@ struct CommandContext<App: AccountApplication> {
         AccountStore(container: container, session: session, keySources: keySources, logger: logger)
     }
 
-    func finishExchanges() async {
-        await Waiting.toFinish(SignalGuard.shared.timeLeft) { await store.finishExchanges() }
-    }
-
-    /// What a person types: `account`, or `gists account`.
     var tool: String { CommandLine.toolName }
 
     /// The authority that an account's tokens come from, whatever the settings say.
@@ -211,7 +204,7 @@ extension AccountSubcommand {
             say(error)
         }
         // After all output, since this may wait.
-        await context.finishExchanges()
+        await Waiting.toFinish(SignalGuard.shared.timeLeft) { await context.store.finishExchanges() }
         if let failure { throw end(after: failure) }
     }
 

@@ -4,17 +4,10 @@ enum DevicePrompt {
     /// In the first line of `login --device --json`, for programs that show the code themselves.
     private struct Prompt: Encodable {
         var userCode: String
-        var verificationURI: String
-        var verificationURIComplete: String?
+        var verificationURL: String
+        var completeVerificationURL: String?
         var expiresIn: Int64
         var interval: Int64
-
-        // Programs know these names.
-        enum CodingKeys: String, CodingKey {
-            case userCode, expiresIn, interval
-            case verificationURI = "verificationURL"
-            case verificationURIComplete = "completeVerificationURL"
-        }
     }
 
     static func show(
@@ -22,8 +15,8 @@ enum DevicePrompt {
     ) async throws {
         if asJSON {
             let prompt = Prompt(
-                userCode: authorization.userCode, verificationURI: authorization.verificationURI,
-                verificationURIComplete: authorization.verificationURIComplete,
+                userCode: authorization.userCode, verificationURL: authorization.verificationURI,
+                completeVerificationURL: authorization.verificationURIComplete,
                 expiresIn: authorization.lifetime.components.seconds,
                 interval: authorization.interval.components.seconds)
             return try JSONDocument.print(["prompt": prompt])

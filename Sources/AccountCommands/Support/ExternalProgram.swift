@@ -35,7 +35,6 @@ enum ExternalProgram {
         }
     }
 
-    /// A guess, for want of something better.
     static var hasBrowser: Bool {
         if AccountKit.Environment.value("BROWSER") != nil { return true }
         #if canImport(Darwin)

@@ -12,7 +12,6 @@ struct KeySettings: Codable, Equatable {
 
     var sources = [Source(kind: .keyFile)]
 
-    /// - Parameter asksPerson: Whether a passphrase may be asked for.
     func sources<App: AccountApplication>(
         of session: SessionName, _ container: AppContainer, _: App.Type, asksPerson: Bool = true
     ) throws(AccountError) -> [any KeySource] {

@@ -6,7 +6,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Explains states on standard error.
 enum StateText {
     /// `nil` if there is nothing to say beyond the user's name.
     static func explanation(of state: SessionState, tool: String) -> String? {

@@ -1,3 +1,4 @@
+/// A request to the listener of a sign-in with a browser.
 struct LoopbackRequest: Sendable {
     var method: String
     var target: String

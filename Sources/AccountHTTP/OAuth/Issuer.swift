@@ -13,14 +13,11 @@ struct Issuer: Sendable, Hashable {
     /// Which other texts of the service name it.
     enum Form: Sendable, Hashable {
         case exact
-        /// With its scheme or without.
         case schemeOptional
         /// With the tenant of the user in the place of the path's first part, where that is `common`, `organizations` or
         /// `consumers`; a document has a placeholder there.
         case perTenant
     }
-
-    /// As it is kept in an account.
     var identifier: String { url.description }
 
     init(_ url: ServiceURL, form: Form) {

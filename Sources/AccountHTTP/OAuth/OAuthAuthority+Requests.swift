@@ -13,11 +13,6 @@ extension OAuthAuthority {
                 + "identifier that you get there")
     }
 
-    private func tokenEndpoint() async throws(AuthorityError) -> Endpoint {
-        guard let endpoint = try await documents.endpoint(.token) else { throw discovery.namesNoToken }
-        return endpoint
-    }
-
     /// Where nobody said what to ask for, also `offline_access`, for a refresh token, if the service lists it.
     func requestedScopes() async throws(AuthorityError) -> [String] {
         guard asksForOfflineAccess, try await documents.scopes()?.contains(Scope.offlineAccess) == true else {
@@ -75,8 +70,9 @@ extension OAuthAuthority {
         _ form: FormBody, for clientID: String, isRefresh: Bool = false
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
         let endpoint: Endpoint
-        do {
-            endpoint = try await tokenEndpoint()
+        do throws(AuthorityError) {
+            guard let named = try await documents.endpoint(.token) else { throw discovery.namesNoToken }
+            endpoint = named
         } catch {
             throw error.notSent(at: .preparation)
         }

@@ -32,8 +32,7 @@ public struct OAuthAuthority: Sendable {
     /// What a sign-in asks for beside the scopes.
     public let options: OAuthRequestOptions
 
-    /// How long one request may take, from the look-up of the host to the last byte of the response; of a request for tokens,
-    /// how long it may take until it is sent.
+    /// How long one request may take in all; a request for tokens, until it is sent.
     public let timeout: Duration
 
     /// How long the response to a request for tokens may take, from the first byte of the request on.

@@ -15,7 +15,6 @@ final class ServiceDocuments: Sendable {
 
     private struct Found {
         var document = ServiceDocument()
-        /// Where another may be.
         var unread: [ServiceURL] = []
     }
 

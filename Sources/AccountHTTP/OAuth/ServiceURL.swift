@@ -66,10 +66,7 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
     }
 
     var description: String { "\(scheme)://\(authority)\(path)\(query.map { "?\($0)" } ?? "")" }
-
-    /// Path and query, as a request has them.
     var target: String { (path.isEmpty ? "/" : path) + (query.map { "?\($0)" } ?? "") }
-
     var authority: String { port.map { "\(host):\($0)" } ?? host }
 
     /// Whether a connection to the host stays on this machine (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).

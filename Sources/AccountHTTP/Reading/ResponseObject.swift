@@ -75,7 +75,6 @@ private struct JSONMemberScanner {
 
     init(_ text: WipedBytes) { self.text = text }
 
-    /// `nil` if the text is no object.
     mutating func members() -> [Member]? {
         let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
         index = text.starts(with: byteOrderMark) ? 3 : 0

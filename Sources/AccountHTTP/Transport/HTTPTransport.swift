@@ -91,8 +91,7 @@ final class HTTPTransport: Sendable {
     }
 
     private enum Event: Sendable {
-        case response(ServiceResponse)
-        case failure(AuthorityError)
+        case finished(Result<ServiceResponse, AuthorityError>)
         case halfTime
         case deadline
         case exchangeDeadline
@@ -127,7 +126,7 @@ final class HTTPTransport: Sendable {
         let body = exchange?.body
         let lookUp = NameLookUp(of: peer.host)
         return await withTaskGroup(of: Event.self) { group in
-            group.addTask { await self.exchange(request, body, peer, clock: clock) }
+            group.addTask { .finished(await self.exchange(request, body, peer, clock: clock)) }
             group.addTask {
                 await Self.sleep(timeout / 2)
                 return .halfTime
@@ -150,8 +149,7 @@ final class HTTPTransport: Sendable {
             defer { group.cancelAll() }
             while let event = await group.next() {
                 switch event {
-                case .response(let response): return .success(response)
-                case .failure(let failure): return .failure(failure)
+                case .finished(let result): return result
                 case .halfTime: if body?.isSent != true { lookUp.begin() }
                 case .deadline:
                     guard body?.giveUp() ?? true else { continue }
@@ -176,7 +174,7 @@ final class HTTPTransport: Sendable {
 
     private func exchange(
         _ request: ServiceRequest, _ body: ExchangeBody?, _ peer: Peer, clock: any WallClock
-    ) async -> Event {
+    ) async -> Result<ServiceResponse, AuthorityError> {
         var phase = TransportFailure.Phase.beforeHead
         let start = ContinuousClock.now
         do {
@@ -188,7 +186,7 @@ final class HTTPTransport: Sendable {
             for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
                 field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
             }
-            return .response(try await read(response, limit: request.bodyLimit, receivedAt: clock.now))
+            return .success(try await read(response, limit: request.bodyLimit, receivedAt: clock.now))
         } catch {
             let failure = TransportFailure.failure(for: error, from: peer, phase, after: start.duration(to: .now))
             let isUnsent = phase == .beforeHead && body.map { !$0.isSent } ?? false

@@ -9,7 +9,6 @@ import Darwin
 struct IPAddress: Sendable, Hashable {
     private let bytes: [UInt8]
 
-    /// In the forms that inet_pton(3) reads.
     init?(_ text: String) {
         var bytes = [UInt8](repeating: 0, count: 16)
         if inet_pton(AF_INET, text, &bytes) == 1 {
@@ -21,7 +20,6 @@ struct IPAddress: Sendable, Hashable {
         }
     }
 
-    /// `false` for addresses of two families.
     func begins(as other: IPAddress, bits: Int) -> Bool {
         guard bytes.count == other.bytes.count, 0...(bytes.count * 8) ~= bits else { return false }
         return zip(bytes, other.bytes).enumerated().allSatisfy { index, pair in

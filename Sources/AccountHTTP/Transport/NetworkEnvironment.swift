@@ -62,7 +62,6 @@ struct NetworkEnvironment: Sendable, Equatable {
         return exceptions.value.split { $0 == "," || $0 == " " }.contains { ProxyException($0).matches(url) }
     }
 
-    /// `nil` if the certificates can be used, or if none are named.
     func certificateProblem() -> String? {
         guard let certificateFile else { return nil }
         let start = "SSL_CERT_FILE names \(certificateFile.value), which is not "
