@@ -52,7 +52,7 @@ extension AccountApplication {
             token: token, from: tokenVariable, appIdentifier: identifier, session: session, logger: logger)
     }
 
-    /// The store of a session's archive, whatever token the environment has.
+    /// Ignores a token from the environment.
     ///
     /// - Parameter asksPerson: Whether a passphrase may be asked for.
     static func archiveStore(
@@ -82,20 +82,16 @@ extension AccountApplication {
 }
 
 extension AccountApplication {
-    /// A token to use instead of the archive.
     static var tokenVariable: String { environmentPrefix + "_TOKEN" }
-
     static var environmentToken: Secret? { Environment.value(tokenVariable).map { Secret($0) } }
-
-    /// The archive's key, if it is to come from the environment.
     static var keyVariable: String { environmentPrefix + "_KEY" }
 
-    /// What no program gets that is run from here: a browser, one that has a key, one that draws a code.
+    /// Hidden from every program that is run from here: a browser, one that has a key, one that draws a code.
     static var secretVariables: [String] { [tokenVariable, keyVariable, environmentPrefix + "_CLIENT_SECRET"] }
 }
 
 extension CommandLine {
-    /// What a person types for these commands: `account`, or `gists account` where they are a part of `gists`.
+    /// What a person types for these commands: `account`, or `gists account` where they are part of `gists`.
     static var toolName: String { toolName(of: arguments) }
 
     static func toolName(of arguments: [String]) -> String {

@@ -88,17 +88,7 @@ public struct AccountService: Sendable, Hashable, Codable {
     /// Further parameters of the authorization request, such as `prompt` or `login_hint`.
     public var parameters: [String: String]
 
-    /// Creates a service.
-    ///
-    /// - Parameters:
-    ///   - name: The name of a service that the app knows.
-    ///   - issuer: The issuer's URL.
-    ///   - clientID: This app's client identifier at the service.
-    ///   - scopes: What to ask for.
-    ///   - redirectURI: Where the service sends the browser back to.
-    ///   - audience: Whom the tokens are for, by the name `audience`.
-    ///   - resources: Whom the tokens are for, by the name `resource`.
-    ///   - parameters: Further parameters of the authorization request.
+    /// Creates a service; each parameter is described with the property of its name.
     public init(
         name: String? = nil, issuer: String? = nil, clientID: String? = nil, scopes: [String] = [],
         redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
@@ -114,13 +104,10 @@ public struct AccountService: Sendable, Hashable, Codable {
         self.parameters = parameters
     }
 
-    /// The service that an account belongs to.
+    /// The service that an account belongs to. The scopes are those that the sign-in asked for, never those that the
+    /// service says that it granted.
     ///
-    /// What to ask for is what the sign-in asked for, and never what the service says that it granted.
-    ///
-    /// - Parameters:
-    ///   - account: The account. It says where the service is.
-    ///   - remembered: The service that was signed in to last. If that is there too, it says the rest.
+    /// - Parameter remembered: The service that was signed in to last. It counts if it has the account's issuer.
     init(of account: Account, remembered: AccountService?) {
         self = remembered?.issuer == account.issuer ? remembered ?? AccountService() : AccountService()
         issuer = account.issuer

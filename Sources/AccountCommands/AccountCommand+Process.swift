@@ -18,7 +18,7 @@ extension AccountCommand {
                 try await command.run()
             } else {
                 var command = try await asyncParseAsRoot(arguments)
-                // The parser's own, such as `help`, are not.
+                // Commands of the parser itself, such as `help`, are synchronous.
                 if var command = command as? any AsyncParsableCommand {
                     try await command.run()
                 } else {
@@ -31,7 +31,7 @@ extension AccountCommand {
         endProcess(.success)
     }
 
-    /// What the parser's own function does, but that what it writes on standard output is checked.
+    /// Like the parser's own function, but a failure to write to standard output is noticed.
     private static func end(after error: any Error) -> Never {
         let code = exitCode(for: error)
         let text = fullMessage(for: error)
@@ -50,27 +50,25 @@ extension AccountCommand {
     /// Parses the subcommand that the first word names, without building the whole tree of commands, which takes longer than
     /// most commands do.
     ///
-    /// What scripts call most has a `_superCommandName` in its configuration: the parser then does not look for a request of a
-    /// completion script, which only the whole tree answers.
+    /// The commands that scripts call most have a `_superCommandName`: with it, the parser does not look for a request
+    /// for a completion script, which only the whole tree can answer.
     ///
-    /// - Returns: `nil` for everything else, such as `--help` and whatever is wrong: the whole tree knows what to say of it.
+    /// - Returns: `nil` for everything else, such as `--help` and mistakes: the whole tree knows what to say.
     static func parsedAlone(_ arguments: [String]) -> (any AsyncParsableCommand)? {
-        func parsed<Subcommand: AsyncParsableCommand>(_ subcommand: Subcommand.Type) -> Subcommand? {
-            // The whole tree fails for the same reason, and says it.
-            try? subcommand.parseAsRoot(Array(arguments.dropFirst())) as? Subcommand
-        }
-        // What prompts and scripts run all the time is not parsed at all: that would take longer than the rest of it.
+        // Prompts and scripts run these all the time, and parsing would take longer than the rest of the command.
         switch arguments {
         case ["whoami"], ["whoami", "--offline"]: return WhoAmICommand<App>(offline: arguments.count > 1)
         case ["token"]: return TokenCommand<App>(minValidity: nil)
         default: break
         }
         guard let name = arguments.first,
-            let subcommand = subcommands.first(where: { $0.configuration.commandName == name })
+            let subcommand = subcommands.first(where: { $0.configuration.commandName == name }),
+            // The whole tree fails for the same reason, and reports it.
+            let command = try? subcommand.parseAsRoot(Array(arguments.dropFirst())), type(of: command) == subcommand
         else { return nil }
-        return parsed(subcommand)
+        return command as? any AsyncParsableCommand
     }
 }
 
-/// A free function, since the parser's commands have a function of that name.
+/// A free function, since a command has an `exit` of its own.
 private func endProcess(_ code: ExitCode) -> Never { exit(code.rawValue) }

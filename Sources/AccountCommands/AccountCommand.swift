@@ -3,8 +3,7 @@ public import ArgumentParser
 /// The commands around an account: `login`, `logout`, `whoami` and their like, for an app to take up as a subcommand, or
 /// as the whole of it.
 ///
-/// Exit codes are those of sysexits(3): 0 signed in, 64 usage, 65 archive unreadable, 69 the service was needed and could
-/// not be reached, 74 input/output error, 75 busy, 77 not signed in or rejected, 78 misconfigured, 130 interrupted.
+/// Exit codes are 0, or those of `AccountError.exitCode`.
 public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
     /// The subcommands.
     public static var configuration: CommandConfiguration {

@@ -18,26 +18,25 @@ import Darwin
 @main
 enum AccountTool {
     static func main() {
-        // Tokens and keys are in this process's memory for a moment. Where the kernel does not know the request, nothing is
-        // lost but that.
+        // Tokens and keys are in this process's memory for a moment. If the kernel does not
+        // support the request, only that protection is missing.
         try? SystemCall.forbidDumps()
         accountkit_forbid_name_plugins()
-        // Swift's runtime takes Ctrl-\ for a crash and prints a backtrace. Here it is the user's word like Ctrl-C.
+        // Swift's runtime treats Ctrl-\ as a crash and prints a backtrace. Here it ends the process like Ctrl-C.
         signal(SIGQUIT, SIG_DFL)
         MainThreadExecutor.run { await AccountCommand<StandAlone>.runProcess() }
     }
 }
 
-/// The stand-alone command as an app.
 enum StandAlone: AccountApplication {
     static let identifier = "account"
     static let environmentPrefix = "ACCOUNT"
     static let acceptsIssuer = true
 
-    /// What this tool calls itself at a service, unless `--client-id` says otherwise.
+    /// Unless `--client-id` names another.
     private static let defaultClientID = "account-cli"
 
-    /// What a service gives out beside the client identifier. Some call it a secret although every copy of a program has it.
+    /// Some services issue a secret with the client identifier, although every copy of a program has it.
     private static let secretVariable = "ACCOUNT_CLIENT_SECRET"
 
     static let signInHelp = """

@@ -1,13 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// `doctor`: looks for problems, and repairs what it can.
 struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -36,7 +29,7 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         let sessions = SessionInspection(context: context)
         var findings = try ContainerInspection(container: context.container).findings()
-        // Modes first: what cannot be trusted is not opened.
+        // Permissions first: an archive that cannot be trusted is not opened.
         if fix { for index in findings.indices { await findings[index].repairIfPossible() } }
         var others = try await sessions.findings()
         if fix { for index in others.indices { await others[index].repairIfPossible() } }
@@ -48,15 +41,11 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
             findings.append(Finding(problem: problem, advice: advice))
         }
         let environment = context.environment(of: account)
-        for setting in environment {
-            guard let problem = setting.problem else { continue }
-            findings.append(Finding(problem: problem))
-        }
+        findings += environment.compactMap(\.problem).map { Finding(problem: $0) }
         try report(findings, environment, context)
     }
 
-    /// The session's account, if nobody has to be asked for a passphrase. An archive that cannot be read is a finding of its
-    /// own by now, and leaves only the service unasked.
+    /// `nil` if it takes a passphrase to open the archive. An archive that cannot be read has a finding of its own.
     private func account(_ context: CommandContext<App>) async -> Account? {
         guard (try? await context.archive.keySlots())?.contains(where: \.isAvailable) == true else { return nil }
         return await context.archive.load().account
@@ -83,8 +72,7 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
                 try Terminal.printLine("\(mark): \(finding.problem)\(finding.isFixed ? "" : finding.advice)")
             }
             if findings.isEmpty {
-                try Terminal.printLine(
-                    "No problems found in \(context.container.documents.path(percentEncoded: false)).")
+                try Terminal.printLine("No problems found in \(context.container.directory(of: .default))/.")
             }
         }
         if !isWell { throw ExitCode(78) }

@@ -1,7 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-/// `import`: imports what an older app left behind.
 struct ImportCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -43,28 +42,26 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
         let account = imported.account
         try await context.store.signIn { account }
 
-        // Read back with nothing in memory, as the next start will.
+        // Reads it back with nothing in memory, as the next start will.
         let state = try await context.archive(of: context.session).load()
         guard state.account == account else {
             throw AccountError(.damaged, "the account was stored, and came back changed: \(file) was left alone")
         }
-        if removeOriginal { try remove() }
-        for warning in imported.warnings { context.say("note: \(warning)") }
+        if removeOriginal {
+            do {
+                try SystemCall.remove(file)
+            } catch {
+                throw AccountError(
+                    .inaccessible, "the account was imported, and \(file) could not be removed", cause: error)
+            }
+        }
+        for warning in imported.warnings { Terminal.say("note: \(warning)") }
         if options.json {
             try JSONDocument.print(StateDocument(state, session: context.session))
         } else {
-            context.say("Imported \(account.shownName) from \(file).")
+            Terminal.say("Imported \(account.shownName) from \(file).")
         }
-        // The sign-in that this one has replaced.
+        // Of the sign-in that this one replaced.
         await context.deliverRevocations()
-    }
-
-    private func remove() throws {
-        do {
-            try SystemCall.remove(file)
-        } catch {
-            throw AccountError(
-                .inaccessible, "the account was imported, and \(file) could not be removed", cause: error)
-        }
     }
 }

@@ -1,13 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// `key`: what opens the archive.
 struct KeyCommand<App: AccountApplication>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -25,7 +18,6 @@ struct KeyCommand<App: AccountApplication>: AsyncParsableCommand {
     }
 }
 
-/// `key status`: the slots of the archive.
 struct KeyStatusCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(commandName: "status", abstract: "Show what opens the archive.")
@@ -47,7 +39,6 @@ struct KeyStatusCommand<App: AccountApplication>: AccountSubcommand {
     }
 }
 
-/// `key add`: a further key.
 struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -88,12 +79,12 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
         let keySource = try source.keySource(of: context.session, context.container, App.self)
         let isSignedIn = try await !context.archive.keySlots().isEmpty
         if !isSignedIn, kind != .passphrase, try await keySource.key() == nil { _ = try await keySource.makeKey() }
-        // The settings first: one that is there too early does no harm, and an archive whose key nobody knows of would.
+        // Settings first: one too many does no harm, but an archive whose key is in no setting could not be opened.
         var settings = before
         if !settings.sources.contains(source) { settings.sources.append(source) }
         try await context.preferences.setKeySettings(settings, of: context.session)
         guard isSignedIn else {
-            context.say("The archive that the next sign-in makes opens with this key too.")
+            Terminal.say("The archive that the next sign-in makes opens with this key too.")
             return try await KeyDocument(context).print(asJSON: options.json)
         }
         let store = context.archive(with: try settings.sources(of: context.session, context.container, App.self))
@@ -101,17 +92,16 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
         do {
             slot = try await store.addKey(from: keySource)
         } catch {
-            // A key that opens nothing is not asked for by the next sign-in. If this fails too, it is asked for without need,
-            // `key status` shows it, and what went wrong first is what is said.
+            // The next sign-in need not ask for a key that opens nothing. If this fails too, `key status` shows the
+            // setting, and the first error is the one to report.
             try? await context.preferences.setKeySettings(before, of: context.session)
             throw error
         }
-        context.say("The archive opens with this key (\(slot.id.prefix(8))) too.")
+        Terminal.say("The archive opens with this key (\(slot.id.prefix(8))) too.")
         try await KeyDocument(context).print(asJSON: options.json)
     }
 }
 
-/// `key remove`: a key less.
 struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -147,7 +137,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         try await context.archive.removeKey(slot.id)
         settings.sources = try await used(settings.sources, context)
         try await context.preferences.setKeySettings(settings, of: context.session)
-        context.say("The key \(slot.id.prefix(8)) no longer opens the archive.")
+        Terminal.say("The key \(slot.id.prefix(8)) no longer opens the archive.")
         try await KeyDocument(context).print(asJSON: options.json)
     }
 
@@ -170,7 +160,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         return slot
     }
 
-    /// The sources that still open something, or may.
+    /// Without sources that certainly open nothing any more.
     private func used(
         _ sources: [KeySettings.Source], _ context: CommandContext<App>
     ) async throws -> [KeySettings.Source] {
@@ -178,7 +168,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
         for source in sources {
             let keySource = try source.keySource(of: context.session, context.container, App.self)
             let slots = try await context.archive(with: [keySource]).keySlots().filter { $0.kind == source.kind }
-            // One that cannot be asked just now may open what is left.
+            // A source that cannot be asked now may open what is left.
             let key = try? await keySource.key()
             if !slots.isEmpty, key == nil || slots.contains(where: \.isAvailable) { used.append(source) }
         }
@@ -186,7 +176,6 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
     }
 }
 
-/// `key rotate`: a new key in place of one.
 struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -214,26 +203,21 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
                     : "say which key to replace: file or passphrase")
         }
         try await context.archive.rotateKey(of: kind)
-        context.say("The archive has a new \(kind == .keyFile ? "key file" : "passphrase"), and its data a new key.")
+        Terminal.say("The archive has a new \(kind == .keyFile ? "key file" : "passphrase"), and its data a new key.")
         try await KeyDocument(context).print(asJSON: options.json)
     }
 }
 
-/// What opens the archive of a session, for a person or as JSON.
 private struct KeyDocument: Encodable {
     struct Slot: Encodable {
         var id: String
         var kind: String
-        var created: Date
+        var created: String
         var opensNow: Bool
     }
 
     var session: String
-
-    /// What the archive has.
     var slots: [Slot]
-
-    /// What opens it here, and the next one that a sign-in makes.
     var sources: [KeySettings.Source]
 
     init(_ context: CommandContext<some AccountApplication>) async throws {
@@ -241,7 +225,7 @@ private struct KeyDocument: Encodable {
         sources = try context.preferences.keySettings(of: context.session).sources
         slots = try await context.archive(of: context.session).keySlots().map {
             Slot(
-                id: $0.id, kind: $0.kind.description, created: $0.created,
+                id: $0.id, kind: $0.kind.description, created: StateText.date($0.created),
                 opensNow: $0.isAvailable)
         }
     }
@@ -254,11 +238,7 @@ private struct KeyDocument: Encodable {
                 ? "opens now"
                 : slot.kind == KeyKind.passphrase.description ? "asks for the passphrase" : "its key is not here"
             try Terminal.printLine(
-                [
-                    slot.id.prefix(8).description, slot.kind.padding(to: 12), StateText.date(slot.created),
-                    state,
-                ]
-                .joined(separator: "  "))
+                [slot.id.prefix(8).description, slot.kind.padding(to: 12), slot.created, state].joined(separator: "  "))
         }
         for source in sources where slots.isEmpty {
             try Terminal.printLine("at the next sign-in: \(source.text)")

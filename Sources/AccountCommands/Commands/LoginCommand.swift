@@ -1,13 +1,12 @@
 import AccountKit
 import ArgumentParser
 
-/// `login`: signs in, and remembers the service.
 struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "login", abstract: "Sign in.",
             discussion: """
-                \(App.offers(.browser, .device) ? defaultWay : "")A secret is never taken from an argument, where other users \
+                \(App.offers([.browser, .device]) ? defaultWay : "")A secret is never taken from an argument, where other users \
                 of the machine could see it.
 
                 \(examples.map { "  \(CommandLine.toolName) login\($0)" }.joined(separator: "\n"))
@@ -23,7 +22,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     private static var examples: [String] {
         let issuer = App.acceptsIssuer ? " --issuer https://auth.example.com --client-id my-tool" : ""
-        return [issuer] + (App.offers(.token) ? [issuer + " --with-token < token.txt"] : [])
+        return [issuer] + (App.offers([.token]) ? [issuer + " --with-token < token.txt"] : [])
     }
 
     @Option(
@@ -95,7 +94,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let service = try context.service(named: serviceName, issuer, request)
         let authority = try context.authority(for: service, timeout: .seconds(30))
         let way = try way(for: authority)
-        // Later that could end the new sign-in too, where the same user signs in.
+        // Later this could end the new sign-in too, if it is the same user's.
         await context.deliverRevocations(to: authority.accountIssuer)
         let account: Account
         do {
@@ -108,7 +107,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 }
             }
         } catch {
-            sayClientSecret(after: error, context)
+            sayClientSecret(after: error)
             throw error
         }
         if App.acceptsIssuer {
@@ -117,37 +116,37 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             do {
                 try await context.preferences.setService(service, of: context.session)
             } catch {
-                context.say("note: you are signed in, but the settings were not saved for the next time (\(error))")
+                Terminal.say("note: you are signed in, but the settings were not saved for the next time (\(error))")
             }
         }
         if let place = context.store.quarantinedArchive {
-            context.say("The archive that did not open was not lost: it is \(place) now.")
+            Terminal.say("The archive that did not open was not lost: it is \(place) now.")
         }
         if options.json {
             try JSONDocument.print(StateDocument(.verified(account), session: context.session))
         } else {
             let place = account.issuer.map { " at \($0)" } ?? ""
             let session = context.session == .default ? "" : " (session \(context.session))"
-            context.say("Signed in as \(account.shownName)\(place)\(session).")
+            Terminal.say("Signed in as \(account.shownName)\(place)\(session).")
             let limit = StateText.limit(of: account, asking: service.scopes, isToken: way == .token, tool: context.tool)
-            if let limit { context.say(limit) }
+            if let limit { Terminal.say(limit) }
         }
-        // Also the sign-in that this one has replaced.
+        // Of the sign-in that this one replaced, too.
         await context.deliverRevocations()
     }
 
-    /// Says that a secret from the environment took part in a sign-in that the service, or the program, is not set up for.
-    private func sayClientSecret(after error: any Error, _ context: CommandContext<App>) {
+    /// A client secret from the environment may be why the service refuses the program.
+    private func sayClientSecret(after error: any Error) {
         let variable = App.environmentPrefix + "_CLIENT_SECRET"
         guard let error = error as? AccountError, error.code == .misconfigured, Environment.value(variable) != nil
         else {
             return
         }
-        context.say(
+        Terminal.say(
             "note: \(variable) is set, and is this program's client secret at the service: unset it if there is none.")
     }
 
-    /// What was asked for; else, for a person at a terminal, what suits the machine and the service.
+    /// As the options say; else, at a terminal, what suits the machine and the service.
     private func way(for authority: any AccountAuthority) throws(AccountError) -> SignInWay {
         if device { return .device }
         if web || paste { return .browser }
@@ -158,7 +157,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 (.device, "--device"), (.browser, "--web"), (.token, "--with-token"),
                 (.password, "--password-stdin and --username NAME"),
             ]
-            let offered = ways.filter { App.offers($0.0) }.map(\.1).joined(separator: ", or ")
+            let offered = ways.filter { App.offers([$0.0]) }.map(\.1).joined(separator: ", or ")
             throw AccountError(
                 .invalidArgument, "there is no terminal to ask on: say how to sign in, with \(offered)")
         }
@@ -173,17 +172,16 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         guard let authority = authority as? any DeviceAuthority else {
             throw AccountError(.invalidArgument, "this service has no sign-in on another device: omit --device")
         }
-        let prompt = DevicePrompt(showsQRCode: qr, isJSON: options.json, secretVariables: App.secretVariables)
         var countdown: Countdown?
         defer { countdown?.stop() }
         return try await context.store.signIn(with: authority) { authorization in
-            try await prompt.show(authorization)
+            try await DevicePrompt.show(
+                authorization, withQRCode: qr, asJSON: options.json, hiding: App.secretVariables)
             countdown = Countdown(from: authorization.lifetime)
         }
     }
 
-    /// Signs in with the browser. Where nobody asked for that, a service that does not offer it is signed in to on another
-    /// device.
+    /// Where nobody asked for the browser, a service that does not offer it is signed in to on another device.
     private func signInWithBrowserOrDevice(
         _ context: CommandContext<App>, _ authority: any AccountAuthority
     ) async throws -> Account {
@@ -196,10 +194,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 isShown = true
                 if paste { return try receivePasted(signIn) }
                 let url = signIn.url
-                context.say(
+                Terminal.say(
                     "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(url)\n\n"
                         + "Waiting up to \(signIn.lifetime.text); press Ctrl-C to cancel.")
-                // Not waited for: a browser that was not running yet may stay in the foreground until it is closed.
+                // Not awaited: a browser that was not running may stay in the foreground until it is closed.
                 Task { await ExternalProgram.openBrowser(url, hiding: App.secretVariables) }
             }
         } catch {
@@ -209,7 +207,6 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
     }
 
-    /// Reads the address that a browser elsewhere ended on.
     private func receivePasted(_ signIn: any BrowserSignIn) throws {
         Terminal.say(
             "Open this address in a browser, on whichever machine:\n\n    \(signIn.url)\n\n"
@@ -222,7 +219,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             do {
                 return try signIn.receive(line)
             } catch {
-                // A person may try again.
+                // Only a person can try again.
                 guard Terminal.isTerminal(.input) else { throw error }
                 Terminal.say("\(error)")
             }
@@ -260,7 +257,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(
                 .invalidArgument,
                 "there is no terminal to ask on: add --password-stdin and --username NAME"
-                    + (App.offers(.token) ? ", or --with-token" : ""))
+                    + (App.offers([.token]) ? ", or --with-token" : ""))
         }
         // Inside the sign-in, so that nobody is asked for a password that could not be used.
         return try await context.store.signIn(with: authority) {

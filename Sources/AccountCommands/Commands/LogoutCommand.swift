@@ -1,13 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// `logout`: signs out here at once, and tells the service.
 struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -39,10 +32,10 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign out")
         let sessions = all ? try context.container.sessions() : [context.session]
-        if sessions.isEmpty, !options.json { context.say("There are no sign-ins to end.") }
+        if sessions.isEmpty, !options.json { Terminal.say("There are no sign-ins to end.") }
         var parts: [Document.Part] = []
         var failure: AccountError?
-        let start = Date()
+        let start = SystemWallClock().now
         for session in sessions {
             do {
                 let store = try context.archive(of: session)
@@ -51,14 +44,14 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                     Document.Part(
                         session: session.rawValue, username: report.account?.username,
                         revocation: RevocationResult.of(report).0, quarantinedArchive: report.quarantinedArchive))
-                if !options.json { context.say(text(session, report)) }
-                // Offline it cannot be told.
+                if !options.json { Terminal.say(text(session, report)) }
+                // Otherwise the service cannot be reached.
                 if !local, RevocationResult.of(report).0 != .queued {
                     await context.deliverRevocations(of: store, before: start, isRequested: true)
                 }
             } catch let error as AccountError where all {
-                // The others are signed out all the same.
-                context.say("session \(session): \(error)")
+                // The other sessions are signed out all the same.
+                Terminal.say("session \(session): \(error)")
                 failure = error
             }
         }
@@ -72,8 +65,8 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             do {
                 authority = try context.authority(of: account, in: store.session, timeout: .seconds(5))
             } catch {
-                // An account whose service cannot be made out must not stay signed in for that.
-                context.say("note: no service is told of this sign-out (\(error))")
+                // An unknown service is no reason to stay signed in.
+                Terminal.say("note: no service is told of this sign-out (\(error))")
             }
         }
         return try await store.signOut(with: authority)
@@ -93,11 +86,10 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     }
 }
 
-/// What came of telling the service of a sign-out. The raw values are stable.
+/// Whether the service was told of a sign-out. The raw values are stable.
 enum RevocationResult: String, Encodable {
     case notNeeded, done, queued, refused, notSupported, lost
 
-    /// What a report says, and why, where something went wrong.
     static func of(_ report: SignOutReport) -> (Self, UnverifiedReason?) {
         switch report.revocation {
         case .notNeeded: (.notNeeded, nil)
@@ -109,7 +101,7 @@ enum RevocationResult: String, Encodable {
         }
     }
 
-    /// What there is to say; empty where all went as it should.
+    /// Empty if nothing went wrong.
     func text(service: String, reason: UnverifiedReason?) -> String {
         let why = reason.map { " (\($0))" } ?? ""
         let rest = "The tokens stay valid there until they expire, unless you end the session at the service."

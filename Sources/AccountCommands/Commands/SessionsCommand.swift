@@ -1,7 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-/// `sessions`: the sign-ins of this tool.
 struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(commandName: "sessions", abstract: "List the sign-ins; a star marks the default one.")
@@ -9,16 +8,12 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
 
     @OptionGroup var options: CommonOptions
 
-    private struct Document: Encodable {
-        var sessions: [StateDocument]
-    }
-
     func run(in context: CommandContext<App>) async throws {
         let chosen = try context.preferences.defaultSession()
         var documents: [StateDocument] = []
         let sessions = try context.container.sessions()
         if sessions.isEmpty, !options.json {
-            context.say("There are no sign-ins yet. Sign in with `\(context.tool) login`.")
+            Terminal.say("There are no sign-ins yet. Sign in with `\(context.tool) login`.")
         }
         for session in sessions {
             let state = try await context.archive(of: session, asksPerson: false).load()
@@ -30,7 +25,7 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
                 try Terminal.printLine((session == chosen ? "* " : "  ") + line(session, state))
             }
         }
-        if options.json { try JSONDocument.print(Document(sessions: documents)) }
+        if options.json { try JSONDocument.print(["sessions": documents]) }
     }
 
     private func line(_ session: SessionName, _ state: SessionState) -> String {
@@ -45,7 +40,6 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
     }
 }
 
-/// `switch`: another session as the default.
 struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(commandName: "switch", abstract: "Make another session the default.")
@@ -75,6 +69,6 @@ struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
             case .signedOut: "not signed in"
             case .unreadable(let error): "which cannot be read now: \(error)"
             }
-        context.say("The default session is now \(session), \(user).")
+        Terminal.say("The default session is now \(session), \(user).")
     }
 }

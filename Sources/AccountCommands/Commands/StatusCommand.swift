@@ -7,7 +7,6 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// `status`: everything that is known of the session, without asking the service.
 struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -93,14 +92,12 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
 }
 
 extension String {
-    /// Filled up with spaces.
     func padding(to count: Int) -> String {
         self + String(repeating: " ", count: max(0, count - self.count))
     }
 }
 
 extension AppContainer {
-    /// Where the archive of a session is.
     func archivePath(of session: SessionName) -> String {
         directory(of: session) + "/" + ArchiveEntry.account.rawValue
     }

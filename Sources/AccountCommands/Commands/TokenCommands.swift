@@ -1,13 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// `token`: prints an access token, for other programs.
 struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -29,7 +22,6 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     /// Made by the parser.
     init() {}
 
-    /// The command without further options.
     init(minValidity: Double?) {
         self.minValidity = minValidity
         options = .none
@@ -44,7 +36,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     private struct Document: Encodable {
         var token: String
         var tokenType: String
-        var expiresAt: Date?
+        var expiresAt: String?
         var session: String
         var source: String?
     }
@@ -54,12 +46,13 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
             return try print(token, source: App.tokenVariable, context)
         }
         guard let account = await context.store.load().account else { return try await fail(context) }
-        guard !account.isOver(at: Date()) else {
+        let now = SystemWallClock().now
+        guard !account.isOver(at: now) else {
             throw AccountError(.notSignedIn, StateText.end(of: account, tool: context.tool))
         }
         let authority = try context.authority(of: account)
-        // Without a token that is still good, there is nothing better than to wait.
-        let isExpired = account.credentials.expires(within: .zero, of: Date())
+        // Without a valid token there is no alternative to waiting.
+        let isExpired = account.credentials.expires(within: .zero, of: now)
         let timeout: Duration? = isExpired ? nil : .seconds(5)
         let limit = timeout ?? authority.exchangeTimeout
         let token = try await Waiting.shown(for: account.issuer ?? "the service", upTo: limit) {
@@ -67,7 +60,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
                 minimumValidity: minValidity.map { .seconds(min($0, 1e12)) }, timeout: timeout, with: authority)
         }
         try print(token, of: context.store.account?.credentials, context)
-        // Only where the service has just answered: otherwise nothing must touch the network.
+        // Only if the service has just answered: otherwise nothing must touch the network.
         if token != account.credentials.accessToken { await context.deliverRevocations(to: account.issuer) }
     }
 
@@ -78,11 +71,11 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         try JSONDocument.print(
             Document(
                 token: token.reveal(), tokenType: credentials?.tokenType ?? "Bearer",
-                expiresAt: credentials?.expiresAt, session: context.session.rawValue, source: source))
+                expiresAt: credentials?.expiresAt.map(StateText.date), session: context.session.rawValue,
+                source: source))
     }
 }
 
-/// `refresh`: new tokens now.
 struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(commandName: "refresh", abstract: "Get new tokens from the service now.")
@@ -101,18 +94,18 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
             try JSONDocument.print(StateDocument(.verified(refreshed), session: context.session))
         } else {
             let expiry = refreshed.credentials.expiresAt.map { ", good until \(StateText.date($0))" } ?? ""
-            context.say("New tokens for \(refreshed.shownName)\(expiry).")
+            Terminal.say("New tokens for \(refreshed.shownName)\(expiry).")
         }
         await context.deliverRevocations(to: refreshed.issuer)
     }
 }
 
 extension AccountSubcommand {
-    /// Says why there is no account, and exits with the code for it; standard output stays empty but for JSON.
+    /// Explains why there is no account. Standard output gets nothing but JSON.
     func fail(_ context: CommandContext<App>) async throws {
         let state = await context.store.load()
         if options.json { try JSONDocument.print(StateDocument(state, session: context.session)) }
-        if let text = StateText.explanation(of: state, tool: context.tool) { context.say(text) }
+        if let text = StateText.explanation(of: state, tool: context.tool) { Terminal.say(text) }
         throw state.exitCode()
     }
 }

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// What is run where no subcommand was named: help, or what the user may have meant.
+/// Runs where no subcommand was named: shows help, or suggests what the user may have meant.
 struct UnknownCommand<App: AccountApplication>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(commandName: "unknown-subcommand", shouldDisplay: false, helpNames: [])
@@ -25,14 +25,13 @@ struct UnknownCommand<App: AccountApplication>: AsyncParsableCommand {
     }
 }
 
-/// What someone may have meant who has typed something else.
 enum Suggestion {
     static func text(for word: String, among names: [String]) -> String {
         let meant = nearest(to: word, among: names).map { ". Did you mean '\($0)'?" } ?? ""
         return "Unknown subcommand '\(word.shown)'" + meant
     }
 
-    /// The name that differs least, if it differs little.
+    /// The most similar name, if it is similar enough.
     static func nearest(to word: String, among names: [String]) -> String? {
         let word = word.lowercased()
         let distances = names.map { ($0, distance($0, word)) }
@@ -42,7 +41,7 @@ enum Suggestion {
         return word.count < 3 ? nil : names.first { $0.hasPrefix(word) || word.hasPrefix($0) }
     }
 
-    /// How many letters must be added, left out, replaced or swapped with their neighbours (optimal string alignment).
+    /// Optimal string alignment: insertions, deletions, substitutions and transpositions.
     static func distance(_ left: String, _ right: String) -> Int {
         let (left, right) = (Array(left), Array(right))
         var rows = [Array(0...right.count)]

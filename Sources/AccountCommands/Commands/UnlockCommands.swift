@@ -1,7 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-/// `unlock`: asks for the passphrase once, and then not for a while.
 struct UnlockCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -13,21 +12,20 @@ struct UnlockCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     @Option(name: .customLong("for"), help: "For how long: a number and one of s, m, h, d.")
-    var duration = TimeSpan.eightHours
+    var duration = TimeSpan(argument: "8h")!
 
     @OptionGroup var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
         try await context.archive.unlock(for: duration.duration)
         if options.json {
-            try JSONDocument.print(LockDocument(session: context.session, isLocked: false))
+            try JSONDocument.print(LockDocument(session: context.session.rawValue, isLocked: false))
         } else {
-            context.say("Unlocked for \(duration.text).")
+            Terminal.say("Unlocked for \(duration.text).")
         }
     }
 }
 
-/// `lock`: forgets what `unlock` asked for.
 struct LockCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(commandName: "lock", abstract: "Forget the archive's passphrase now.")
@@ -38,9 +36,9 @@ struct LockCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         try await context.archive.lock()
         if options.json {
-            try JSONDocument.print(LockDocument(session: context.session, isLocked: true))
+            try JSONDocument.print(LockDocument(session: context.session.rawValue, isLocked: true))
         } else {
-            context.say("Locked.")
+            Terminal.say("Locked.")
         }
     }
 }
@@ -48,17 +46,10 @@ struct LockCommand<App: AccountApplication>: AccountSubcommand {
 private struct LockDocument: Encodable {
     var session: String
     var isLocked: Bool
-
-    init(session: SessionName, isLocked: Bool) {
-        self.session = session.rawValue
-        self.isLocked = isLocked
-    }
 }
 
-/// A span of time as a person writes it: `90s`, `30m`, `8h`, `2d`.
+/// Such as `90s`, `30m`, `8h` or `2d`.
 struct TimeSpan: ExpressibleByArgument {
-    static let eightHours = TimeSpan(argument: "8h")!
-
     let text: String
     let duration: Duration
 

@@ -1,13 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// `whoami`: the user's name, after the start-up check.
 struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -34,7 +27,6 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
     /// Made by the parser.
     init() {}
 
-    /// The command without further options.
     init(offline: Bool) {
         self.offline = offline
         verify = false
@@ -52,8 +44,8 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         var state = await context.store.load()
         let confirmedBefore = state.account?.verifiedAt
         if !offline, let account = state.account {
-            if !verify, account.isConfirmed(within: maxAge, of: Date()) {
-                // The service is not asked, so nothing that belongs to it is made.
+            if !verify, account.isConfirmed(within: maxAge, of: SystemWallClock().now) {
+                // The service need not be asked, so its authority is not created.
                 state = .verified(account)
             } else {
                 let authority = try context.authority(of: account, timeout: .seconds(5))
@@ -63,7 +55,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
             }
         }
         try present(StateDocument(state, session: context.session), state, context)
-        // Only where the service has just answered: otherwise nothing must touch the network.
+        // Only if the service has just answered: otherwise nothing must touch the network.
         if case .verified(let account) = state, account.verifiedAt != confirmedBefore {
             await context.deliverRevocations(to: account.issuer)
         }
@@ -77,12 +69,12 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         } else if let account = state.account {
             try Terminal.printLine(account.shownName)
         }
-        // Asked not to check, it need not be said that nothing was checked.
+        // With --offline it goes without saying that nothing was checked.
         if offline, case .unverified = state { return }
-        if let text = StateText.explanation(of: state, tool: context.tool) { context.say(text) }
+        if let text = StateText.explanation(of: state, tool: context.tool) { Terminal.say(text) }
     }
 
-    /// Says whose a token from the environment is, which only the service knows.
+    /// Only the service knows whose a token from the environment is.
     private func identify(_ context: CommandContext<App>) async throws {
         let source = App.tokenVariable
         guard !offline else {
@@ -96,7 +88,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
             var document = StateDocument(state, session: context.session)
             document.source = source
             try present(document, state, context)
-            if !options.json { context.say("This is the user of \(source), not of the archive.") }
+            if !options.json { Terminal.say("This is the user of \(source), not of the archive.") }
         case .unverified(_, let reason):
             throw AccountError(
                 reason.code == .misconfigured ? .misconfigured : .serviceUnavailable,

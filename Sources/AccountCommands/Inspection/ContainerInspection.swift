@@ -1,12 +1,6 @@
 import AccountKit
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// Looks over the files and folders of a container: owners, modes, what a crash left behind.
+/// Checks the files and folders of a container: owners, permissions, what a crash left behind.
 struct ContainerInspection {
     let container: AppContainer
 
@@ -30,12 +24,12 @@ struct ContainerInspection {
                 }
             }
         }
-        let preferences = container.preferences.path(percentEncoded: false)
-        let sessions = preferences + "Sessions/"
-        for folder in [preferences] + (try SystemCall.names(in: sessions).map { sessions + $0 + "/" }) {
-            let storage = FileArchiveStorage(folder: String(folder.dropLast()))
+        let preferences = Preferences(container: container).folder
+        let sessions = preferences + "/Sessions/"
+        for folder in [preferences] + (try SystemCall.names(in: sessions).map { sessions + $0 }) {
+            let storage = FileArchiveStorage(folder: folder)
             for name in try SystemCall.names(in: folder) where storage.isLeftover(name) {
-                findings.append(leftover(folder + name, in: storage))
+                findings.append(leftover(folder + "/" + name, in: storage))
             }
         }
         return findings
@@ -58,7 +52,7 @@ struct ContainerInspection {
         return findings
     }
 
-    /// What a crash left behind is removed under the lock, where nobody can be at work on it.
+    /// Removed under the lock, when nobody can be using it.
     private func leftover(_ path: String, in storage: FileArchiveStorage) -> Finding {
         Finding(
             problem: "\(path) was left behind by a crash", advice: ": the next change removes it",
@@ -85,7 +79,7 @@ struct ContainerInspection {
                 Finding(problem: "\(path) is not a \(isFolder ? "folder" : "file")", advice: ": move it away")
             ]
         }
-        // The user's own folders may be open to others; what this tool makes is not.
+        // The user's own folders may be readable by others; those that this tool creates may not.
         let mask: UInt32 = isFolder && isUsersOwn(path) ? 0o022 : 0o077
         guard status.permissions & mask != 0 else { return [] }
         let what = status.permissions & 0o022 != 0 && isFolder ? "write to" : isFolder ? "look into" : "use"
@@ -99,19 +93,19 @@ struct ContainerInspection {
         ]
     }
 
-    /// Whether a folder was there before this tool, as with `ACCOUNT_HOME=$HOME`.
+    /// A folder that was there before this tool, as with `ACCOUNT_HOME=$HOME`.
     private func isUsersOwn(_ path: String) -> Bool {
         guard let home = Environment.homeDirectory else { return false }
         return path == home || path == home + "/Documents"
     }
 
-    /// Whoever can write to a folder above can put another one in place of what is below it.
+    /// Whoever can write to a parent folder can replace what is below it.
     private func checkParents(of path: String) throws -> [Finding] {
         var findings: [Finding] = []
         var folder = path[...]
         while let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {
             folder = folder[..<slash]
-            // That one is looked at by itself.
+            // The root is checked by itself.
             guard folder != container.root, let status = try SystemCall.targetStatus(String(folder)) else { continue }
             let isShared = status.permissions & 0o022 != 0 && status.permissions & 0o1000 == 0
             let isForeign = status.owner != SystemCall.effectiveUser && status.owner != 0

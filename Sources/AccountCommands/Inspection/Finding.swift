@@ -1,16 +1,14 @@
-/// Something that is not as it should be.
 struct Finding {
     var problem: String
 
-    /// What can be done, to go behind the problem.
+    /// Follows the problem in the same line, so it begins with a colon.
     var advice = ""
 
-    /// Repairs it without losing data; `nil` if that is up to a person.
+    /// Without losing data; `nil` if a person has to do it.
     var repair: (() async throws -> Void)?
 
-    /// Whether it is only worth knowing.
+    /// Worth knowing, but not a problem.
     var isNote = false
-
     var isFixed = false
 
     mutating func repairIfPossible() async {

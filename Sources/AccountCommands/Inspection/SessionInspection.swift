@@ -1,16 +1,7 @@
 import AccountKit
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-/// Looks over the sessions of a tool: whether their archives open, and what was begun and not finished.
+/// Checks whether the archives of all sessions open, and what was begun and not finished.
 struct SessionInspection<App: AccountApplication> {
-    /// Clocks that differ by less are both right enough for tokens and certificates.
-    static var tolerance: Duration { .seconds(60) }
-
     let context: CommandContext<App>
 
     func findings() async throws -> [Finding] {
@@ -49,7 +40,7 @@ struct SessionInspection<App: AccountApplication> {
                     advice: ": `\(context.tool) key rotate --session \(session)` begins it anew",
                     repair: { try await store.finishReplacement() }))
         }
-        // Nobody is asked for a passphrase to be told that there is one. If the slots cannot be read, `load` says why.
+        // Nobody need enter a passphrase to learn that there is one. If the slots cannot be read, `load` says why.
         let slots = (try? await store.keySlots()) ?? []
         if !slots.contains(where: \.isAvailable), slots.contains(where: { $0.kind == .passphrase }) {
             findings.append(
@@ -76,16 +67,14 @@ struct SessionInspection<App: AccountApplication> {
         return findings
     }
 
-    /// Compares the clock with the service's, if it can be asked. Without an authority there is nobody to compare with; why
-    /// there is none is said by every command that needs one.
+    /// Empty without an authority: every command that needs one says why there is none.
     func clockFindings(of account: Account?) async -> [Finding] {
         guard let account, let authority = try? context.authority(of: account, timeout: .seconds(5)),
             let authority = authority as? any ClockAuthority
         else { return [] }
         do {
-            guard let offset = try await authority.clockOffset(), max(offset, .zero - offset) > Self.tolerance else {
-                return []
-            }
+            // A smaller difference matters neither for tokens nor for certificates.
+            guard let offset = try await authority.clockOffset(), abs(offset.seconds) > 60 else { return [] }
             let text = Duration.seconds(abs(offset.seconds).rounded()).text
             return [
                 Finding(

@@ -1,21 +1,20 @@
 import AccountKit
 
-/// Folders that a program copies to other machines.
+/// Recognizes folders that a program copies to other machines.
 enum SyncedFolder {
-    /// What such a program leaves in the folder that it copies.
+    /// Files that a program leaves in such a folder.
     private static let markers = [
         ".stfolder": "Syncthing", ".dropbox": "Dropbox", ".dropbox.cache": "Dropbox", ".owncloudsync.log": "ownCloud",
         ".nextcloudsync.log": "Nextcloud", ".sync": "Resilio Sync", ".unison": "Unison", ".git": "git",
     ]
 
-    /// What such a folder is called where it leaves nothing.
+    /// Names of such folders.
     private static let names = [
         "Dropbox": "Dropbox", "OneDrive": "OneDrive", "Google Drive": "Google Drive", "GoogleDrive": "Google Drive",
         "Nextcloud": "Nextcloud", "ownCloud": "ownCloud", "Mobile Documents": "iCloud Drive", "MEGA": "MEGA",
         "pCloudDrive": "pCloud",
     ]
 
-    /// The program that copies what is at a path, and the folder that it copies; `nil` if none is known to.
     static func around(_ path: String) throws -> (program: String, folder: String)? {
         var folder = path[...]
         while let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {

@@ -10,13 +10,13 @@ import Musl
 import Darwin
 #endif
 
-/// Holds the signals that end a process back while a token exchange is under way, so that what the service has sent is not lost.
+/// Delays signals that end the process while a token exchange is under way, so that new tokens are not lost.
 ///
-/// It concerns SIGINT, SIGTERM, SIGHUP and SIGQUIT, where the process neither handles nor ignores them itself. The first one
-/// is noted, and a person at a terminal is told what is being finished. The process ends by it as soon as the exchange is
-/// over, or at once by a second SIGINT. Without an exchange under way, the signals are not touched.
+/// It handles SIGINT, SIGTERM, SIGHUP and SIGQUIT, unless the process handles or ignores them itself. The first
+/// is noted, and a person at a terminal is told what is being finished. The process ends when the exchange is over, or
+/// at once by a second SIGINT. Without an exchange, signals are not touched.
 package final class SignalGuard: ExchangeObserver {
-    /// Signals are the whole process's, and so is this.
+    /// One for the process, as signals are.
     package static let shared = SignalGuard()
 
     private struct State {
@@ -25,12 +25,10 @@ package final class SignalGuard: ExchangeObserver {
         var deadline: ContinuousClock.Instant?
     }
 
-    // The C functions are called under the lock only, where they ask for that.
+    // The C functions require that they are called under the lock.
     private let state = Mutex(State())
 
     private init() {}
-
-    // MARK: Exchanges
 
     package func exchangeBegan(limit: Duration) {
         let end = ContinuousClock.now + limit
@@ -55,7 +53,7 @@ package final class SignalGuard: ExchangeObserver {
 
     package var isInterrupted: Bool { accountkit_signals_noted() != 0 }
 
-    /// How long the exchanges that are under way may take at most; `nil` if there are none.
+    /// Until the last deadline of the exchanges that are under way; `nil` if there are none.
     var timeLeft: Duration? {
         state.withLock { state in state.deadline.map { max(ContinuousClock.now.duration(to: $0), .zero) } }
     }
@@ -65,48 +63,39 @@ package final class SignalGuard: ExchangeObserver {
             + "Press Ctrl-C again to stop at once.\n"
     }
 
-    // MARK: Waiting for a person
-
-    /// Says "Cancelled." if a signal ends the process meanwhile.
+    /// Prints "Cancelled." if a signal ends the process meanwhile.
     package func whileWaiting<Result>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {
-        beginWaiting()
-        defer { endWaiting() }
-        return try await body()
-    }
-
-    private func beginWaiting() {
         state.withLock { state in
             state.waits += 1
             let start = Terminal.isTerminal(.error) ? Terminal.lineStart : ""
             if state.waits == 1 { accountkit_signals_begin_waiting(start + "Cancelled.\n") }
         }
-    }
-
-    private func endWaiting() {
-        state.withLock { state in
-            state.waits -= 1
-            if state.waits == 0 { accountkit_signals_end_waiting() }
+        defer {
+            state.withLock { state in
+                state.waits -= 1
+                if state.waits == 0 { accountkit_signals_end_waiting() }
+            }
         }
+        return try await body()
     }
 
     /// Restores the settings of a terminal if a signal ends the process meanwhile.
     func restoringTerminal<Result>(_ descriptor: Int32, _ body: () throws -> Result) rethrows -> Result {
-        // Without it, the terminal stays as it is set by then. That is no reason not to ask.
+        // If this fails, the terminal keeps its settings, which is no reason not to ask.
         state.withLock { _ in _ = accountkit_signals_remember_terminal(descriptor) }
         defer { state.withLock { _ in _ = accountkit_signals_remember_terminal(-1) } }
         return try body()
     }
 
-    /// Ends the process as writing to a pipe does that nobody reads.
     static func endProcessByClosedPipe() -> Never { accountkit_end_by_closed_pipe() }
 
-    /// Ends the process as Ctrl-C does. Returns if the process handles or ignores that.
+    /// As Ctrl-C does. Returns if the process handles or ignores that.
     static func interruptProcess() { accountkit_signals_raise(SIGINT) }
 }
 
 extension Duration {
-    /// In seconds, rounded up.
+    /// Rounded up.
     var wholeSeconds: Int64 { components.seconds + (components.attoseconds > 0 ? 1 : 0) }
 }

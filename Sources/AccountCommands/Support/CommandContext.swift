@@ -8,19 +8,18 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a command works with: the container, the session, its stores, and the ways to the service.
+/// The container, session, stores and services that a command works with.
 struct CommandContext<App: AccountApplication> {
     let options: CommonOptions
     let container: AppContainer
     let preferences: Preferences
     let session: SessionName
 
-    /// The app's own store, whose account is the token from the environment if there is one.
+    /// Its account is the token from the environment, if there is one.
     let store: AccountStore
 
-    /// The store of the session's archive, for commands that are about what is stored.
+    /// For commands that are about what is stored, whatever token the environment has.
     let archive: AccountStore
-
     private var logger: Logger?
 
     init(_ options: CommonOptions) throws {
@@ -40,57 +39,41 @@ struct CommandContext<App: AccountApplication> {
         archive.observeExchanges(SignalGuard.shared)
     }
 
-    /// The store of a session's archive, with nothing in memory.
-    ///
-    /// - Parameter asksPerson: Whether a passphrase may be asked for.
+    /// A new store, with nothing in memory.
     func archive(of session: SessionName, asksPerson: Bool = true) throws -> AccountStore {
         let store = try App.archiveStore(of: session, in: container, asksPerson: asksPerson, logger: logger)
         store.observeExchanges(SignalGuard.shared)
         return store
     }
 
-    /// A store of the session's archive whose keys are from somewhere else.
     func archive(with keySources: [any KeySource]) -> AccountStore {
         AccountStore(container: container, session: session, keySources: keySources, logger: logger)
     }
 
-    /// Waits for the token exchanges that are under way, and says so to someone who is watching.
-    func finishExchanges() async {
-        await Waiting.toFinish(SignalGuard.shared.timeLeft) { await store.finishExchanges() }
-    }
-
-    /// The name that a person types for these commands: `account`, or `gists account`.
     var tool: String { CommandLine.toolName }
 
-    // MARK: The service
-
-    /// The authority of a signed-in account: the one that its tokens come from, whatever the settings say.
+    /// The authority that an account's tokens come from, whatever the settings say.
     ///
-    /// - Parameters:
-    ///   - account: The account.
-    ///   - other: The session that it is signed in to, if that is not the commands'.
-    ///   - timeout: How long one request may take.
+    /// - Parameter other: The session that it is signed in to, if that is not the commands'.
     func authority(
         of account: Account, in other: SessionName? = nil, timeout: Duration = .seconds(10)
     ) throws -> any AccountAuthority {
         let named = AccountService(of: account, remembered: readableService(of: other ?? session))
+        let unnamed = AccountService(of: account, remembered: nil)
         do {
             return try authority(for: named, timeout: timeout)
-        } catch  where named != AccountService(of: account, remembered: nil) {
-            // A name or an option that only a later version knows; the issuer still says where the service is.
+        } catch  where named != unnamed {
+            // Only a later version knows this name or option; the issuer still says where the service is.
+            return try authority(for: unnamed, timeout: timeout)
         }
-        return try authority(for: AccountService(of: account, remembered: nil), timeout: timeout)
     }
 
-    /// The service that a session signed in to last; `nil` also if the settings cannot be read.
-    ///
-    /// The account itself says where its service is, so settings that were damaged are no reason to leave it without one.
-    /// That they were is said by `doctor`, and by `login`, which needs them.
+    /// `nil` also if the settings cannot be read: the account itself says where its service is. `doctor` and `login`
+    /// report damaged settings.
     private func readableService(of session: SessionName) -> AccountService? {
         App.acceptsIssuer ? try? preferences.service(of: session) : nil
     }
 
-    /// The authority of a service.
     func authority(for service: AccountService, timeout: Duration) throws -> any AccountAuthority {
         try App.authority(for: service, timeout: timeout, logger: logger)
     }
@@ -110,7 +93,7 @@ struct CommandContext<App: AccountApplication> {
                 "say where to sign in: add --issuer https://auth.example.com (and --client-id), or --service github")
         }
         let name = name?.lowercased()
-        // Nothing said is the same again; a name alone is that service at its home.
+        // Without options it is the same service again; a name alone means that service at its home.
         let isSame =
             (name == nil || name == remembered?.name)
             && (options.issuer == nil || options.issuer?.withoutEndingSlash == remembered?.issuer?.withoutEndingSlash)
@@ -126,7 +109,7 @@ struct CommandContext<App: AccountApplication> {
         return service
     }
 
-    /// The service that the session signed in to last: that of a token from the environment, too.
+    /// For a token from the environment, which does not say where its service is.
     func rememberedService() throws -> AccountService {
         guard App.acceptsIssuer else { return AccountService() }
         guard let service = try preferences.service(of: session) else {
@@ -138,14 +121,10 @@ struct CommandContext<App: AccountApplication> {
         return service
     }
 
-    /// Has services revoke what they could not be asked to revoke before.
-    ///
     /// - Parameters:
-    ///   - issuer: The service that was just reached; with `nil` all are asked.
-    ///   - store: Of which session; that of the commands unless another is given.
+    ///   - issuer: The service that was just reached; `nil` asks all.
     ///   - date: Only what was put into the queue before.
-    ///   - isRequested: Whether this is what the person wants, so that nothing is left for later, and a passphrase may be asked
-    ///     for.
+    ///   - isRequested: The person wants this, so nothing is left for later and a passphrase may be asked for.
     func deliverRevocations(
         to issuer: String? = nil, of store: AccountStore? = nil, before date: Date = .distantFuture,
         isRequested: Bool = false
@@ -157,20 +136,18 @@ struct CommandContext<App: AccountApplication> {
                 guard issuer == nil || account.issuer == issuer, (account.verifiedAt ?? .distantPast) < date else {
                     return nil
                 }
-                // One whose service cannot be made out stays in the queue until it is too old.
+                // If its service is unknown, a revocation stays in the queue until it is too old.
                 return try? authority(for: AccountService(of: account, remembered: remembered), timeout: .seconds(5))
             }, ignoringPauses: isRequested, asksPerson: isRequested && Terminal.isTerminal(.input))
         for report in reports where report.isGivenUp {
             let reason = report.failure.map { " (\(SessionDecision.reason(for: $0)))" } ?? ""
-            say(
+            Terminal.say(
                 "\(report.issuer ?? "The service") has refused to revoke the tokens of an earlier sign-in\(reason), and is not asked "
                     + "again. They stay valid there until they expire, unless you end the session at the service.")
         }
     }
 
-    // MARK: The environment
-
-    /// The environment variables that are set and count, those on the way to an account's service among them.
+    /// Environment variables that have an effect, also on the way to an account's service.
     func environment(of account: Account?) -> [NetworkSetting] {
         let effects = [
             ("HOME", "the folder for everything"), ("SESSION", "which sign-in"),
@@ -182,7 +159,7 @@ struct CommandContext<App: AccountApplication> {
                 NetworkSetting(variable: variable, value: suffix == "TOKEN" ? "set" : $0, effect: effect)
             }
         }
-        // Only what is shown beside the state depends on it; who needs the service hears why there is none.
+        // Without an authority there is only less to show.
         let authority =
             if let account {
                 try? authority(of: account)
@@ -192,12 +169,7 @@ struct CommandContext<App: AccountApplication> {
         return own + ((authority as? any NetworkSettingsAuthority)?.networkSettings ?? [])
     }
 
-    // MARK: Output
-
-    /// Says something to a person, on standard error.
-    func say(_ text: String) { Terminal.say(text) }
-
-    /// Refuses what makes no sense while a token from the environment is used.
+    /// For what makes no sense while a token from the environment is used.
     func refuseEnvironmentToken(to what: String) throws {
         guard App.environmentToken != nil else { return }
         throw AccountError(
@@ -206,7 +178,7 @@ struct CommandContext<App: AccountApplication> {
     }
 }
 
-/// A command of this module: it makes the context, and turns errors into words and exit codes.
+/// Makes the context, and turns errors into words and exit codes.
 protocol AccountSubcommand: AsyncParsableCommand {
     associatedtype App: AccountApplication
 
@@ -231,20 +203,22 @@ extension AccountSubcommand {
             failure = error
             say(error)
         }
-        // What there was to say has been said.
-        await context.finishExchanges()
+        // After all output, since this may wait.
+        await Waiting.toFinish(SignalGuard.shared.timeLeft) { await context.store.finishExchanges() }
         if let failure { throw end(after: failure) }
     }
 
-    /// Says what is wrong, on standard error and as JSON. What is not this module's, the parser says.
+    /// Reports errors of this module; the parser reports all others.
     private func say(_ error: any Error) {
         guard let error = error as? AccountError else { return }
         Terminal.say(error.cause is Interruption ? "Cancelled." : "\(CommandLine.toolName): \(error)")
-        // Where standard output is what is wrong, that was said a line before.
-        if options.json { try? JSONDocument.print(ErrorDocument(error)) }
+        // If standard output is what fails, the line before has said so.
+        if options.json {
+            try? JSONDocument.print(["error": ["code": error.code.rawValue, "message": error.description]])
+        }
     }
 
-    /// What is to be thrown, if the process does not end here by a signal.
+    /// The error to throw, unless the process ends here by a signal.
     private func end(after error: any Error) -> any Error {
         switch error {
         case is Terminal.ClosedOutput: SignalGuard.endProcessByClosedPipe()
@@ -257,17 +231,15 @@ extension AccountSubcommand {
 }
 
 extension NetworkSetting {
-    /// The setting, in a line.
     var summary: String { "\(variable)=\(value) (\(problem ?? effect))" }
 }
 
 extension [RequestParameter] {
-    /// Values by their names; of two of one name, the later one counts.
+    /// The last of each name.
     var values: [String: String] { Dictionary(map { ($0.name, $0.value) }) { $1 } }
 }
 
 extension [NetworkSetting] {
-    /// Values by their variables, for JSON.
     var values: [String: String] { Dictionary(map { ($0.variable, $0.value) }) { first, _ in first } }
 }
 

@@ -1,7 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-/// The options that all commands have.
 struct CommonOptions: ParsableArguments {
     @Option(help: "Which of several sign-ins; else the environment's, else the one that `switch` chose.")
     var session: String?
@@ -12,7 +11,6 @@ struct CommonOptions: ParsableArguments {
     @Flag(name: .shortAndLong, help: "Say on standard error what is being done; never shows a token.")
     var verbose = false
 
-    /// None of them.
     static var none: CommonOptions {
         var options = CommonOptions()
         options.session = nil
@@ -22,7 +20,6 @@ struct CommonOptions: ParsableArguments {
     }
 }
 
-/// The options that say where a service is, for tools that do not know it.
 struct IssuerOptions<App: AccountApplication>: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -38,7 +35,6 @@ struct IssuerOptions<App: AccountApplication>: ParsableArguments {
     var clientID: String?
 }
 
-/// The options that say what a sign-in asks for.
 struct RequestOptions<App: AccountApplication>: ParsableArguments {
     @Option(
         name: .customLong("scope"),
@@ -88,7 +84,7 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
         }
     }
 
-    /// A loopback redirect (RFC 8252, section 7.3; RFC 6749, section 3.1.2).
+    /// RFC 8252, section 7.3; RFC 6749, section 3.1.2.
     private static func isRedirect(_ text: String) -> Bool {
         let scheme = "http://"
         guard text.hasPrefix(scheme), text.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else { return false }
@@ -102,7 +98,7 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
     }
 }
 
-/// A parameter of an authorization request, as it is written on the command line.
+/// Written as `name=value`.
 struct RequestParameter: ExpressibleByArgument {
     let name: String
     let value: String

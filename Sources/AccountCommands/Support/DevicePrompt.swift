@@ -1,46 +1,29 @@
 import AccountKit
 
-/// Shows the code of a sign-in on another device, and how long it is still good.
-struct DevicePrompt: Sendable {
-    let showsQRCode: Bool
-    let isJSON: Bool
-
-    /// Environment variables that no other program gets.
-    let secretVariables: [String]
-
-    /// The first line of `login --device --json`, for programs that show the code themselves.
-    private struct Document: Encodable {
-        struct Prompt: Encodable {
-            var userCode: String
-            var verificationURI: String
-            var verificationURIComplete: String?
-            var expiresIn: Int64
-            var interval: Int64
-
-            // Programs know them by these names.
-            enum CodingKeys: String, CodingKey {
-                case userCode, expiresIn, interval
-                case verificationURI = "verificationURL"
-                case verificationURIComplete = "completeVerificationURL"
-            }
-        }
-
-        var prompt: Prompt
+enum DevicePrompt {
+    /// In the first line of `login --device --json`, for programs that show the code themselves.
+    private struct Prompt: Encodable {
+        var userCode: String
+        var verificationURL: String
+        var completeVerificationURL: String?
+        var expiresIn: Int64
+        var interval: Int64
     }
 
-    func show(_ authorization: DeviceAuthorization) async throws {
-        if isJSON {
-            return try JSONDocument.print(
-                Document(
-                    prompt: .init(
-                        userCode: authorization.userCode, verificationURI: authorization.verificationURI,
-                        verificationURIComplete: authorization.verificationURIComplete,
-                        expiresIn: authorization.lifetime.components.seconds,
-                        interval: authorization.interval.components.seconds)))
+    static func show(
+        _ authorization: DeviceAuthorization, withQRCode: Bool, asJSON: Bool, hiding secretVariables: [String]
+    ) async throws {
+        if asJSON {
+            let prompt = Prompt(
+                userCode: authorization.userCode, verificationURL: authorization.verificationURI,
+                completeVerificationURL: authorization.verificationURIComplete,
+                expiresIn: authorization.lifetime.components.seconds,
+                interval: authorization.interval.components.seconds)
+            return try JSONDocument.print(["prompt": prompt])
         }
         Terminal.say("Open this address on any device:\n\n    \(authorization.verificationURI.shown)\n")
         Terminal.say("and enter this code:\n\n    \(authorization.userCode.shown)\n")
-        if showsQRCode, Terminal.isTerminal(.error),
+        if withQRCode, Terminal.isTerminal(.error),
             let code = await QRCode(
                 of: authorization.verificationURIComplete ?? authorization.verificationURI, hiding: secretVariables),
             code.fits(in: Terminal.size(of: .error))
@@ -51,15 +34,12 @@ struct DevicePrompt: Sendable {
     }
 }
 
-/// Counts down on a terminal how long is still waited; shows nothing elsewhere.
+/// Shows on a terminal how much time is left.
 struct Countdown {
-    private let counting: Task<Void, any Error>?
+    private let counting: Task<Void, any Error>
 
-    init(from limit: Duration) {
-        guard Terminal.isTerminal(.error) else {
-            counting = nil
-            return
-        }
+    init?(from limit: Duration) {
+        guard Terminal.isTerminal(.error) else { return nil }
         let start = ContinuousClock.now
         counting = Task {
             while true {
@@ -71,14 +51,13 @@ struct Countdown {
     }
 
     func stop() {
-        guard let counting else { return }
         counting.cancel()
         Terminal.rewriteLine("")
     }
 }
 
 extension Duration {
-    /// As a clock shows it: "14:32".
+    /// Such as "14:32".
     fileprivate var clockText: String {
         let seconds = max(components.seconds, 0)
         return "\(seconds / 60):\(seconds % 60 < 10 ? "0" : "")\(seconds % 60)"

@@ -20,8 +20,6 @@ extension AccountError {
 }
 
 extension SessionState {
-    /// The exit code of a command that reports the state; success for everyone who is signed in.
-    ///
     /// - Parameter verdictNeeded: Whether an account that the service did not confirm is a failure.
     func exitCode(verdictNeeded: Bool = false) -> ExitCode {
         switch self {

@@ -3,19 +3,15 @@ public import ArgumentParser
 
 /// Where the keys of a session's archive are. A new archive gets a slot for each of them.
 struct KeySettings: Codable, Equatable {
-    /// One of them.
     struct Source: Codable, Equatable {
         var kind: KeyKind
 
-        /// For a program that has the key.
+        /// Of a program that prints the key.
         var command: [String]?
     }
 
     var sources = [Source(kind: .keyFile)]
 
-    /// The sources themselves.
-    ///
-    /// - Parameter asksPerson: Whether a passphrase may be asked for.
     func sources<App: AccountApplication>(
         of session: SessionName, _ container: AppContainer, _: App.Type, asksPerson: Bool = true
     ) throws(AccountError) -> [any KeySource] {
@@ -48,7 +44,6 @@ extension KeySettings.Source {
         }
     }
 
-    /// How a person would name it.
     var text: String {
         switch kind {
         case .command: "command `\((command ?? []).joined(separator: " "))`"
@@ -57,20 +52,17 @@ extension KeySettings.Source {
     }
 }
 
-/// By its name.
 extension KeyKind: ExpressibleByArgument {
     /// All names.
     public static var allValueStrings: [String] { allCases.map(\.description) }
 }
 
-/// Asks a person for the passphrase of an archive.
 struct PassphrasePrompt {
     let session: SessionName
 
     private var tool: String { CommandLine.toolName }
     private var place: String { session == .default ? "" : " of session \(session)" }
 
-    /// What is said where nobody is to be asked.
     var isLocked: AccountError {
         AccountError(
             .noKey,

@@ -2,11 +2,10 @@ import AccountKit
 import Dispatch
 import Synchronization
 
-/// Runs tasks on the thread that the process began with.
+/// Runs tasks on the main thread.
 ///
-/// Most commands read two small files and print a line. The pool of threads that tasks run on otherwise would take longer to
-/// start than that takes, and is not started until something needs it. Tasks that do not inherit the preference of the
-/// first one run in the pool, as ever.
+/// Most commands read two small files and print a line. Starting the thread pool would take longer than that, so it is
+/// not started until something needs it. Tasks that do not inherit the preference of the first one run in the pool.
 package final class MainThreadExecutor: TaskExecutor {
     private let jobs = Mutex<[UnownedJob]>([])
     private let count = DispatchSemaphore(value: 0)
@@ -17,7 +16,6 @@ package final class MainThreadExecutor: TaskExecutor {
         count.signal()
     }
 
-    /// Runs `body`, which ends the process.
     package static func run(_ body: @escaping @Sendable () async -> Never) -> Never {
         let executor = MainThreadExecutor()
         BlockingWork.stays(on: executor.asUnownedTaskExecutor())

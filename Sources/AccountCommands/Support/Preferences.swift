@@ -6,10 +6,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The settings of the commands: which session is meant by default, and for each session which service it signs in to and
-/// where the keys of its archive are.
+/// The settings of the commands, none of them secret.
 ///
-/// Nothing secret. Each session has a folder of its own, so that the cost does not grow with their number.
+/// Each session has a folder of its own, so that the cost does not grow with their number.
 struct Preferences {
     private struct DefaultSession: Codable {
         var session: String
@@ -19,7 +18,7 @@ struct Preferences {
     private static let keysEntry = ArchiveEntry(rawValue: "Keys.plist")
     private static let serviceEntry = ArchiveEntry(rawValue: "Service.plist")
 
-    private let folder: String
+    let folder: String
 
     init(container: AppContainer) {
         let path = container.preferences.path(percentEncoded: false)
@@ -44,7 +43,6 @@ struct Preferences {
         try await write(service, to: Self.serviceEntry, in: folder(of: session))
     }
 
-    /// Where the keys of a session's archive are: a key file, unless the user said otherwise.
     func keySettings(of session: SessionName) throws(AccountError) -> KeySettings {
         try read(Self.keysEntry, in: folder(of: session)) ?? KeySettings()
     }

@@ -1,14 +1,7 @@
-/// An address as a picture for the camera of another device.
 struct QRCode {
-    /// The rows of the picture, as text.
     let text: String
 
-    /// Asks `qrencode` for the picture.
-    ///
-    /// - Parameters:
-    ///   - address: The address.
-    ///   - secretVariables: What of the environment the program does not get.
-    /// - Returns: `nil` if there is no such program, or if no other device could open the address.
+    /// `nil` if there is no `qrencode`, or if no other device could open the address.
     init?(of address: String, hiding secretVariables: [String]) async {
         guard Self.isForOtherDevices(address),
             let text = await ExternalProgram.output(
@@ -19,14 +12,14 @@ struct QRCode {
 
     init(text: String) { self.text = text }
 
-    /// Whether all of it is to be seen at once, with a line or two below.
+    /// Leaves room for a line or two below.
     func fits(in size: TerminalSize) -> Bool {
         let rows = text.split(separator: "\n")
         return rows.count + 2 <= size.rows && rows.allSatisfy { $0.count <= size.columns }
     }
 
-    /// Whether an address means the same on another device: not this machine by a name or number that every machine has
-    /// for itself (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).
+    /// `false` for this machine's own names and numbers (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291,
+    /// section 2.5.3).
     static func isForOtherDevices(_ address: String) -> Bool {
         let parts = address.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].hasSuffix(":"), parts[1].isEmpty else { return false }

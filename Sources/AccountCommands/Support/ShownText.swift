@@ -1,9 +1,9 @@
 import AccountKit
 
 extension String {
-    /// The text in one line, and without characters that control a terminal or reorder what it shows.
+    /// In one line, and without characters that control a terminal or reorder what it shows.
     ///
-    /// What comes from a service must not be able to draw on the screen. JSON has it as it is.
+    /// Text of a service must not be able to draw on the screen. JSON has it as it is.
     var shown: String {
         if utf8.allSatisfy({ 0x20...0x7E ~= $0 }) { return self }
         var visible = ""
@@ -19,6 +19,5 @@ extension String {
 }
 
 extension Account {
-    /// What to call the user on a terminal.
     var shownName: String { displayName.shown }
 }

@@ -1,7 +1,6 @@
 import AccountKit
 import ArgumentParser
 
-/// The ways to sign in.
 enum SignInWay {
     case device, browser, password, token
 
@@ -16,17 +15,15 @@ enum SignInWay {
 }
 
 extension AccountApplication {
-    /// Whether the app's service has one of some ways to sign in. Of one that the user names that is not known yet, so it may.
-    static func offers(_ ways: SignInWay...) -> Bool { offers(ways) }
-
-    private static func offers(_ ways: [SignInWay]) -> Bool {
-        // Where there is no authority, signing in says why.
+    /// Whether the app's service has one of these ways to sign in. A service that the user names may have any.
+    static func offers(_ ways: [SignInWay]) -> Bool {
+        // If there is no authority, signing in says why.
         guard !acceptsIssuer,
             let authority = try? authority(for: AccountService(), timeout: .seconds(10), logger: nil)
         else { return true }
         return ways.contains { $0.isOffered(by: authority) }
     }
 
-    /// Help shows the options of the ways to sign in that there are.
+    /// Help shows only options that the service supports.
     static func visibility(of ways: SignInWay...) -> ArgumentVisibility { offers(ways) ? .default : .hidden }
 }

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The JSON form of a state, with what some commands add to it. It never has a token.
+/// The JSON form of a state. It never contains a token.
 struct StateDocument: Encodable {
     struct Revocation: Encodable {
         var issuer: String?
@@ -33,12 +33,12 @@ struct StateDocument: Encodable {
     var endedBy: String?
     var unfinishedRefreshAt: Date?
 
-    // Of `status`.
+    // Only from `status`.
     var archive: String?
     var pendingRevocations: [Revocation]?
     var environment: [String: String]?
 
-    // Of `sessions`.
+    // Only from `sessions`.
     var isDefault: Bool?
 
     init(_ state: SessionState, session: SessionName) {
@@ -76,21 +76,7 @@ struct StateDocument: Encodable {
     }
 }
 
-/// The JSON form of an error.
-struct ErrorDocument: Encodable {
-    struct ErrorPart: Encodable {
-        var code: String
-        var message: String
-    }
-
-    var error: ErrorPart
-
-    init(_ error: AccountError) {
-        self.error = ErrorPart(code: error.code.rawValue, message: error.description)
-    }
-}
-
-/// Writes JSON documents: ISO 8601 dates in UTC, keys in order, absent things left out.
+/// ISO 8601 dates in UTC, keys in order, no `null`.
 enum JSONDocument {
     static func print(_ document: some Encodable) throws {
         let encoder = JSONEncoder()

@@ -6,9 +6,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The words for a state, for standard error.
 enum StateText {
-    /// What there is to say beyond the user's name; `nil` if nothing.
+    /// `nil` if there is nothing to say beyond the user's name.
     static func explanation(of state: SessionState, tool: String) -> String? {
         switch state {
         case .verified: nil
@@ -20,7 +19,7 @@ enum StateText {
 
     private static func explanation(of reason: UnverifiedReason, _ account: Account) -> String {
         let service = account.issuer ?? "the service"
-        // Which host could not be reached is said once: the failure names it with its port.
+        // Names the host once: the detail has it with its port.
         if reason.code == .offline, let detail = reason.detail, detail.contains(service.hostAndPort) {
             return keptText("offline: \(detail)", account)
         }
@@ -56,7 +55,6 @@ enum StateText {
         return text + "."
     }
 
-    /// What there is to say of a sign-in that is over because its access token is, and there is nothing to renew it with.
     static func end(of account: Account, tool: String) -> String {
         let place = account.issuer.map { " at \($0)" } ?? ""
         let end = account.credentials.expiresAt.map { " at \(date($0))" } ?? ""
@@ -64,11 +62,10 @@ enum StateText {
             + "`\(tool) login`."
     }
 
-    /// What there is to say of a new sign-in that cannot be renewed; `nil` if it can, or if nobody knows when it ends.
+    /// `nil` if a new sign-in can be renewed, or if its end is unknown.
     ///
     /// - Parameters:
-    ///   - account: The account.
-    ///   - scopes: What was asked for.
+    ///   - scopes: Those that were requested.
     ///   - isToken: Whether the user brought the token.
     static func limit(of account: Account, asking scopes: [String], isToken: Bool, tool: String) -> String? {
         let credentials = account.credentials
@@ -98,12 +95,11 @@ enum StateText {
         }
     }
 
-    /// A date as ISO 8601 has it, in UTC.
     static func date(_ date: Date) -> String { date.formatted(.iso8601) }
 }
 
 extension Account {
-    /// Whether the access token has expired and nothing is there to renew it with.
+    /// The access token has expired, and nothing can renew it.
     func isOver(at date: Date) -> Bool {
         credentials.refreshToken == nil && credentials.expires(within: .zero, of: date)
             && !credentials.isFromFuture(at: date)
@@ -111,7 +107,6 @@ extension Account {
 }
 
 extension String {
-    /// Of a URL, what stands between its scheme and its path.
     fileprivate var hostAndPort: Substring {
         let start = firstRange(of: "://")?.upperBound ?? startIndex
         return self[start...].prefix { $0 != "/" }

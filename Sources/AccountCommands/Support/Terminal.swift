@@ -17,16 +17,15 @@ enum Terminal {
         case error = 2
     }
 
-    /// What is read at most: no token or password is longer.
+    /// No token or password is longer.
     private static let maximumByteCount = 64 * 1024
 
     static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
 
-    /// How large a terminal is; that of the first ones if it does not tell.
     static func size(of stream: Stream) -> TerminalSize {
         var size = winsize()
         guard ioctl(stream.rawValue, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
-            return .usual
+            return TerminalSize(columns: 80, rows: 24)
         }
         return TerminalSize(columns: Int(size.ws_col), rows: Int(size.ws_row))
     }
@@ -36,31 +35,28 @@ enum Terminal {
     /// Goes back to the start of the line, and erases it (CSI K: ECMA-48, section 8.3.41).
     static let lineStart = "\r\u{1B}[K"
 
-    /// Says something to a person, on standard error: one line or several. That nobody can read it is not an error.
+    /// Prints one line or several on standard error. It is not an error if nobody can read them.
     static func say(_ text: String) {
-        // What a service brought into an error must not draw on the screen.
+        // Text of a service in an error must not draw on the screen.
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).shown }
         try? write(Array((lines.joined(separator: "\n") + "\n").utf8), to: Stream.error.rawValue)
     }
 
-    /// Puts text in the place of the last line on standard error, without ending it.
+    /// Replaces the last line on standard error, without ending it.
     static func rewriteLine(_ text: String) {
         try? write(Array((lineStart + text).utf8), to: Stream.error.rawValue)
     }
 
-    /// Writes a line for a person or a script on standard output.
-    ///
     /// - Throws: An `AccountError` with the cause if it could not be written, or ``ClosedOutput``.
     static func printLine(_ text: String) throws {
         try printOutput(Array((text.shown + "\n").utf8))
     }
 
-    /// Writes text on standard output as it is.
     static func printText(_ text: String) throws {
         try printOutput(Array(text.utf8))
     }
 
-    /// Writes a line that is a secret on standard output, straight from its bytes.
+    /// Makes no string of the secret.
     static func printLine(_ secret: Secret) throws {
         try secret.withBytes { span in
             var line: [UInt8] = []
@@ -73,7 +69,6 @@ enum Terminal {
         }
     }
 
-    /// Nobody reads standard output any more.
     struct ClosedOutput: Error {}
 
     private static func printOutput(_ bytes: [UInt8]) throws {
@@ -99,9 +94,9 @@ enum Terminal {
 
     // MARK: Reading
 
-    /// Reads standard input up to the first line end, byte by byte, so that nothing behind it is taken.
+    /// Reads byte by byte, so that nothing after the line is taken.
     ///
-    /// - Returns: `nil` if there is nothing.
+    /// - Returns: `nil` if the line is empty.
     static func readSecretLine() throws(AccountError) -> Secret? {
         var line: [UInt8] = []
         // It must not grow, which would leave a copy behind.
@@ -118,7 +113,7 @@ enum Terminal {
         return line.isEmpty ? nil : Secret(bytes: line)
     }
 
-    /// Reads a line, byte by byte, so that nothing behind it is taken.
+    /// Reads byte by byte, so that nothing after the line is taken.
     ///
     /// - Returns: `nil` if standard input has ended.
     static func readLine(within limit: Duration) throws(AccountError) -> String? {
@@ -142,7 +137,6 @@ enum Terminal {
         return line.isEmpty ? nil : String(decoding: line, as: UTF8.self)
     }
 
-    /// Asks for a line on the terminal.
     static func prompt(_ question: String) throws -> String {
         try? write(Array(question.utf8), to: Stream.error.rawValue)
         guard let answer = Swift.readLine(), !answer.isEmpty else {
@@ -151,14 +145,13 @@ enum Terminal {
         return answer
     }
 
-    /// Asks for a secret on the terminal, without showing it.
     static func promptForSecret(_ question: String) throws -> Secret {
         try promptForSecret(question, input: Stream.input.rawValue, output: Stream.error.rawValue)
     }
 
-    /// The same, also where standard input is something else, as long as the process has a terminal.
+    /// Also if standard input is something else.
     ///
-    /// - Returns: `nil` if it has none.
+    /// - Returns: `nil` if the process has no terminal.
     static func promptForSecretAnywhere(_ question: String) throws -> Secret? {
         if isTerminal(.input) { return try promptForSecret(question) }
         let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
@@ -167,7 +160,7 @@ enum Terminal {
         return try promptForSecret(question, input: terminal, output: terminal)
     }
 
-    /// The terminal hands over each key, Ctrl-C included, so that whatever is typed the echo is on again afterwards.
+    /// Receives each key, Ctrl-C included, so that the echo is restored whatever is typed.
     private static func promptForSecret(_ question: String, input: Int32, output: Int32) throws -> Secret {
         try SignalGuard.shared.restoringTerminal(input) {
             var saved = termios()
@@ -177,7 +170,7 @@ enum Terminal {
             var silent = saved
             silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
             tcsetattr(input, TCSAFLUSH, &silent)
-            // Only now, so that nothing that is typed at once is shown. A terminal that takes no output may still have input.
+            // Only now, so that nothing typed early is shown. A terminal that accepts no output may still have input.
             try? write(Array(question.utf8), to: output)
             defer {
                 tcsetattr(input, TCSAFLUSH, &saved)
@@ -194,7 +187,7 @@ enum Terminal {
                 case UInt8(ascii: "\n"), UInt8(ascii: "\r"), 0x04:
                     guard !line.isEmpty else { throw AccountError(.invalidArgument, "nothing was entered") }
                     return Secret(bytes: line)
-                // Backspace takes back a whole character, Ctrl-U the line.
+                // Backspace removes a whole character, Ctrl-U the line.
                 case 0x08, 0x7F: while let last = line.wipeLast(), last & 0xC0 == 0x80 {}
                 case 0x15: while line.wipeLast() != nil {}
                 default: if line.count < maximumByteCount { line.append(byte) }
@@ -218,7 +211,7 @@ enum Terminal {
 }
 
 extension [UInt8] {
-    /// Takes the last byte away, and leaves nothing of it in memory.
+    /// Removes the last byte, and leaves no trace of it in memory.
     fileprivate mutating func wipeLast() -> UInt8? {
         guard let last else { return nil }
         self[count - 1] = 0
@@ -227,15 +220,12 @@ extension [UInt8] {
     }
 }
 
-/// How many characters there is room for.
 struct TerminalSize: Equatable {
-    static let usual = TerminalSize(columns: 80, rows: 24)
-
     var columns: Int
     var rows: Int
 }
 
-/// A person has pressed Ctrl-C where the terminal makes no signal of it.
+/// A person pressed Ctrl-C while the terminal sends no signal for it.
 struct Interruption: Error, CustomStringConvertible {
     static let error = AccountError(.cancelled, "Cancelled", cause: Interruption())
 

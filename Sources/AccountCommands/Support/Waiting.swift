@@ -1,6 +1,6 @@
-/// Says what is being waited for, if it takes a while and someone is watching.
+/// Tells someone who is watching what a long wait is for.
 enum Waiting {
-    /// While the service is asked. Someone who is watching, and gives up, is told that it was cancelled.
+    /// If a person gives up, "Cancelled." is printed.
     static func shown<Result>(
         for what: String, upTo limit: Duration, _ body: () async throws -> Result
     ) async rethrows -> Result {
@@ -13,7 +13,7 @@ enum Waiting {
         }
     }
 
-    /// While something is finished that the command has no more to say of.
+    /// For what is finished after the command's last output.
     ///
     /// - Parameter limit: How long that may take; `nil` if there is nothing to finish.
     static func toFinish(_ limit: Duration?, _ body: () async -> Void) async {

@@ -10,24 +10,22 @@ struct AuthorizationRequest: Sendable {
     /// Where the browser is sent afterwards. The token endpoint gets the very same text.
     let redirectURI: String
 
-    /// Comes back with the response, so that a response to someone else's request is not taken for one to this.
+    /// Comes back with the response, which proves that it belongs to this request.
     let state: String
 
-    /// Comes back in the ID token, so that it is not another sign-in's; `nil` if none was asked for.
+    /// Comes back in the ID token, which proves that it belongs to this sign-in; `nil` if none was asked for.
     let nonce: String?
 
     let pkce: PKCE
-
-    /// What is asked for beside the scopes.
     var options = OAuthRequestOptions()
 
-    /// Further parameters, which the service wants. Those of the options beat them.
+    /// Further parameters that the service wants. Those of the options take precedence.
     var parameters: [String: String] = [:]
 
-    /// What no error and no page repeats.
+    /// What no error and no page may repeat.
     var secrets: [Secret] { [pkce.verifier, Secret(state)] + (nonce.map { [Secret($0)] } ?? []) }
 
-    /// The page to open. A query that the endpoint has already is kept (RFC 6749, section 3.1).
+    /// Keeps a query that the endpoint already has (RFC 6749, section 3.1).
     func url(at endpoint: ServiceURL) -> String {
         var form = FormBody()
         form.append("response_type", "code")
@@ -65,7 +63,6 @@ struct AuthorizationRequest: Sendable {
 }
 
 extension AuthorizationRequest {
-    /// A request with a new nonce and key, whose response comes to a port of the loopback interface.
     init(
         clientID: String, scopes: [String], port: Int, state: String,
         options: OAuthRequestOptions = OAuthRequestOptions(), quirks: ServiceQuirks = .standard

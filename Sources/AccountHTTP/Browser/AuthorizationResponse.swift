@@ -7,10 +7,10 @@ struct AuthorizationResponse: Sendable, Equatable {
     var errorDescription: String?
     var state: String?
 
-    /// Who says that it responds (RFC 9207).
+    /// The service that claims to respond (RFC 9207).
     var issuer: String?
 
-    /// Reads a query; `nil` if it is not well-formed, or has one of the parameters twice (RFC 6749, section 3.1).
+    /// `nil` if the query is malformed or repeats one of the parameters (RFC 6749, section 3.1).
     init?(query: Substring) {
         var values: [String: String] = [:]
         for field in query.split(separator: "&") {
@@ -32,26 +32,19 @@ struct AuthorizationResponse: Sendable, Equatable {
 
     private static let parameters: Set<String> = ["code", "error", "error_description", "state", "iss"]
 
-    /// Text of `application/x-www-form-urlencoded` (RFC 6749, appendix B); `nil` if it is none, or no UTF-8.
+    /// Text of `application/x-www-form-urlencoded` (RFC 6749, appendix B).
     private static func decoded(_ text: Substring) -> String? {
         String(percentEncoded: text.replacing("+", with: " "))
     }
 
-    // MARK: What it amounts to
-
-    /// Whether it is the response to the request that had this `state`. It takes the same time whatever is wrong.
+    /// Takes the same time whichever character differs.
     func answers(_ state: String) -> Bool {
         guard let own = self.state else { return false }
         return Digest.isEqual(own, state)
     }
 
-    /// The code, if it was the configured service that responded, and it agrees.
-    ///
-    /// - Parameters:
-    ///   - issuer: The service that was asked.
-    ///   - namesIssuer: Whether the service says that its responses name it. If they name anyone it must be the service in
-    ///     any case (RFC 9207, section 2.4).
-    ///   - secrets: What no failure repeats.
+    /// - Parameter namesIssuer: Whether the service says that its responses name it. If they name anyone it must be the
+    ///   service in any case (RFC 9207, section 2.4).
     func code(
         from issuer: Issuer, namingIssuer namesIssuer: Bool, hiding secrets: [Secret]
     ) throws(AuthorityError) -> Secret {

@@ -1,12 +1,12 @@
 import NIOCore
 import NIOHTTP1
 
-/// Takes one request of a connection to the receiver, sends the response and closes the connection.
+/// Passes one request of a connection to the receiver, sends the response and closes the connection.
 final class LoopbackHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// How long a request may take to come. The response to a whole one may take longer.
+    /// How long a request may take to arrive. The response may take longer.
     private static let requestTime = TimeAmount.seconds(15)
 
     private let receiver: RedirectReceiver
@@ -16,7 +16,7 @@ final class LoopbackHandler: ChannelInboundHandler {
 
     private init(_ receiver: RedirectReceiver) { self.receiver = receiver }
 
-    /// Prepares a connection. Called on its event loop.
+    /// Called on the channel's event loop.
     static func install(in channel: any Channel, for receiver: RedirectReceiver) throws {
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(RequestLimit())
@@ -58,32 +58,26 @@ final class LoopbackHandler: ChannelInboundHandler {
     private static func send(
         _ response: RedirectReceiver.Response, to channel: any Channel, _ receiver: RedirectReceiver
     ) {
-        let head: HTTPResponseHead
-        let body: String
+        var head = HTTPResponseHead(version: .http1_1, status: .seeOther, headers: HTTPHeaders(ResultPage.headers))
+        var body = ""
         switch response {
         case .page(let page):
+            head.status = .init(statusCode: page.status)
             body = page.html
-            head = HTTPResponseHead(
-                version: .http1_1, status: .init(statusCode: page.status), headers: HTTPHeaders(ResultPage.headers))
-        case .redirect(let path):
-            body = ""
-            var headers = HTTPHeaders(ResultPage.headers)
-            headers.add(name: "Location", value: path)
-            head = HTTPResponseHead(version: .http1_1, status: .seeOther, headers: headers)
+        case .redirect(let path): head.headers.add(name: "Location", value: path)
         }
-        var complete = head
-        complete.headers.add(name: "Content-Length", value: "\(body.utf8.count)")
-        complete.headers.add(name: "Connection", value: "close")
-        channel.write(HTTPServerResponsePart.head(complete), promise: nil)
+        head.headers.add(name: "Content-Length", value: "\(body.utf8.count)")
+        head.headers.add(name: "Connection", value: "close")
+        channel.write(HTTPServerResponsePart.head(head), promise: nil)
         channel.write(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(string: body))), promise: nil)
         channel.writeAndFlush(HTTPServerResponsePart.end(nil)).whenComplete { result in
-            if case .success = result { receiver.delivered(response) }
+            if case .success = result { receiver.didDeliver(response) }
             channel.close(promise: nil)
         }
     }
 }
 
-/// Turns a connection away that sends more than a request for these pages can have.
+/// Rejects a connection that sends more than a request for these pages can need.
 final class RequestLimit: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -11,28 +11,17 @@ import Musl
 import Darwin
 #endif
 
-/// Listens on a port of the loopback interface and brings requests to a receiver (RFC 8252, section 7.3).
-final class LoopbackListener: Sendable {
-    /// How many connections there may be at a time.
-    static let connectionLimit = 32
+/// Listens on a port of the loopback interface and passes requests to a receiver (RFC 8252, section 7.3).
+struct LoopbackListener: Sendable {
+    private static let connectionLimit = 32
 
-    /// Where it listens, on 127.0.0.1 and, if that could be had, on ::1.
+    /// On 127.0.0.1 and, where available, on ::1.
     let port: Int
 
     private let servers: [any Channel]
     private let connections: Connections
 
-    private init(port: Int, servers: [any Channel], connections: Connections) {
-        self.port = port
-        self.servers = servers
-        self.connections = connections
-    }
-
-    /// Opens a free port, or the one that is registered with the service.
-    ///
-    /// - Parameters:
-    ///   - receiver: Responds to the requests.
-    ///   - redirect: Where the service sends the browser; `nil` leaves the port free.
+    /// - Parameter redirect: Where the service sends the browser; `nil` takes any free port.
     /// - Throws: `inaccessible` if no port can be had, or not that one.
     static func open(
         for receiver: RedirectReceiver, at redirect: LoopbackRedirect? = nil
@@ -40,7 +29,7 @@ final class LoopbackListener: Sendable {
         let connections = Connections()
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 16)
-            // A registered port that the sign-in before was on is free at once.
+            // Lets a registered port be used again at once after the last sign-in.
             .serverChannelOption(.socketOption(.so_reuseaddr), value: redirect == nil ? 0 : 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -51,7 +40,7 @@ final class LoopbackListener: Sendable {
                     try LoopbackHandler.install(in: channel, for: receiver)
                 }
             }
-        // The address that the browser is sent to, and then the other one, for a browser that takes `localhost` for it.
+        // First the address that the browser is sent to, then the other, in case it resolves `localhost` to that.
         let hosts = redirect?.host == "[::1]" ? ["::1", "127.0.0.1"] : ["127.0.0.1", "::1"]
         let server: any Channel
         do {
@@ -64,8 +53,8 @@ final class LoopbackListener: Sendable {
         do {
             servers.append(try await bootstrap.bind(host: hosts[1], port: port).get())
         } catch {
-            // A machine without IPv6. Or another program is there, to which a browser would bring the response if it takes
-            // `localhost` for that address.
+            // Either the machine has no IPv6, or another program has this port: a browser that resolves `localhost` to
+            // that address would deliver the response there.
             if redirect?.host == "localhost", (error as? IOError)?.errnoCode == EADDRINUSE {
                 // It fails only for what is closed already.
                 try? await server.close().get()
@@ -91,7 +80,6 @@ final class LoopbackListener: Sendable {
             cause: error)
     }
 
-    /// Closes the port and all connections, and returns when that is done.
     func close() async {
         for future in closing() {
             // It fails only for what is closed already.
@@ -99,19 +87,17 @@ final class LoopbackListener: Sendable {
         }
     }
 
-    /// Begins to close, without waiting for it.
     func stop() { _ = closing() }
 
     private func closing() -> [EventLoopFuture<Void>] {
         (servers + connections.takeAll()).map { $0.close() }
     }
 
-    /// The open connections.
     private final class Connections: Sendable {
-        /// `nil` once there are to be no others.
+        /// `nil` once the listener is closed and accepts no more.
         private let channels = Mutex<[ObjectIdentifier: any Channel]?>([:])
 
-        /// Whether there is room for one more.
+        /// - Returns: `false` if there is no room for one more.
         func add(_ channel: any Channel) -> Bool {
             let id = ObjectIdentifier(channel)
             let isAdded = channels.withLock { channels in
@@ -123,7 +109,7 @@ final class LoopbackListener: Sendable {
             return isAdded
         }
 
-        /// All there are. There will be no others.
+        /// No connection is accepted after this.
         func takeAll() -> [any Channel] {
             channels.withLock { channels in
                 defer { channels = nil }

@@ -1,15 +1,11 @@
 import AccountKit
 
-/// Where a service sends the browser back to, as it is registered there: one port and one path of the loopback interface.
+/// A redirect URI as it is registered with the service: one port and one path of the loopback interface.
 struct LoopbackRedirect: Sendable, Hashable {
-    /// The very text, which the service compares.
-    let text: String
-
     let host: String
     let port: Int
     let path: String
 
-    /// Reads a redirect URI.
     init(_ text: String) throws(AccountError) {
         let wanted = "such as http://127.0.0.1:8400/callback"
         let shown = ServiceURL.shown(text)
@@ -31,7 +27,6 @@ struct LoopbackRedirect: Sendable, Hashable {
         guard url.query == nil else {
             throw AccountError(.invalidArgument, "the redirect URI\(shown) must not contain a query (?…)")
         }
-        self.text = text
         host = url.host
         self.port = port
         path = url.path.isEmpty ? "/" : url.path

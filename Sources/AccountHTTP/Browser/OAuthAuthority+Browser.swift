@@ -14,12 +14,14 @@ extension OAuthAuthority: BrowserAuthority {
         try await beginBrowserSignIn(deliveryTime: .seconds(2))
     }
 
-    /// The same, with another time for the browser to fetch the result page, and for the user to come.
+    /// - Parameters:
+    ///   - deliveryTime: How long to wait at the end for the browser to fetch the result page.
+    ///   - lifetime: How long to wait for the user.
     func beginBrowserSignIn(deliveryTime: Duration, lifetime: Duration = .seconds(600)) async throws
         -> OAuthBrowserSignIn
     {
         let clientID = try registeredClient()
-        guard let endpoint = try await endpoint(.authorization) else {
+        guard let endpoint = try await documents.endpoint(.authorization) else {
             throw AuthorityError.misconfigured("\(issuer) offers no sign-in with a browser")
         }
         let scopes = try await requestedScopes()

@@ -7,27 +7,23 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A sign-in that waits for the browser.
-///
-/// It stops listening with ``finish(with:)``, or when the value is dropped without that.
+/// Stops listening with ``finish(with:)``, or when the value is dropped without that.
 final class OAuthBrowserSignIn: BrowserSignIn {
     let url: String
     let lifetime: Duration
 
     private let authority: OAuthAuthority
     private let request: AuthorizationRequest
-    private let acceptsIssuer: Bool
+    private let namesIssuer: Bool
     private let receiver: RedirectReceiver
     private let listener: LoopbackListener
     private let progress = Mutex(Progress())
-
-    /// How long to wait for the browser to fetch the result page.
     private let deliveryTime: Duration
 
     private struct Progress {
         var isWaitedFor = false
 
-        /// What the browser brought. It stays after the exchange, so that no page repeats it.
+        /// Kept after the exchange, so that no page repeats it.
         var code: Secret?
         var isSpent = false
 
@@ -44,7 +40,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         self.request = request
         self.url = url
         self.lifetime = lifetime
-        self.acceptsIssuer = namesIssuer
+        self.namesIssuer = namesIssuer
         self.receiver = receiver
         self.listener = listener
         self.deliveryTime = deliveryTime
@@ -52,30 +48,23 @@ final class OAuthBrowserSignIn: BrowserSignIn {
 
     deinit { listener.stop() }
 
-    // MARK: The browser's response
-
     func waitForResponse() async throws(AuthorityError) {
         let isFirst = progress.withLock { progress in
             defer { progress.isWaitedFor = true }
             return !progress.isWaitedFor
         }
         guard isFirst else { throw .unclear("this sign-in was waited for already: begin a new one") }
-        guard let response = await response() else {
+        // It throws only if the task was cancelled.
+        let brought = try? await withDeadline(.now + lifetime) { [responses = receiver.responses] in
+            await responses.first { _ in true }
+        }
+        guard let response = brought ?? nil else {
             throw Task.isCancelled
                 ? .noResponse(.cancelled) : .signInRefused("nobody signed in with the browser within \(lifetime.text)")
         }
         progress.withLock { $0.code = response.code }
         _ = try response.code(
-            from: authority.issuerIdentifier, namingIssuer: acceptsIssuer, hiding: request.secrets)
-    }
-
-    /// What the browser brings; `nil` if the task was cancelled, or if nobody came in time.
-    private func response() async -> AuthorizationResponse? {
-        // It throws only if the task was cancelled.
-        let response = try? await withDeadline(.now + lifetime) { [responses = receiver.responses] in
-            await responses.first { _ in true }
-        }
-        return response ?? nil
+            from: authority.issuerIdentifier, namingIssuer: namesIssuer, hiding: request.secrets)
     }
 
     func receive(_ pastedURL: String) throws(AccountError) {
@@ -89,7 +78,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         }
     }
 
-    /// What a URL brings, if it is the one that the service was told to send the browser back to.
+    /// Takes only the URL that the service was told to send the browser back to.
     private func response(in pastedURL: String) throws(AccountError) -> AuthorizationResponse {
         let text = pastedURL.split { $0.isWhitespace }.joined()
         let parts = text.prefix { $0 != "#" }.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -107,8 +96,6 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         }
         return response
     }
-
-    // MARK: The tokens
 
     func credentials() async throws(AuthorityError) -> Credentials {
         let code = progress.withLock { progress -> Secret? in
@@ -134,8 +121,6 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         return try await authority.account(with: credentials, signedInAs: nil)
     }
 
-    // MARK: The end
-
     func finish(with result: Result<Account, any Error>) async {
         let (isFirst, code) = progress.withLock { progress in
             defer { progress.isFinished = true }
@@ -148,15 +133,12 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             case .success(let account): receiver.finish(with: ResultPage(signedIn: account, hiding: secrets))
             case .failure(let error): receiver.finish(with: ResultPage(error, hiding: secrets))
             }
-        if isAwaited { await waitForDelivery() }
-        await listener.close()
-    }
-
-    /// Returns when a browser has the result page, or when it has had time enough.
-    private func waitForDelivery() async {
-        // It throws only if the task was cancelled, and then nobody waits.
-        _ = try? await withDeadline(.now + deliveryTime) { [deliveries = receiver.deliveries] in
-            for await _ in deliveries { break }
+        if isAwaited {
+            // It throws only if the task was cancelled, and then nobody waits.
+            _ = try? await withDeadline(.now + deliveryTime) { [deliveries = receiver.deliveries] in
+                for await _ in deliveries { break }
+            }
         }
+        await listener.close()
     }
 }

@@ -1,11 +1,10 @@
 import Synchronization
 
-/// Responds to the browser, and hands what it brought to whoever waits for it.
+/// Responds to the browser, and passes on what it brings.
 ///
-/// It takes one response of the service, the first with the right `state`. From then on the result page is due: whoever asks
-/// for it waits until the result is known.
+/// Accepts one response of the service, the first with the right `state`. From then on whoever requests the result page
+/// waits until the result is known.
 final class RedirectReceiver: Sendable {
-    /// What comes back for a request.
     enum Response: Sendable, Equatable {
         case page(ResultPage)
         case redirect(to: String)
@@ -14,28 +13,24 @@ final class RedirectReceiver: Sendable {
     private enum State {
         case waiting(state: String)
         case accepted(waiting: [@Sendable (Response) -> Void])
-        /// A person has brought it, so no browser waits for a page.
+        /// A person pasted the URL, so no browser waits for a page.
         case pasted
         case finished(ResultPage)
     }
 
-    /// The response of the service, once. Ends without one if the sign-in ends before.
+    /// Yields the response of the service once; ends without one if the sign-in ends first.
     let responses: AsyncStream<AuthorizationResponse>
 
-    /// An element for each time that a browser got the result page.
+    /// Yields each time that a browser has received the result page.
     let deliveries: AsyncStream<Void>
 
     private let response: AsyncStream<AuthorizationResponse>.Continuation
     private let delivery: AsyncStream<Void>.Continuation
     private let state: Mutex<State>
 
-    /// Where the service sends the browser.
-    let callbackPath: String
+    private let callbackPath: String
+    private let resultPath: String
 
-    /// Where the browser goes from there.
-    let resultPath: String
-
-    /// A receiver of the response with this `state`, at this path.
     init(expecting state: String, at callbackPath: String = LoopbackRequest.callbackPath) {
         self.callbackPath = callbackPath
         resultPath = callbackPath == LoopbackRequest.resultPath ? "/signed-in" : LoopbackRequest.resultPath
@@ -44,11 +39,7 @@ final class RedirectReceiver: Sendable {
         self.state = Mutex(.waiting(state: state))
     }
 
-    /// Deals with a request.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - respond: Gets what comes back, at once or, if it is not known yet, later on another thread.
+    /// - Parameter respond: Called at once or, if the result is not known yet, later on another thread.
     func receive(_ request: LoopbackRequest, respond: @escaping @Sendable (Response) -> Void) {
         switch request.route(callback: callbackPath, result: resultPath) {
         case .malformed: respond(.page(.badRequest))
@@ -69,10 +60,8 @@ final class RedirectReceiver: Sendable {
         }
     }
 
-    /// Whether a response of the service was taken.
     enum Acceptance { case accepted, wrongState, usedBefore }
 
-    /// Deals with a response that a person brings in place of the browser.
     func acceptPasted(_ response: AuthorizationResponse) -> Acceptance { accept(response, as: .pasted) }
 
     private func accept(_ response: AuthorizationResponse, as accepted: State) -> Acceptance {
@@ -98,9 +87,9 @@ final class RedirectReceiver: Sendable {
         }
     }
 
-    /// Says what came of the sign-in. From now on no response of the service is taken.
+    /// No response of the service is accepted after this.
     ///
-    /// - Returns: Whether a browser was here, which fetches the page now.
+    /// - Returns: Whether a browser brought the response, and so will request the page now.
     @discardableResult
     func finish(with page: ResultPage) -> Bool {
         let waiting: [@Sendable (Response) -> Void]? = state.withLock { state in
@@ -112,8 +101,7 @@ final class RedirectReceiver: Sendable {
         return waiting != nil
     }
 
-    /// A response has been sent to its end.
-    func delivered(_ response: Response) {
+    func didDeliver(_ response: Response) {
         let isResult = state.withLock { state in
             if case .finished(let page) = state { response == .page(page) } else { false }
         }

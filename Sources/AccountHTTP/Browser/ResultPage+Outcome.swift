@@ -1,11 +1,7 @@
 import AccountKit
 
 extension ResultPage {
-    /// The page for a sign-in that worked.
-    ///
-    /// - Parameters:
-    ///   - account: Who signed in.
-    ///   - secrets: What the page must not repeat, beside the tokens of the account.
+    /// - Parameter secrets: What the page must not repeat, beside the tokens of the account.
     init(signedIn account: Account, hiding secrets: [Secret]) {
         let tokens = [account.credentials.accessToken, account.credentials.refreshToken, account.credentials.idToken]
         let text = ServerText(secrets: secrets + tokens.compactMap(\.self))
@@ -13,10 +9,9 @@ extension ResultPage {
         self = .signedIn(user: user, issuer: account.issuer ?? "the service")
     }
 
-    /// The page for a sign-in that did not work.
     init(_ error: any Error, hiding secrets: [Secret]) {
         let text = ServerText(secrets: secrets)
-        // What is no word of the service, or of the way to it, is about this machine.
+        // Not from the service or the network, so it is about this machine.
         if let error = error as? AccountError, error.code != .cancelled {
             self = .failed(text.shown(error.message) ?? "an error in the terminal")
             return
@@ -28,7 +23,7 @@ extension ResultPage {
         }
     }
 
-    /// Why it did not work, as the end of a sentence.
+    /// As the end of a sentence.
     private static func reason(_ failure: AuthorityError) -> String {
         switch failure {
         case .noResponse(.cancelled): "it was interrupted in the terminal"

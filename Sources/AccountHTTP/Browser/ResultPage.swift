@@ -1,31 +1,18 @@
 import AccountKit
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// What the browser shows at the end of a sign-in.
 ///
 /// It holds no token, runs no script and loads nothing.
 enum ResultPage: Sendable, Equatable {
-    /// It worked.
     case signedIn(user: String, issuer: String)
-    /// The user, or the service, said no. The text is the service's reason.
+    /// With the service's reason.
     case refused(String?)
-    /// It did not work, and why.
     case failed(String)
-    /// The response is for another sign-in.
     case wrongState
-    /// The response came before.
     case usedBefore
-    /// There is no such page.
     case notFound
-    /// The request is not one for these pages.
     case badRequest
 
-    /// The status of the response.
     var status: Int {
         switch self {
         case .signedIn, .refused, .failed: 200
@@ -34,7 +21,7 @@ enum ResultPage: Sendable, Equatable {
         }
     }
 
-    /// The header fields of the response, but for those about its length and the connection.
+    /// Without those about length and connection.
     static let headers: [(name: String, value: String)] = [
         ("Content-Type", "text/html; charset=utf-8"),
         (
@@ -46,10 +33,10 @@ enum ResultPage: Sendable, Equatable {
         ("X-Content-Type-Options", "nosniff"),
     ]
 
-    /// The page.
     var html: String {
         let (kind, title, paragraphs) = content
-        let body = (paragraphs + [Self.goodbye]).map { "<p>\($0)</p>" }.joined(separator: "\n")
+        let goodbye = "You can close this window and go back to the terminal."
+        let body = (paragraphs + [goodbye]).map { "<p>\($0)</p>" }.joined(separator: "\n")
         return """
             <!DOCTYPE html>
             <html lang="en">
@@ -71,7 +58,7 @@ enum ResultPage: Sendable, Equatable {
             """
     }
 
-    /// Class, title and paragraphs, the latter as HTML.
+    /// The paragraphs are HTML.
     private var content: (kind: String, title: String, paragraphs: [String]) {
         switch self {
         case .signedIn(let user, let issuer):
@@ -102,9 +89,7 @@ enum ResultPage: Sendable, Equatable {
         }
     }
 
-    private static let goodbye = "You can close this window and go back to the terminal."
-
-    /// Text as HTML, also within quotation marks.
+    /// Safe in attributes too.
     static func escaped(_ text: String) -> String {
         var result = ""
         for character in text.unicodeScalars {
@@ -120,8 +105,8 @@ enum ResultPage: Sendable, Equatable {
         return result
     }
 
-    /// The hash by which the policy lets this style in, and no other (Content Security Policy Level 3, section 6.7.3).
-    private static let styleHash = "sha256-" + Data(Digest.sha256(style.utf8)).base64EncodedString()
+    /// Lets the policy allow this style and no other (Content Security Policy Level 3, section 6.7.3).
+    private static let styleHash = "sha256-" + Digest.sha256(style.utf8).base64
 
     private static let style = """
         :root { color-scheme: light dark; --page: #f5f5f7; --card: #fff; --text: #1d1d1f; --good: #1a7f37; --bad: #b3261e; }

@@ -15,13 +15,9 @@ public struct APIResponse: Sendable {
     /// The body; empty if there is none.
     public let body: Data
 
-    /// Why there is nothing to decode, where the status is no success.
+    /// Thrown in place of a decoded value; `nil` if the status is a success.
     private let failure: AccountError?
 
-    /// - Parameters:
-    ///   - response: The response, read to its end.
-    ///   - origin: Who responded.
-    ///   - token: What no error repeats.
     init(_ response: ServiceResponse, from origin: String, hiding token: Secret) {
         head = response.head
         body = Data(response.body)
@@ -42,7 +38,7 @@ public struct APIResponse: Sendable {
         return try JSONDecoder().decode(type, from: body)
     }
 
-    /// What the service says about a failure, in one line that is fit for a terminal; `nil` if it says nothing.
+    /// The service's explanation of a failure, in one line that is fit for a terminal.
     private static func words(in response: ServiceResponse, _ text: ServerText) -> String? {
         guard !response.isMarkup, !response.isCompressed else { return nil }
         guard let object = JSONValue.object(from: response.body) else {

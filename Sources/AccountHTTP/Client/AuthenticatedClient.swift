@@ -37,9 +37,8 @@ public struct AuthenticatedClient: Sendable {
 
     private let originURL: ServiceURL
 
-    /// What the API responds to a token that is not valid any more, if it is the one of a service that documents that.
-    private let deadTokenResponse: ServiceQuirks.DeadTokenResponse?
-
+    /// Standard where the API is not on the host of the service's own user info.
+    private let quirks: ServiceQuirks
     private let store: AccountStore
     private let authority: any AccountAuthority
     private let logger: Logger?
@@ -86,7 +85,7 @@ public struct AuthenticatedClient: Sendable {
         self.originURL = originURL
         let service = (authority as? OAuthAuthority)?.discovery
         let isServices = service?.knownURL(.userInfo).map { ServiceURL(at: $0, path: "") == originURL } ?? false
-        deadTokenResponse = isServices ? service?.service?.quirks.deadTokenResponse : nil
+        quirks = isServices ? service?.service?.quirks ?? .standard : .standard
         self.store = store
         self.authority = authority
         self.minimumValidity = minimumValidity
@@ -152,7 +151,7 @@ public struct AuthenticatedClient: Sendable {
         _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields = [:], _ body: Data? = nil
     ) async throws(AccountError) -> APIResponse {
         var request = ServiceRequest(url: try self.url(url))
-        // What says who asks, whom, and where the request ends.
+        // These say who asks whom, and where the request ends.
         for name in fields.map(\.name.canonicalName)
         where ["authorization", "host", "content-length", "transfer-encoding"].contains(name) {
             throw AccountError(.invalidArgument, "the header field \(name) is not for the caller to set")
@@ -176,7 +175,7 @@ public struct AuthenticatedClient: Sendable {
         return response
     }
 
-    /// The URL of a request, which is on this origin whatever the request says.
+    /// A URL on this origin, whatever the request says.
     private func url(_ text: String) throws(AccountError) -> ServiceURL {
         let isPath = text.hasPrefix("/") && !text.hasPrefix("//")
         let url: ServiceURL
@@ -193,7 +192,6 @@ public struct AuthenticatedClient: Sendable {
         return url
     }
 
-    /// Sends a request with a token, and says whether the token was refused as not valid any more.
     private func exchange(
         _ request: ServiceRequest, _ token: Secret
     ) async throws(AccountError) -> (response: APIResponse, isRefused: Bool) {
@@ -227,20 +225,18 @@ public struct AuthenticatedClient: Sendable {
         return ServiceResponse(head: response.head, body: WipedBytes(response.body), receivedAt: Date())
     }
 
-    /// Whether the API says that the token is not valid any more: 401, and a Bearer challenge that says so; or what is
-    /// documented for that.
+    /// What would count as a refusal from user info.
     private func isRefusal(_ response: ServiceResponse) -> Bool {
-        if deadTokenResponse?.matches(response) == true { return true }
-        guard response.status == 401 else { return false }
-        let bearer = AuthenticationChallenge.challenges(in: response.head.headerFields[values: .wwwAuthenticate])
-            .filter { $0.scheme == "bearer" }
-        // Challenges that contradict each other say nothing.
-        return Set(bearer.compactMap { $0.parameters["error"] }) == ["invalid_token"]
+        do throws(AuthorityError) {
+            try ResponseParser(.userInfo, quirks: quirks).acknowledgement(in: response)
+            return false
+        } catch {
+            return error == .bearerChallenge(error: "invalid_token")
+        }
     }
 }
 
 extension AccountError {
-    /// Why no response came.
     fileprivate init(request failure: AuthorityError, to origin: String) {
         guard failure != .noResponse(.cancelled) else {
             self.init(.cancelled, "the request to \(origin) was cancelled")

@@ -1,9 +1,8 @@
-/// How a client proves who it is, of what this package can do (OpenID Connect Core, section 9).
+/// How a client proves who it is (OpenID Connect Core, section 9), as far as this package supports it.
 enum ClientAuthentication: Sendable, Hashable {
     case basic, post
 
-    /// What to do where an endpoint says what it takes; `nil` if that is neither. `client_secret_basic` goes without saying
-    /// (RFC 8414, section 2).
+    /// `nil` if an endpoint accepts neither. Without a list, it accepts `client_secret_basic` (RFC 8414, section 2).
     init?(_ methods: [String]?) {
         guard let methods, !methods.contains("client_secret_basic") else {
             self = .basic

@@ -1,18 +1,15 @@
 import AccountKit
 
-/// Where a service says what its endpoints are, and what is believed of it.
+/// Where a service publishes its endpoints, and which of them are believed.
 ///
 /// Sources: OpenID Connect Discovery 1.0, sections 3 and 4; RFC 8414, sections 2 and 3.
 struct Discovery: Sendable {
     let issuer: Issuer
-
-    /// The service, if it is known.
     var service: KnownService?
 
-    /// Where the document may be, in the order of asking. The next one is asked only if the one before is not there (404), or
-    /// leaves something out.
+    /// In the order of asking. The next is asked only if the one before is missing (404) or leaves something out.
     ///
-    /// OpenID Connect's comes first: nearly every service that has one at all has that one, also those that have both.
+    /// OpenID Connect's comes first: nearly every service that has a document has that one.
     var urls: [ServiceURL] {
         let url = issuer.url
         return [
@@ -23,22 +20,12 @@ struct Discovery: Sendable {
         ]
     }
 
-    /// No document was at any of the URLs.
-    var isMissing: AuthorityError {
-        .misconfigured(
-            "\(issuer.identifier) has no discovery document: check the issuer, or give the endpoints yourself")
-    }
-
-    /// The documents name no token endpoint.
     var namesNoToken: AuthorityError {
         .misconfigured("the discovery document of \(issuer.identifier) names no token_endpoint")
     }
 
-    /// What the service's entry says of an endpoint that a document leaves out.
     func knownURL(_ name: EndpointName) -> ServiceURL? { service?.url(name, at: issuer) }
 
-    /// All that is taken from a document, if the document is the issuer's.
-    ///
     /// The issuer must be the configured one, so that one service cannot send another's users to itself (RFC 8414,
     /// section 6.2). Endpoints may be on other hosts, as with large services, but only over TLS; an issuer that is itself
     /// `http` on the loopback interface may have its endpoints there too.
@@ -53,10 +40,8 @@ struct Discovery: Sendable {
         return document
     }
 
-    /// A document beside the one that was read; `nil` if there is none at this URL.
-    ///
-    /// A web page, a redirect, a status for what is not there, and a document of someone else are none: single-page apps
-    /// respond so to everything. A failure that may be over the next moment says nothing about it.
+    /// A web page, a redirect, a 404 and a document of another issuer count as none: single-page apps respond so to
+    /// everything. A failure that may be over the next moment says nothing about whether there is one.
     func furtherDocument(in response: ServiceResponse) throws(AuthorityError) -> ServiceDocument? {
         do throws(AuthorityError) {
             return try document(in: response)
@@ -85,7 +70,6 @@ struct Discovery: Sendable {
         return document
     }
 
-    /// The strings of a list; `nil` if there is none. What is no string says nothing.
     private func strings(_ name: String, in document: JSONObject) -> [String]? {
         guard case .array(let values)? = document[name] else { return nil }
         return values.compactMap(\.string)

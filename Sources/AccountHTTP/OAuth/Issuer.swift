@@ -2,27 +2,22 @@ import AccountKit
 
 /// An issuer identifier (RFC 8414, section 2): a URL without query and fragment, which names a service.
 ///
-/// Two of them are the same if they are equal, character by character, but for one slash at the end: people leave it out
-/// and put it in, and no service has two issuers that differ in nothing else.
+/// Two are the same if they are equal but for one slash at the end: people leave it out and put it in, and no service
+/// has two issuers that differ in nothing else.
 struct Issuer: Sendable, Hashable {
-    /// The URL, without a slash at the end.
+    /// Without a slash at the end.
     let url: ServiceURL
 
-    /// Which other texts of the service name it.
     var form = Form.exact
 
-    /// How a service writes its identifier.
+    /// Which other texts of the service name it.
     enum Form: Sendable, Hashable {
-        /// As it is.
         case exact
-        /// With its scheme or without.
         case schemeOptional
         /// With the tenant of the user in the place of the path's first part, where that is `common`, `organizations` or
         /// `consumers`; a document has a placeholder there.
         case perTenant
     }
-
-    /// The identifier as it is kept in an account.
     var identifier: String { url.description }
 
     init(_ url: ServiceURL, form: Form) {
@@ -30,7 +25,6 @@ struct Issuer: Sendable, Hashable {
         self.form = form
     }
 
-    /// Reads what a developer or a user typed.
     init(_ text: String) throws(AccountError) {
         let url: ServiceURL
         do {
@@ -44,23 +38,20 @@ struct Issuer: Sendable, Hashable {
         self.url = ServiceURL(at: url, path: url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path)
     }
 
-    /// Whether an identifier from elsewhere names the same service.
     func isSame(as other: String) -> Bool {
         other == identifier || other == identifier + "/"
     }
 
-    /// Whether a text of the service, in a document, a response or an ID token, names it.
+    /// Whether a document, a response or an ID token of the service names this issuer.
     ///
-    /// - Parameters:
-    ///   - text: What stands in the place of an issuer.
-    ///   - tenant: Whose tenant the rest of the text is about; `nil` if it is about no one's.
+    /// - Parameter tenant: The user's tenant, of which an ID token is; `nil` takes any.
     func isNamed(by text: String, tenant: String? = nil) -> Bool {
         if isSame(as: text) { return true }
         switch form {
         case .exact: return false
         case .schemeOptional: return isSame(as: "\(url.scheme)://\(text)")
         case .perTenant:
-            // Who names a tenant means that one.
+            // A configured tenant means that one only.
             let configured = url.path.dropFirst().prefix { $0 != "/" }
             guard ["common", "organizations", "consumers"].contains(configured) else { return false }
             let start = "\(url.scheme)://\(url.authority)/"
@@ -73,10 +64,9 @@ struct Issuer: Sendable, Hashable {
         }
     }
 
-    /// What is wrong, and what to write instead. A URL with a password in it is not repeated.
     private static func message(about text: String, _ flaw: ServiceURL.Flaw) -> String {
         let shown = ServiceURL.shown(text)
-        // What is no URL with a scheme either needs no suggestion.
+        // Nothing to suggest if a scheme does not make it a URL.
         guard !shown.isEmpty, flaw == .noScheme, let url = try? ServiceURL("https://" + text) else {
             return "the issuer\(shown) \(flaw.text)"
         }

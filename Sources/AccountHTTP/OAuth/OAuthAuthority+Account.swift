@@ -1,11 +1,5 @@
 public import AccountKit
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension OAuthAuthority: AccountAuthority {
     /// Asks the user info endpoint whose the access token is (OpenID Connect Core, section 5.3).
     ///
@@ -55,7 +49,7 @@ extension OAuthAuthority: AccountAuthority {
     /// - Throws: An `AuthorityError`, also if it cannot be found out for the moment whether there is a revocation endpoint.
     public func revoke(_ account: Account) async throws(AuthorityError) -> RevocationOutcome {
         try checkIssuer(of: account)
-        guard let endpoint = try await endpoint(.revocation) else { return .notSupported }
+        guard let endpoint = try await documents.endpoint(.revocation) else { return .notSupported }
         let client = account.credentials.clientID ?? clientID
         var isTaken = false
         var refusal: AuthorityError?
@@ -72,10 +66,8 @@ extension OAuthAuthority: AccountAuthority {
         return .done
     }
 
-    /// Takes one token back.
-    ///
     /// - Returns: Why the service refused for good; `nil` if it did not.
-    /// - Throws: What says nothing about whether it would the next time.
+    /// - Throws: A failure that may be over the next time.
     private func revoke(
         _ token: Secret, _ hint: String, at endpoint: Endpoint, as client: String?
     ) async throws(AuthorityError) -> AuthorityError? {
@@ -91,7 +83,7 @@ extension OAuthAuthority: AccountAuthority {
         } catch {
             switch error {
             case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): throw error
-            // It is as dead as it is to be (RFC 7009, section 2.2).
+            // Already invalid, which is all that was wanted (RFC 7009, section 2.2).
             case .oauthError(.invalidGrant, _), .oauthError("invalid_token", _): return nil
             case .oauthError, .badRequest: return error
             default: throw error
@@ -99,7 +91,7 @@ extension OAuthAuthority: AccountAuthority {
         }
     }
 
-    /// As the service's entry says; of one without an entry it is not known.
+    /// As the service's entry says; `false` for a service without one.
     public var revokesSingleGrants: Bool { service?.revokesSingleGrants ?? false }
 }
 
@@ -112,8 +104,6 @@ extension OAuthAuthority: ClockAuthority {
     /// Asks for the discovery document, whose response says when it was made (`Date`, RFC 9110, section 6.6.1), also where
     /// there is none.
     package func clockOffset() async throws -> Duration? {
-        let response = try await send(
-            ServiceRequest(url: Discovery(issuer: issuerIdentifier, service: service).urls[0]))
-        return response.date.map { .seconds($0.timeIntervalSince(response.receivedAt)) }
+        try await send(ServiceRequest(url: discovery.urls[0])).clockOffset
     }
 }

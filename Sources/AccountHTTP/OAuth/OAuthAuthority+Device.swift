@@ -5,7 +5,7 @@ extension OAuthAuthority: DeviceAuthority {
     ///
     /// - Throws: An `AuthorityError`: `misconfigured` if the service has no such sign-in.
     public func beginDeviceSignIn() async throws(AuthorityError) -> DeviceAuthorization {
-        guard let endpoint = try await endpoint(.deviceAuthorization) else {
+        guard let endpoint = try await documents.endpoint(.deviceAuthorization) else {
             throw .misconfigured("\(issuer) offers no sign-in on another device")
         }
         var form = FormBody()

@@ -1,20 +1,9 @@
 import AccountKit
 import Sealing
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
-// MARK: What every way to sign in needs
-
 extension OAuthAuthority {
-    /// How the service's messages differ from the standards'.
     var quirks: ServiceQuirks { service?.quirks ?? .standard }
 
-    /// The app, for what only a registered one can do.
-    ///
     /// - Parameter owner: Whom the tokens were issued to, if that is known.
     func registeredClient(_ owner: String? = nil) throws(AuthorityError) -> String {
         if let clientID = owner ?? clientID { return clientID }
@@ -24,17 +13,7 @@ extension OAuthAuthority {
                 + "identifier that you get there")
     }
 
-    /// An endpoint: as it was given, or as the service's documents have it; `nil` if there is none.
-    func endpoint(_ name: EndpointName) async throws(AuthorityError) -> Endpoint? {
-        try await documents.endpoint(name)
-    }
-
-    private func tokenEndpoint() async throws(AuthorityError) -> Endpoint {
-        guard let endpoint = try await endpoint(.token) else { throw discovery.namesNoToken }
-        return endpoint
-    }
-
-    /// What a sign-in asks for: where nobody said it, also for a refresh token, if the service has that for those who ask.
+    /// Where nobody said what to ask for, also `offline_access`, for a refresh token, if the service lists it.
     func requestedScopes() async throws(AuthorityError) -> [String] {
         guard asksForOfflineAccess, try await documents.scopes()?.contains(Scope.offlineAccess) == true else {
             return scopes
@@ -42,15 +21,9 @@ extension OAuthAuthority {
         return scopes + [Scope.offlineAccess]
     }
 
-    // MARK: Who asks
-
-    /// A form, with who sends it (RFC 6749, section 2.3.1). The secret is this client's only.
+    /// Adds the client's identifier and secret to a form (RFC 6749, section 2.3.1). The secret is this client's only.
     ///
-    /// - Parameters:
-    ///   - form: What is asked.
-    ///   - endpoint: Who is asked.
-    ///   - clientID: Who asks.
-    ///   - methods: How the endpoint wants to know; `nil` if it is not said.
+    /// - Parameter methods: What the document of the endpoint says that it takes; `nil` if it does not say.
     func request(
         _ form: FormBody, to endpoint: Endpoint, as clientID: String?, authentication methods: [String]?
     ) throws(AuthorityError) -> ServiceRequest {
@@ -83,32 +56,23 @@ extension OAuthAuthority {
         }
     }
 
-    /// Identifier and secret, each encoded as in a form, with a colon between (RFC 6749, section 2.3.1), in base64.
     private static func basicCredentials(_ clientID: String, _ clientSecret: Secret) -> Secret {
         var text = WipedBytes()
         FormBody.encode(clientID.utf8, into: &text)
         text.append(UInt8(ascii: ":"))
         clientSecret.withUnsafeBytes { FormBody.encode($0, into: &text) }
-        return Secret(Data(text).base64EncodedString())
+        return Secret(text.base64)
     }
 
-    // MARK: Requests
-
-    /// Sends a form to the token endpoint and reads the tokens of the response (RFC 6749, section 5).
-    ///
-    /// Once it is sent, only ``exchangeTimeout`` ends the wait for the response.
-    ///
-    /// - Parameters:
-    ///   - form: The grant; who asks is added.
-    ///   - clientID: The client that asks.
-    ///   - isRefresh: Whether the grant is a refresh token.
-    /// - Returns: The tokens, and the response in which they came.
+    /// Sends a grant to the token endpoint (RFC 6749, section 5). Once it is sent, only ``exchangeTimeout`` ends the wait
+    /// for the response.
     func requestTokens(
         _ form: FormBody, for clientID: String, isRefresh: Bool = false
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
         let endpoint: Endpoint
-        do {
-            endpoint = try await tokenEndpoint()
+        do throws(AuthorityError) {
+            guard let named = try await documents.endpoint(.token) else { throw discovery.namesNoToken }
+            endpoint = named
         } catch {
             throw error.notSent(at: .preparation)
         }
@@ -125,11 +89,8 @@ extension OAuthAuthority {
         )
     }
 
-    /// Asks whose a token is.
-    ///
-    /// - Returns: The user, and the response that said so.
     func userInfo(with token: Secret) async throws(AuthorityError) -> (identity: Identity, response: ServiceResponse) {
-        guard let url = try await endpoint(.userInfo)?.url else {
+        guard let url = try await documents.endpoint(.userInfo)?.url else {
             throw .misconfigured("\(issuer) offers no user info, so it cannot be asked whose a token is")
         }
         guard token.withUnsafeBytes({ ResponseParser.isToken($0) }) else {

@@ -31,10 +31,10 @@ extension OAuthAuthority: PasswordAuthority {
         }
     }
 
-    /// Takes tokens back that nobody is to use, whether or not whoever asked for them still waits.
+    /// In a task of its own: the tokens must not live on because the caller's task was cancelled.
     private func revoked(_ credentials: Credentials) async -> RevocationOutcome {
         await Task {
-            // The sign-in has failed for another reason, which is the one to tell.
+            // The sign-in failed for another reason, and that is the one to report.
             (try? await revoke(Account(id: "", issuer: issuer, credentials: credentials))) ?? .notSupported
         }.value
     }
@@ -60,16 +60,11 @@ extension OAuthAuthority: TokenAuthority {
 }
 
 extension OAuthAuthority {
-    /// Creates an account from tokens that the service has just issued.
-    ///
-    /// The user info endpoint says whose they are, else the ID token, else whoever signed in. A user info that does not
+    /// The user info endpoint says whose the tokens are, else the ID token, else whoever signed in. A user info that does not
     /// say does not end the sign-in if there is an ID token; what contradicts the tokens does: a user info that is not
     /// the ID token's user, or an access token that is refused the moment it was issued.
     ///
-    /// - Parameters:
-    ///   - credentials: The tokens.
-    ///   - username: The name that was signed in with, if that is known.
-    /// - Throws: An `AuthorityError`: why it is not known whose the tokens are.
+    /// - Throws: Why it is not known whose the tokens are.
     func account(
         with credentials: Credentials, signedInAs username: String?
     ) async throws(AuthorityError) -> Account {
@@ -78,7 +73,7 @@ extension OAuthAuthority {
                 Identity(idToken: token, issuer: issuerIdentifier, clientID: $0)
             }
         }
-        guard try await endpoint(.userInfo) != nil else {
+        guard try await documents.endpoint(.userInfo) != nil else {
             guard let identity = claimed ?? username.map({ Identity(id: $0, username: $0) }) else {
                 throw .misconfigured("\(issuer) says neither by user info nor by ID token who signed in")
             }
@@ -104,7 +99,7 @@ extension OAuthAuthority {
         }
     }
 
-    /// Whether the same question may be answered the next moment. Not if the service named a time to wait.
+    /// No if the service named a time to wait.
     private static func isWorthAskingAgain(_ failure: AuthorityError) -> Bool {
         switch failure {
         case .noResponse(.cancelled): false

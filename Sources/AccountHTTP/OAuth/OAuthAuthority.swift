@@ -23,19 +23,16 @@ public struct OAuthAuthority: Sendable {
     /// The app, as it is registered with the service (RFC 6749, section 2.2); `nil` if it is not.
     public let clientID: String?
 
-    /// What some services want from a program beside its identifier, although it can be no secret there (RFC 8252,
-    /// section 8.5). It is sent with this client's identifier only.
+    /// Sent with this client's identifier only. No secret, since users have the program (RFC 8252, section 8.5).
     let clientSecret: Secret?
 
-    /// What a sign-in asks for (RFC 6749, section 3.3). Where nobody said it, `offline_access` comes to it at a service that
-    /// lists that.
+    /// What a sign-in asks for (RFC 6749, section 3.3).
     public let scopes: [String]
 
-    /// What a sign-in asks for beside them.
+    /// What a sign-in asks for beside the scopes.
     public let options: OAuthRequestOptions
 
-    /// How long one request may take, from the look-up of the host to the last byte of the response; of a request for tokens,
-    /// how long it may take until it is sent.
+    /// How long one request may take in all; a request for tokens, until it is sent.
     public let timeout: Duration
 
     /// How long the response to a request for tokens may take, from the first byte of the request on.
@@ -51,7 +48,7 @@ public struct OAuthAuthority: Sendable {
     let discovery: Discovery
     let documents: ServiceDocuments
 
-    /// Whether nobody said what to ask for, so that what the service has for those who ask may be asked for.
+    /// Only where the caller gave no scopes.
     let asksForOfflineAccess: Bool
 
     /// Prepares to talk to a service.

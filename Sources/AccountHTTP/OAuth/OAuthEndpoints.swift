@@ -5,7 +5,7 @@ public import AccountKit
 /// A service of which nothing but the token endpoint is given can sign in and refresh; what needs another endpoint says
 /// so. All URLs are `https`, or `http` on the loopback interface.
 public struct OAuthEndpoints: Sendable, Hashable {
-    /// The endpoints by name; that for tokens is among them.
+    /// Always has that for tokens.
     let urls: [EndpointName: ServiceURL]
 
     /// Creates endpoints.
@@ -38,24 +38,9 @@ public struct OAuthEndpoints: Sendable, Hashable {
         self.urls = urls
     }
 
-    /// Endpoints that have been checked; `nil` if none of them issues tokens.
+    /// Without checking the URLs again; `nil` if none of them issues tokens.
     init?(_ urls: [EndpointName: ServiceURL]) {
         guard urls[.token] != nil else { return nil }
         self.urls = urls
     }
-
-    /// Issues tokens.
-    public var token: String { urls[.token]?.description ?? "" }
-
-    /// Says whose an access token is.
-    public var userInfo: String? { urls[.userInfo]?.description }
-
-    /// Takes tokens back.
-    public var revocation: String? { urls[.revocation]?.description }
-
-    /// Begins a sign-in on another device.
-    public var deviceAuthorization: String? { urls[.deviceAuthorization]?.description }
-
-    /// Signs in by browser.
-    public var authorization: String? { urls[.authorization]?.description }
 }

@@ -37,13 +37,7 @@ public struct OAuthRequestOptions: Sendable, Hashable {
         }
     }
 
-    /// Creates options.
-    ///
-    /// - Parameters:
-    ///   - redirectURI: Where the browser is sent back to; `nil` takes any free port.
-    ///   - audience: The API that the access token is for, at services that call it so.
-    ///   - resources: The APIs that the access token is for (RFC 8707).
-    ///   - parameters: Further parameters of a sign-in, by name and value.
+    /// Creates options, each of which is described with the property of its name.
     public init(
         redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
         parameters: [(name: String, value: String)] = []
@@ -56,7 +50,7 @@ public struct OAuthRequestOptions: Sendable, Hashable {
 }
 
 extension OAuthRequestOptions {
-    /// Makes sure that each value can be sent, and that no parameter is one that has an option, or is this package's own.
+    /// Refuses what cannot be sent, and parameters that have an option of their own or are set by this package.
     func check() throws(AccountError) {
         if let redirectURI { _ = try LoopbackRedirect(redirectURI) }
         if let audience, audience.isEmpty || !Self.isPlain(audience) {
@@ -87,15 +81,13 @@ extension OAuthRequestOptions {
         text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     }
 
-    // MARK: What is sent
-
-    /// What a form that begins a sign-in has beside scopes.
+    /// For the request that begins a sign-in.
     func append(to form: inout FormBody) {
         if let audience { form.append("audience", audience) }
         appendResources(to: &form)
     }
 
-    /// What each request for tokens has (RFC 8707, section 2.2).
+    /// For each request for tokens too (RFC 8707, section 2.2).
     func appendResources(to form: inout FormBody) {
         for resource in resources { form.append("resource", resource) }
     }

@@ -10,19 +10,14 @@ enum EndpointName: String, Sendable, CaseIterable {
     case authorization = "authorization_endpoint"
 }
 
-/// What is taken from a discovery document.
 struct ServiceDocument: Sendable, Equatable {
     var urls: [EndpointName: ServiceURL] = [:]
 
     /// Whether the responses that a browser brings name the service (RFC 9207, section 3).
     var namesIssuer = false
 
-    /// `scopes_supported`; `nil` if it is not said.
+    // `nil` if the document does not say.
     var scopes: [String]?
-
-    /// How a client may prove who it is to the token endpoint; `nil` if it is not said.
     var tokenAuthentication: [String]?
-
-    /// The same for the revocation endpoint.
     var revocationAuthentication: [String]?
 }

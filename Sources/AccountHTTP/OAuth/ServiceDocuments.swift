@@ -1,7 +1,6 @@
 import AccountKit
 import Synchronization
 
-/// An endpoint, and the document that names it.
 struct Endpoint: Sendable {
     let url: ServiceURL
     let document: ServiceDocument
@@ -16,7 +15,6 @@ final class ServiceDocuments: Sendable {
 
     private struct Found {
         var document = ServiceDocument()
-        /// Where another may be.
         var unread: [ServiceURL] = []
     }
 
@@ -25,10 +23,7 @@ final class ServiceDocuments: Sendable {
     private let found: Mutex<[Position: Found]>
     private let fetches = SingleFlight<Position, Result<Found, AuthorityError>>(by: ==)
 
-    /// - Parameters:
-    ///   - discovery: Where the documents may be.
-    ///   - endpoints: The endpoints, if they are known, so that nothing is read.
-    ///   - send: Sends a request.
+    /// - Parameter endpoints: The endpoints, if they are known; then nothing is read.
     init(
         _ discovery: Discovery, endpoints: OAuthEndpoints? = nil,
         send: @escaping @Sendable (ServiceRequest) async throws(AuthorityError) -> ServiceResponse
@@ -49,7 +44,6 @@ final class ServiceDocuments: Sendable {
         return further.urls[name].map { Endpoint(url: $0, document: further) }
     }
 
-    /// What the service says of scopes in the first document.
     func scopes() async throws(AuthorityError) -> [String]? { try await found(.first).document.scopes }
 
     private func found(_ position: Position) async throws(AuthorityError) -> Found {
@@ -84,7 +78,9 @@ final class ServiceDocuments: Sendable {
                         document: try discovery.document(in: response), unread: Array(urls[(number + 1)...]))
                 }
             }
-            throw discovery.isMissing
+            throw .misconfigured(
+                "\(discovery.issuer.identifier) has no discovery document: check the issuer, or give the endpoints yourself"
+            )
         case .further:
             for url in try await found(.first).unread {
                 let response = try await send(ServiceRequest(url: url))

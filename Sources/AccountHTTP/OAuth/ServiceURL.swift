@@ -3,19 +3,16 @@
 /// Stricter than RFC 3986 where parsers differ, so that the host that was checked is the host that is connected to: ASCII
 /// only, no user name, no fragment, no backslash, a host of plain characters.
 struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
-    /// `http` or `https`.
     let scheme: String
 
-    /// The host in lower case; an IPv6 address in brackets.
+    /// In lower case; an IPv6 address in brackets.
     let host: String
 
-    /// The port, where it is not the scheme's own.
+    /// `nil` if it is the scheme's own.
     let port: Int?
 
     /// Empty, or beginning with a slash.
     let path: String
-
-    /// What follows the question mark.
     let query: String?
 
     /// What is wrong with a URL, as the end of a sentence that begins with it.
@@ -39,14 +36,12 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// A text that is none, for a message that begins with what it should be; empty where it may hold a password, or is not
-    /// fit to be shown.
+    /// Quotes a text that is no URL for a message; empty if it may hold a password or is not fit to be shown.
     static func shown(_ text: String) -> String {
         let isPlain = text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
         return text.contains("@") || text.utf8.count > 200 || !isPlain ? "" : " \"\(text)\""
     }
 
-    /// Reads a URL.
     init(_ text: String) throws(Flaw) {
         guard text.utf8.count <= 2048, text.utf8.allSatisfy({ 0x21...0x7E ~= $0 && !Self.refused.contains($0) }) else {
             throw .malformed
@@ -65,19 +60,13 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
         guard scheme == "https" || isLoopback else { throw .notEncrypted }
     }
 
-    /// A URL on the same server.
     init(at base: ServiceURL, path: String) {
         (scheme, host, port, query) = (base.scheme, base.host, base.port, nil)
         self.path = path
     }
 
-    /// The URL, with scheme and host in lower case and without a port that goes without saying.
     var description: String { "\(scheme)://\(authority)\(path)\(query.map { "?\($0)" } ?? "")" }
-
-    /// Path and query, as a request has them.
     var target: String { (path.isEmpty ? "/" : path) + (query.map { "?\($0)" } ?? "") }
-
-    /// Host and port.
     var authority: String { port.map { "\(host):\($0)" } ?? host }
 
     /// Whether a connection to the host stays on this machine (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).
@@ -90,7 +79,7 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
             }
     }
 
-    /// What RFC 3986 does not have, and what parsers do not agree about.
+    /// Characters that RFC 3986 does not allow, or that parsers treat differently.
     private static let refused = Array("\"<>\\^`{|}".utf8)
 
     private static func hostAndPort(_ authority: Substring, scheme: String) throws(Flaw) -> (String, Int?) {

@@ -1,19 +1,18 @@
 /// One challenge of a `WWW-Authenticate` header field (RFC 9110, section 11.6.1).
 struct AuthenticationChallenge: Sendable, Hashable {
-    /// The scheme in lower case, such as `bearer`.
+    /// In lower case, such as `bearer`.
     var scheme: String
 
-    /// What stands in the place of parameters in schemes such as Negotiate.
+    /// In place of parameters, in schemes such as Negotiate.
     var token68: String?
 
-    /// The parameters by their names in lower case. One that was given twice is not among them: nobody knows which counts.
+    /// By names in lower case. One that was given twice is left out: nobody knows which counts.
     var parameters: [String: String] = [:]
 
-    /// The challenges of all header fields of a response, in order.
+    /// In the order of the header fields.
     ///
-    /// What breaks the grammar ends its field: the challenges before it count, the one that it stands in does not, since
-    /// nothing may be concluded from half a challenge. Fields of more than 8 KiB, and all after the sixteenth challenge,
-    /// are left out.
+    /// A syntax error ends its field: the challenges before it count, the one that it is in does not, since nothing may
+    /// be concluded from half a challenge. Fields over 8 KiB, and all after the sixteenth challenge, are ignored.
     static func challenges(in fields: [String]) -> [AuthenticationChallenge] {
         var result: [AuthenticationChallenge] = []
         for field in fields where field.utf8.count <= 8192 && result.count < 16 {
@@ -129,13 +128,11 @@ extension AuthenticationChallenge {
             while let byte = next, characters.utf8.contains(byte) { index += 1 }
         }
 
-        /// Goes to the next element of the list, over empty ones. `false` at the end.
         private mutating func skipToElement() -> Bool {
             skip(" \t,")
             return next != nil
         }
 
-        /// What there is of some characters; empty if the next one is another.
         private mutating func text(of characters: [UInt8]) -> String {
             let start = index
             while let byte = next, characters.contains(byte) { index += 1 }

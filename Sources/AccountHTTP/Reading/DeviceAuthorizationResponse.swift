@@ -1,10 +1,8 @@
 import AccountKit
 
 extension ResponseParser {
-    /// What a device authorization endpoint gave out (RFC 8628, section 3.2).
-    ///
-    /// Code and address are shown to the user, so they must be short and printable: a hostile service must not be able to
-    /// draw on the terminal. Absurd times are brought into bounds.
+    /// RFC 8628, section 3.2. Code and address are shown to the user, so they must be short and printable: a hostile service
+    /// must not be able to draw on the terminal.
     func deviceAuthorization(in response: ServiceResponse) throws(AuthorityError) -> DeviceAuthorization {
         let response = try responseObject(in: response)
         let object = response.members

@@ -8,7 +8,6 @@ import Foundation
 
 /// Reads the dates of HTTP header fields in all three forms that a recipient must accept (RFC 9110, section 5.6.7).
 enum HTTPDate {
-    /// The date, or `nil` if `text` is none.
     static func date(from text: String) -> Date? {
         guard text.utf8.count <= 40 else { return nil }
         let parts = text.split { " ,-:".contains($0) }

@@ -10,21 +10,18 @@ import Foundation
 struct IDToken: Sendable {
     let claims: JSONObject
 
-    /// How far the clocks of the service and of whoever looks at the token may be apart, in seconds.
+    /// How far the clocks of the service and of this machine may be apart, in seconds.
     static let leeway: TimeInterval = 120
 
-    /// Reads a token; `nil` if it is none.
     init?(_ token: Secret) {
         guard let claims = JSONWebToken.claims(of: token) else { return nil }
         self.claims = claims
     }
 
-    /// Whether a service says that it issued the token.
     func isIssued(by issuer: Issuer) -> Bool {
         claims["iss"]?.string.map { issuer.isNamed(by: $0, tenant: claims["tid"]?.string ?? "") } ?? false
     }
 
-    /// Whether a client is among those that the token is for.
     func isMeant(for clientID: String) -> Bool {
         audiences.contains(.string(clientID))
     }
@@ -41,11 +38,7 @@ struct IDToken: Sendable {
     ///
     /// Only for a token that came straight from the token endpoint: there TLS stands for the signature.
     ///
-    /// - Parameters:
-    ///   - issuer: The service that was asked.
-    ///   - clientID: The client that asked.
-    ///   - nonce: What the token must repeat, if anything.
-    ///   - date: When the token came, best by the clock of the service.
+    /// - Parameter date: When the token came, best by the clock of the service.
     func check(
         issuer: Issuer, clientID: String, nonce: String?, at date: Date
     ) throws(AuthorityError) {

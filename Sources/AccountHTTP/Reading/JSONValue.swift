@@ -8,7 +8,6 @@ import Foundation
 
 typealias JSONObject = [String: JSONValue]
 
-/// A JSON value, whatever it is.
 enum JSONValue: Sendable, Hashable {
     case null
     case boolean(Bool)
@@ -18,13 +17,13 @@ enum JSONValue: Sendable, Hashable {
     case array([JSONValue])
     case object(JSONObject)
 
-    /// The object that JSON text holds; `nil` if it holds none, or one beyond all measure.
+    /// `nil` if the text is not a JSON object, or exceeds the bounds.
     ///
     /// No honest response comes near the bounds. They keep a hostile one from taking all of the stack or minutes of time.
     static func object(from text: some Collection<UInt8>) -> JSONObject? {
         guard isBounded(text) else { return nil }
         let data = text.withContiguousStorageIfAvailable { Data(buffer: $0) } ?? Data(text)
-        // The reason would quote what was read, and says no more to the caller than that it is no object.
+        // The error would quote what was read, and says nothing else of use.
         return try? JSONDecoder().decode(Members.self, from: data).object
     }
 
@@ -61,7 +60,7 @@ enum JSONValue: Sendable, Hashable {
         }
     }
 
-    /// The value as a field of a profile; `nil` for null, also inside lists and objects.
+    /// `nil` for null, also inside lists and objects.
     var profileValue: ProfileValue? {
         switch self {
         case .null: nil
@@ -75,8 +74,7 @@ enum JSONValue: Sendable, Hashable {
     }
 }
 
-/// The members of an object. Decoding a dictionary would do too, but makes the Swift runtime look through all conformances
-/// of the program several times.
+/// Decoding a dictionary would do too, but makes the Swift runtime search all conformances in the program.
 private struct Members: Decodable {
     private struct Name: CodingKey {
         let stringValue: String

@@ -11,10 +11,9 @@ import Foundation
 /// So it is a hint, unless the token came straight from the token endpoint over TLS, where OpenID Connect lets TLS stand
 /// for the signature (OpenID Connect Core, section 3.1.3.7, number 6).
 enum JSONWebToken {
-    /// The longest payload that is read, in characters of base64url.
+    /// In characters of base64url.
     static let payloadLimit = 1 << 16
 
-    /// The claims of a token of the form `header.payload.signature`; `nil` if it is none.
     static func claims(of token: Secret) -> JSONObject? {
         token.withUnsafeBytes { bytes in
             let parts = bytes.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)

@@ -6,23 +6,20 @@ import Sealing
 /// A decoder would make strings of them, which stay in memory after they were dropped. So the decoder is given the text
 /// with a mark in place of each secret.
 struct ResponseObject: Sendable {
-    /// All members. In place of a secret stands another text, which is empty if the secret is.
+    /// A secret has a placeholder here, which is empty if the secret is.
     private(set) var members: JSONObject
 
-    /// Whether the text has a member twice, or is not UTF-8, so that nobody knows what counts.
+    /// A member is repeated or the text is not UTF-8, so nobody knows what counts.
     let isAmbiguous: Bool
 
-    /// The secrets, without empty ones. Of two with one name, the first, as the decoder has it.
+    /// Without empty ones. Of two with one name, the first, as for the decoder.
     private(set) var secrets: [String: Secret] = [:]
 
-    /// Reads the body of a response; `nil` if it holds no object, or one beyond all measure.
+    /// `nil` if the text is not a JSON object, or exceeds the bounds of ``JSONValue``.
     ///
-    /// The member `error` is left out if the text has a member twice, since nobody knows which one counts (RFC 6749, section
-    /// 3.2; a decoder does not even look at the second), and if the text is not UTF-8: it was garbled on the way.
+    /// An ambiguous text has no member `error` (RFC 6749, section 3.2, forbids repeated parameters).
     ///
-    /// - Parameters:
-    ///   - text: JSON in UTF-8.
-    ///   - names: The members that are secrets, if they are strings.
+    /// - Parameter names: The members that are secrets, if they are strings.
     init?(_ text: WipedBytes, secrets names: Set<String>) {
         var scanner = JSONMemberScanner(text)
         guard let found = scanner.members() else { return nil }
@@ -34,7 +31,7 @@ struct ResponseObject: Sendable {
             let isFirst = seen.insert(member.name).inserted
             isAmbiguous = isAmbiguous || !isFirst
             guard let string = member.string, names.contains(member.name) else { continue }
-            guard let secret = scanner.secret(in: string) else { return nil }
+            guard let secret = scanner.unescaped(string).map({ Secret(bytes: $0) }) else { return nil }
             masked.append(contentsOf: text[copied..<string.lowerBound])
             copied = string.upperBound
             guard secret.byteCount > 0 else { continue }
@@ -48,7 +45,7 @@ struct ResponseObject: Sendable {
         if self.isAmbiguous { self.members["error"] = nil }
     }
 
-    /// Whether text is UTF-8, as JSON must be (RFC 8259, section 8.1). A decoder looks at what it decodes only.
+    /// JSON must be (RFC 8259, section 8.1), but a decoder looks only at what it decodes.
     private static func isUTF8(_ text: WipedBytes) -> Bool {
         var parser = UTF8.ForwardParser()
         var bytes = text.makeIterator()
@@ -78,7 +75,6 @@ private struct JSONMemberScanner {
 
     init(_ text: WipedBytes) { self.text = text }
 
-    /// The members in their order; `nil` if there is no object.
     mutating func members() -> [Member]? {
         let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
         index = text.starts(with: byteOrderMark) ? 3 : 0
@@ -100,11 +96,6 @@ private struct JSONMemberScanner {
         return take("}") ? members : nil
     }
 
-    /// What a string says, in guarded memory; `nil` if it is none.
-    func secret(in string: Range<Int>) -> Secret? {
-        unescaped(string).map { Secret(bytes: $0) }
-    }
-
     private var next: UInt8? { index < text.count ? text[index] : nil }
 
     private mutating func skipSpace() {
@@ -118,7 +109,7 @@ private struct JSONMemberScanner {
         return true
     }
 
-    /// Goes over a string and returns what is between its quotation marks.
+    /// Skips a string and returns the range between its quotation marks.
     private mutating func string() -> Range<Int>? {
         guard take("\"") else { return nil }
         let start = index
@@ -130,7 +121,7 @@ private struct JSONMemberScanner {
         return start..<index
     }
 
-    /// Goes to the comma or bracket after a value that is no string.
+    /// Skips to the comma or bracket after a value that is no string.
     private mutating func skipValue() {
         var depth = 0
         while let byte = next {
@@ -148,8 +139,8 @@ private struct JSONMemberScanner {
         }
     }
 
-    /// The bytes of a string without its escapes (RFC 8259, section 7); `nil` if it has a wrong one, or a control character.
-    private func unescaped(_ string: Range<Int>) -> WipedBytes? {
+    /// Resolves escapes (RFC 8259, section 7); `nil` if one is invalid, or there is a control character.
+    func unescaped(_ string: Range<Int>) -> WipedBytes? {
         var result = WipedBytes()
         var rest = text[string]
         while let byte = rest.popFirst() {

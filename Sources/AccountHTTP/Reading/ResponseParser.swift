@@ -1,15 +1,15 @@
 import AccountKit
 import HTTPTypes
 
-/// What a response says: the JSON object that was asked for, or the failure that it amounts to.
+/// Reads a response: the JSON object that was asked for, or the failure that it amounts to.
 ///
-/// A pure function of the response, in the order of the rows below. The definite failures are named: everything that is not
-/// a well-formed response of the endpoint itself ends in a failure that keeps the account.
+/// A pure function of the response. Only named failures are definite: whatever is not a well-formed response of the
+/// endpoint itself becomes a failure that keeps the account.
 struct ResponseParser: Sendable {
-    /// Who responded. The same response of another endpoint may mean something else.
+    /// The same response means different things from different endpoints.
     enum Endpoint: Sendable {
         case discovery
-        /// It responds by way of the browser.
+        /// Responds through the browser.
         case authorization
         case token
         case userInfo
@@ -20,15 +20,14 @@ struct ResponseParser: Sendable {
         /// RFC 8628, section 3.2).
         var respondsOAuthErrors: Bool { self == .token || self == .revocation || self == .deviceAuthorization }
 
-        /// Whether a challenge of its is about a token. The first two are asked without one.
+        /// The others are asked without one, so a challenge of theirs is not about it.
         var isSentToken: Bool { self != .discovery && self != .authorization }
 
-        /// The members of its responses that never become strings.
+        /// Members of responses that never become strings.
         var secrets: Set<String> {
             respondsOAuthErrors ? ["access_token", "refresh_token", "id_token", "device_code"] : []
         }
 
-        /// The endpoint, for a sentence.
         var name: String {
             switch self {
             case .discovery: "the discovery document"
@@ -42,21 +41,12 @@ struct ResponseParser: Sendable {
     }
 
     let endpoint: Endpoint
-
-    /// How the service's messages differ from the standards'.
     let quirks: ServiceQuirks
-
     private let isRefresh: Bool
-
-    /// How text of the response is shown.
     let text: ServerText
 
-    /// Reads responses of an endpoint.
-    ///
     /// - Parameters:
-    ///   - endpoint: Who responded.
     ///   - secrets: What was sent. No failure repeats it, whatever the response says.
-    ///   - quirks: How the service's messages differ from the standards'.
     ///   - isRefresh: Whether a refresh token was sent to the token endpoint.
     init(
         _ endpoint: Endpoint, sent secrets: [Secret] = [], quirks: ServiceQuirks = .standard, isRefresh: Bool = false
@@ -67,12 +57,10 @@ struct ResponseParser: Sendable {
         text = ServerText(secrets: secrets)
     }
 
-    /// The object that a successful response holds.
     func object(in response: ServiceResponse) throws(AuthorityError) -> JSONObject {
         try responseObject(in: response).members
     }
 
-    /// The same, with the secrets that came.
     func responseObject(in response: ServiceResponse) throws(AuthorityError) -> ResponseObject {
         try checkStatus(of: response)
         try checkForWebPage(in: response)
@@ -94,10 +82,10 @@ struct ResponseParser: Sendable {
         return object
     }
 
-    /// Makes sure that the endpoint did what it was asked; whatever it says beside that does not matter.
+    /// For a request whose response says nothing beyond its status.
     func acknowledgement(in response: ServiceResponse) throws(AuthorityError) {
         try checkStatus(of: response)
-        // An empty body of type text/html is what Django sends where nothing is to be said.
+        // Django sends an empty body of type text/html where there is nothing to say.
         if !response.body.isEmpty { try checkForWebPage(in: response) }
     }
 
@@ -112,7 +100,7 @@ struct ResponseParser: Sendable {
         case _ where !response.isBodyWhole:
             throw .unclear("the response of \(endpoint.name) is longer than \(ServiceResponse.bodyLimit >> 20) MiB")
         case 200, 201, 204: return
-        // RFC 6749 has 400 and 401; some large services send the same JSON with others.
+        // RFC 6749 names 400 and 401; some large services send the same JSON with others.
         case _ where endpoint.respondsOAuthErrors && quirks.errorStatuses.contains(response.status):
             if !response.isMarkup, !response.isCompressed,
                 let object = ResponseObject(response.body, secrets: endpoint.secrets),
@@ -131,12 +119,14 @@ struct ResponseParser: Sendable {
         }
     }
 
-    /// Whether it is what the service's entry says that it responds to a token that is not valid any more.
-    ///
     /// It came from the service's own user info, over TLS or from this machine: nobody else is sent the token, and no
     /// redirect is followed.
     private func isDeadTokenResponse(_ response: ServiceResponse) -> Bool {
-        endpoint == .userInfo && quirks.deadTokenResponse?.matches(response) == true
+        guard endpoint == .userInfo, let expected = quirks.deadTokenResponse, response.status == expected.status,
+            response.isBodyWhole, response.mediaType == "application/json", !response.isCompressed,
+            let object = ResponseObject(response.body, secrets: []), !object.isAmbiguous
+        else { return false }
+        return object.members[expected.member] == .string(expected.value)
     }
 
     private func checkForWebPage(in response: ServiceResponse) throws(AuthorityError) {
@@ -145,7 +135,7 @@ struct ResponseParser: Sendable {
 
     // MARK: Errors in bodies and in challenges
 
-    /// The error that an object holds, if it has the form of RFC 6749, section 5.2.
+    /// In the form of RFC 6749, section 5.2.
     func oauthError(in object: JSONObject) -> AuthorityError? {
         guard let code = object["error"]?.string, isErrorCode(code) else { return nil }
         return .oauthError(
@@ -164,16 +154,15 @@ struct ResponseParser: Sendable {
         }
     }
 
-    /// The one error that the challenges name; `nil` if they name none, or contradict each other.
+    /// `nil` if the challenges name none, or contradict each other.
     private func challengeError(in challenges: [AuthenticationChallenge]) -> String? {
         let errors = Set(challenges.compactMap { $0.parameters["error"] })
         guard errors.count == 1, let error = errors.first, isErrorCode(error) else { return nil }
         return error
     }
 
-    /// Whether the text has only the characters that an error code may have, is not overlong, and repeats no secret.
     private func isErrorCode(_ text: String) -> Bool {
-        // Before the search for secrets: a user's password may well be "grant".
+        // Not searched for secrets: a user's password may well be "invalid_grant".
         if Self.registeredErrors.contains(text) { return true }
         return !text.isEmpty && text.utf8.count <= 128 && !self.text.repeatsSecret(text)
             && text.utf8.allSatisfy { 0x20...0x7E ~= $0 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }

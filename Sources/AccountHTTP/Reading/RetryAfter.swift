@@ -6,15 +6,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How long a service asks to be left alone (RFC 9110, section 10.2.3).
+/// How long a service asks not to be asked again (RFC 9110, section 10.2.3).
 enum RetryAfter {
-    /// No service is obeyed for longer than that: a mistaken one would lock its users out.
+    /// A service that mistakenly named more would lock its users out.
     static let limit = Duration.seconds(86_400)
 
-    /// The wait of a response, between nothing and ``limit``; `nil` if the response names none, or none that can be read.
-    ///
-    /// A date counts from the `Date` of the same response, so that a wrong local clock does no harm; without one from the
-    /// local clock.
+    /// A date counts from the `Date` of the same response, so that a wrong local clock does no harm; without one, from
+    /// the local clock.
     static func duration(in response: ServiceResponse) -> Duration? {
         guard let value = response.head.headerFields[values: .retryAfter].first else { return nil }
         let text = value.filter { $0 != " " && $0 != "\t" }

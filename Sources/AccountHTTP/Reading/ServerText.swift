@@ -1,13 +1,12 @@
 import AccountKit
 
-/// Makes text that a service sent fit for an error, a terminal and a log.
+/// Makes text from a service fit for an error, a terminal and a log.
 ///
 /// Such text is untrusted: it may hold control sequences for a terminal, or the very token that was sent.
 struct ServerText: Sendable {
-    /// What no text may repeat.
     let secrets: [Secret]
 
-    /// The text in at most 200 visible characters; `nil` if there is none, or if it repeats a secret.
+    /// At most 200 visible characters; `nil` if there are none, or if the text repeats a secret.
     func shown(_ text: String?) -> String? {
         // Longer texts are not worth the search for secrets.
         guard let text, text.utf8.count <= 4096, !repeatsSecret(text) else { return nil }
@@ -25,11 +24,7 @@ struct ServerText: Sendable {
         return words.count <= 200 ? words : words.prefix(199) + "…"
     }
 
-    /// Whether a secret stands in the text as it was sent.
-    ///
-    /// - Parameters:
-    ///   - text: The text.
-    ///   - minimum: How long a secret must be to count, in bytes. A short one may stand in anything by chance.
+    /// - Parameter minimum: How long a secret must be to count, in bytes. A short one may stand in anything by chance.
     func repeatsSecret(_ text: String, notShorterThan minimum: Int = 1) -> Bool {
         let text = Array(text.utf8)
         return secrets.contains { secret in

@@ -1,20 +1,10 @@
 import AccountKit
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension ResponseParser {
     /// The tokens of a response of the token endpoint (RFC 6749, section 5.1).
     ///
     /// An optional field of a wrong type counts as missing: the access token is good without it, and a refresh token
     /// that was spent for it cannot be spent again.
-    ///
-    /// - Parameters:
-    ///   - response: The response.
-    ///   - clientID: The client that asked.
     func credentials(in response: ServiceResponse, for clientID: String?) throws(AuthorityError) -> Credentials {
         let object = try responseObject(in: response)
         guard let token = object.secrets["access_token"] else {
@@ -35,12 +25,12 @@ extension ResponseParser {
         )
     }
 
-    /// Whether a token can be sent in an `Authorization` header field: visible ASCII only.
+    /// Visible ASCII, so that it can be sent in an `Authorization` header field.
     static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
         !bytes.isEmpty && bytes.allSatisfy { 0x21...0x7E ~= $0 }
     }
 
-    /// Only Bearer is spoken here; a service that leaves the type out means it. Other types want a proof with each request.
+    /// Only Bearer is supported; a service that omits the type means it. Others want a proof with each request.
     private func tokenType(_ value: JSONValue?, of token: Secret) throws(AuthorityError) -> String {
         switch value {
         case nil, .null?: return "Bearer"
@@ -52,7 +42,7 @@ extension ResponseParser {
         }
     }
 
-    /// A list in one string (RFC 6749, section 3.3), or a list as such, as some services have it.
+    /// One string (RFC 6749, section 3.3), or an array, as some services send it.
     private func scopes(_ value: JSONValue?) -> [String] {
         switch value {
         case .string(let text)?: scopes(in: text)
@@ -61,7 +51,7 @@ extension ResponseParser {
         }
     }
 
-    /// What is shown to people, so it repeats no token either.
+    /// Scopes are shown to people, so they must repeat no token.
     private func scopes(in text: String) -> [String] {
         Scope.scopes(in: text, separator: quirks.scopeSeparator)
             .filter { !self.text.repeatsSecret($0, notShorterThan: 8) }

@@ -7,7 +7,7 @@ extension ResponseParser {
         guard var identity = Identity(claims: object, quirks: quirks) else {
             throw .unclear("\(endpoint.name) does not say whose the token is (no \(quirks.subjectClaim))")
         }
-        guard !text.repeatsSecret(identity.id, notShorterThan: 8) else {
+        guard !repeatsSecret(identity.id) else {
             throw .unclear("\(endpoint.name) sent the token back as the user")
         }
         // The profile is shown and printed: a token that a service puts there is left out.
@@ -15,9 +15,7 @@ extension ResponseParser {
         if let username = identity.username, repeatsSecret(username) { identity.username = nil }
         return identity
     }
-}
 
-extension ResponseParser {
     private func repeatsSecret(_ text: String) -> Bool { self.text.repeatsSecret(text, notShorterThan: 8) }
 
     private func repeatsSecret(_ value: ProfileValue) -> Bool {
@@ -31,10 +29,9 @@ extension ResponseParser {
 }
 
 extension Identity {
-    /// The user that claims describe; `nil` if they do not say who it is.
+    /// `nil` if the claims do not say who the user is. A `sub` may be a whole number: some services number their users.
     ///
-    /// All claims but `sub` and those in `others` become fields of the profile under their own names, unless the quirks
-    /// says which do. A `sub` may be a whole number, as services have it that number their users.
+    /// All claims but `sub` and `others` become fields of the profile under their own names, unless the quirks choose.
     init?(claims: JSONObject, leavingOut others: Set<String> = [], quirks: ServiceQuirks = .standard) {
         let subject: String
         switch claims[quirks.subjectClaim] {
@@ -47,7 +44,8 @@ extension Identity {
             username: quirks.usernameClaims.lazy.compactMap { claims[$0]?.string }.first { !$0.isEmpty })
         for (claim, value) in claims where claim != quirks.subjectClaim && !others.contains(claim) {
             guard let name = quirks.profileClaims.map({ $0[claim] }) ?? claim else { continue }
-            profile[name] = Self.isFlag(name) ? Self.flag(value) : value.profileValue
+            let isFlag = name == "email_verified" || name == "phone_number_verified"
+            profile[name] = isFlag ? Self.flag(value) : value.profileValue
         }
     }
 
@@ -60,13 +58,11 @@ extension Identity {
         self.init(claims: token.claims, leavingOut: Self.protocolClaims)
     }
 
-    /// Claims that are about the token, not about the user.
+    /// About the token, not about the user.
     private static let protocolClaims: Set<String> = [
         "iss", "aud", "azp", "exp", "iat", "nbf", "jti", "nonce", "acr", "amr", "auth_time", "at_hash", "c_hash",
         "s_hash", "sid",
     ]
-
-    private static func isFlag(_ name: String) -> Bool { name == "email_verified" || name == "phone_number_verified" }
 
     /// A boolean, which some services send as a string.
     private static func flag(_ value: JSONValue) -> ProfileValue? {

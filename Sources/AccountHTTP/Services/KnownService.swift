@@ -18,13 +18,13 @@ public struct KnownService: Sendable, Hashable {
     /// What a sign-in asks for, unless told otherwise (RFC 6749, section 3.3).
     public let scopes: [String]
 
-    /// Whether there is a discovery document. If there is, the endpoints here are for what it leaves out.
+    /// If there is a discovery document, the endpoints here are for what it leaves out.
     var hasDiscovery = true
 
-    /// The endpoints at ``issuer``. A URL that begins with a slash is below the issuer's.
+    /// At ``issuer``. A URL that begins with a slash is below the issuer's.
     var endpoints: [EndpointName: String] = [:]
 
-    /// The endpoints of a copy that runs elsewhere, where they differ.
+    /// Those of a copy that runs elsewhere, where they differ.
     var endpointsElsewhere: [EndpointName: String]?
 
     /// Whether it wants what it calls a client secret of programs, which can keep none (RFC 8252, section 8.5).
@@ -33,7 +33,6 @@ public struct KnownService: Sendable, Hashable {
     /// Whether revoking a token leaves other sign-ins of the same user with the same program alone.
     var revokesSingleGrants = false
 
-    /// How its messages differ from the standards'.
     var quirks = ServiceQuirks.standard
 
     /// The entry of a name; `nil` if there is none.
@@ -44,7 +43,6 @@ public struct KnownService: Sendable, Hashable {
     /// - Throws: `invalidArgument` if that is no issuer.
     public static func at(_ issuer: String) throws(AccountError) -> KnownService? { at(try Issuer(issuer)) }
 
-    /// The entry of the service at an issuer's host.
     static func at(_ issuer: Issuer) -> KnownService? { all.first { $0.isHome(of: issuer) } }
 
     /// The entries' own issuers are written as URLs are compared, so none of them is read for that.
@@ -54,14 +52,13 @@ public struct KnownService: Sendable, Hashable {
         return issuer.url.scheme == "https" && authority.elementsEqual(issuer.url.authority.utf8)
     }
 
-    /// The endpoints at an issuer; `nil` if none of them is known to issue tokens.
+    /// `nil` if none of the known endpoints issues tokens.
     func endpoints(at issuer: Issuer) -> OAuthEndpoints? {
         var urls: [EndpointName: ServiceURL] = [:]
         for name in EndpointName.allCases { urls[name] = url(name, at: issuer) }
         return OAuthEndpoints(urls)
     }
 
-    /// An endpoint at an issuer; `nil` if it is not known.
     func url(_ name: EndpointName, at issuer: Issuer) -> ServiceURL? {
         let known = isHome(of: issuer) ? endpoints : endpointsElsewhere ?? endpoints
         guard let text = known[name] else { return nil }

@@ -2,49 +2,42 @@ import AccountKit
 
 /// How the messages of a service differ from those of OAuth 2.0 and OpenID Connect.
 struct ServiceQuirks: Sendable, Hashable {
-    /// No difference.
     static let standard = ServiceQuirks()
 
-    /// Which other texts name the issuer, in documents and ID tokens.
     var issuerForm = Issuer.Form.exact
-
-    /// The claim with the user's identifier.
     var subjectClaim = "sub"
 
-    /// The claims with the name that the user is known by; the first that is there counts.
+    /// The first that is present counts.
     var usernameClaims = ["preferred_username", "username"]
 
-    /// The claims that become fields of the profile, and the fields' names; `nil` takes all under their own.
+    /// Claims that become fields of the profile, and the fields' names; `nil` keeps all under their own.
     var profileClaims: [String: String]?
 
-    /// What stands between two scopes.
     var scopeSeparator: Character = " "
 
-    /// Error codes of its own at a sign-in, and the standard's for the same thing.
+    /// The service's own error codes at a sign-in, and the standard codes for the same.
     var signInErrorCodes: [String: OAuthErrorCode] = [:]
 
-    /// The same at a refresh, where one of them may end a session: only what is said of the refresh token itself.
+    /// At a refresh, where one may end a session: only what is said of the refresh token itself.
     var refreshErrorCodes: [String: OAuthErrorCode] = [:]
 
-    /// Status codes with which OAuth errors come.
     var errorStatuses: Set<Int> = [400, 401, 403]
 
-    /// The host of the URL that the browser is sent back to: an address, not a name (RFC 8252, section 8.3).
+    /// Of the redirect URI: an address rather than a name (RFC 8252, section 8.3).
     var redirectHost = "127.0.0.1"
 
-    /// How the service wants the client secret, where its documents do not decide it.
+    /// Where the service's documents do not decide it.
     var clientAuthentication: ClientAuthentication?
 
-    /// What user info responds to a token that is not valid any more, where that is documented and no Bearer challenge.
+    /// The documented response of user info to an invalid token, where that is no Bearer challenge.
     var deadTokenResponse: DeadTokenResponse?
 
-    /// A response by its status and one member of its JSON object.
     struct DeadTokenResponse: Sendable, Hashable {
         var status: Int
         var member: String
         var value: String
     }
 
-    /// Further parameters of the page to open.
+    /// Further parameters of the authorization request.
     var authorizationParameters: [String: String] = [:]
 }

@@ -15,10 +15,9 @@ final class ExchangeBody: AsyncSequence, Sendable {
         case sent
     }
 
-    /// In bytes.
-    let length: Int64
+    let byteCount: Int64
 
-    /// An element once the body is being sent.
+    /// Yields once, when the first byte may have been sent.
     let sending: AsyncStream<Void>
 
     private let bytes: WipedBytes
@@ -27,7 +26,7 @@ final class ExchangeBody: AsyncSequence, Sendable {
 
     init(_ bytes: WipedBytes) {
         self.bytes = bytes
-        length = Int64(bytes.count)
+        byteCount = Int64(bytes.count)
         (sending, isSending) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
     }
 
@@ -36,9 +35,7 @@ final class ExchangeBody: AsyncSequence, Sendable {
         state.withLock { $0 == .sent }
     }
 
-    /// Makes sure that the body will not be sent.
-    ///
-    /// - Returns: `false` if it is too late for that.
+    /// - Returns: `false` if it is too late: the body is being sent.
     func giveUp() -> Bool {
         state.withLock { state in
             if state == .sent { return false }
@@ -47,7 +44,6 @@ final class ExchangeBody: AsyncSequence, Sendable {
         }
     }
 
-    /// The bytes, for the network library; `nil` if they are not to be sent.
     private func send() -> ByteBuffer? {
         let buffer: ByteBuffer? = state.withLock { state in
             guard state == .waiting else { return nil }
@@ -62,9 +58,7 @@ final class ExchangeBody: AsyncSequence, Sendable {
 
     struct Iterator: AsyncIteratorProtocol {
         fileprivate let body: ExchangeBody
-        private var isDone = false
-
-        fileprivate init(body: ExchangeBody) { self.body = body }
+        fileprivate var isDone = false
 
         mutating func next() async throws -> ByteBuffer? {
             if isDone { return nil }

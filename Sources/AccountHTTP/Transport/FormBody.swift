@@ -5,19 +5,15 @@ import Sealing
 ///
 /// Source: WHATWG URL, section 5.2; RFC 6749, appendix B.
 struct FormBody: Sendable {
-    /// The encoded body.
     private(set) var bytes = WipedBytes()
-
-    /// The secrets in the body: what no error may repeat.
+    /// What no error may repeat.
     private(set) var secrets: [Secret] = []
 
-    /// Adds a field.
     mutating func append(_ name: String, _ value: String) {
         appendName(name)
         Self.encode(value.utf8, into: &bytes)
     }
 
-    /// Adds a field with a secret.
     mutating func append(_ name: String, _ value: Secret) {
         secrets.append(value)
         appendName(name)
@@ -30,7 +26,6 @@ struct FormBody: Sendable {
         bytes.append(UInt8(ascii: "="))
     }
 
-    /// Adds bytes as they stand in a form.
     static func encode(_ value: some Sequence<UInt8>, into bytes: inout WipedBytes) {
         for byte in value {
             switch byte {
@@ -52,7 +47,7 @@ struct FormBody: Sendable {
 }
 
 extension String {
-    /// Text without its percent-encoding (RFC 3986, section 2.1); `nil` if that is not well-formed, or hides no UTF-8.
+    /// `nil` if the percent-encoding (RFC 3986, section 2.1) is malformed, or the text is not UTF-8.
     init?(percentEncoded text: some StringProtocol) {
         var bytes: [UInt8] = []
         var rest = text.utf8.makeIterator()

@@ -14,60 +14,39 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Sends requests: over verified TLS or on the loopback interface, following nothing, waiting for nothing for ever.
-struct HTTPTransport: Sendable {
-    /// The way to a service, as the environment has it.
+/// Sends requests over verified TLS or on the loopback interface. It follows no redirects, and every wait ends.
+final class HTTPTransport: Sendable {
     let environment: NetworkEnvironment
 
-    private let clients: LazyClients
+    /// Made when first needed: that starts threads, and most commands make no request.
+    private let clients = Mutex<[Way: HTTPClient]>([:])
+    private let makeClient: @Sendable (Way) -> HTTPClient
 
-    /// A way to send requests. Each has a client of its own.
     private struct Way: Hashable {
         var isProxied: Bool
 
-        /// Whether what is sent must not meet a connection that the service is just closing: nobody would know whether it was
-        /// carried out.
+        /// An exchange must not meet a connection that the service is just closing: nobody would know whether it was carried
+        /// out.
         var isExchange: Bool
-    }
-
-    /// The clients of a transport. Making them starts threads, and most commands make no request.
-    private final class LazyClients: Sendable {
-        private let made = Mutex<[Way: HTTPClient]>([:])
-        private let make: @Sendable (Way) -> HTTPClient
-
-        init(make: @escaping @Sendable (Way) -> HTTPClient) { self.make = make }
-
-        subscript(way: Way) -> HTTPClient {
-            made.withLock { made in
-                let client = made[way] ?? make(way)
-                made[way] = client
-                return client
-            }
-        }
     }
 
     init(client: HTTPClient, environment: NetworkEnvironment = .none) {
         self.environment = environment
-        clients = LazyClients { _ in client }
+        makeClient = { _ in client }
     }
 
-    /// The transport of the process.
-    ///
-    /// Never shut down, on purpose: it is for the life of the process, costs nothing until its first request, drops idle
-    /// connections by itself, and leaves its threads to NIO's own shared group, which is not shut down either.
-    /// A test has another for its own tasks.
+    /// Never shut down, on purpose: it lives as long as the process, costs nothing until its first request, drops idle
+    /// connections by itself, and runs on NIO's shared threads. A test has another for its own tasks.
     @TaskLocal static var shared = HTTPTransport(environment: .current)
 
-    /// The transport for an environment.
     init(environment: NetworkEnvironment) {
         self.environment = environment
-        clients = LazyClients { way in
+        makeClient = { way in
             let proxy = way.isProxied ? try? environment.proxy?.address.get() : nil
-            return HTTPClient(configuration: Self.configuration(environment, by: proxy))
+            return HTTPClient(configuration: HTTPTransport.configuration(environment, by: proxy))
         }
     }
 
-    /// How all requests are sent.
     static func configuration(
         _ environment: NetworkEnvironment = .none, by proxy: ProxyAddress? = nil
     ) -> HTTPClient.Configuration {
@@ -79,7 +58,7 @@ struct HTTPTransport: Sendable {
             tlsConfiguration: tls,
             // A redirect could take a token to another server.
             redirectConfiguration: .disallow,
-            // How long all of it may take is up to each request. The first is for the wait for a free connection too.
+            // Includes the wait for a free connection. Each request has a deadline of its own.
             timeout: .init(connect: .seconds(60)),
             // A short idle time: a reused connection that the service has just closed looks like a failure.
             connectionPool: .init(idleTimeout: .seconds(15)),
@@ -89,17 +68,13 @@ struct HTTPTransport: Sendable {
         configuration.httpVersion = .http1Only
         configuration.http1_1ConnectionDebugInitializer = { WipingHandler.install(in: $0) }
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
-        // Who is offline should know at once; trying again is for the caller, who knows what it is worth.
+        // Someone offline should hear it at once; the caller knows whether it is worth trying again.
         configuration.connectionPool.retryConnectionEstablishment = false
         return configuration
     }
 
-    /// Sends a request and reads the response to its end.
-    ///
     /// - Parameters:
-    ///   - request: The request.
     ///   - timeout: How long all of it may take; of an exchange, how long it may take until it is sent.
-    ///   - clock: Tells when the response came.
     ///   - logger: Gets one line: method, host, path and status. Never a query, a header field or a body.
     func send(
         _ request: ServiceRequest, timeout: Duration, clock: any WallClock, logger: Logger?
@@ -116,8 +91,7 @@ struct HTTPTransport: Sendable {
     }
 
     private enum Event: Sendable {
-        case response(ServiceResponse)
-        case failure(AuthorityError)
+        case finished(Result<ServiceResponse, AuthorityError>)
         case halfTime
         case deadline
         case exchangeDeadline
@@ -152,7 +126,7 @@ struct HTTPTransport: Sendable {
         let body = exchange?.body
         let lookUp = NameLookUp(of: peer.host)
         return await withTaskGroup(of: Event.self) { group in
-            group.addTask { await self.exchange(request, body, peer, clock: clock) }
+            group.addTask { .finished(await self.exchange(request, body, peer, clock: clock)) }
             group.addTask {
                 await Self.sleep(timeout / 2)
                 return .halfTime
@@ -175,8 +149,7 @@ struct HTTPTransport: Sendable {
             defer { group.cancelAll() }
             while let event = await group.next() {
                 switch event {
-                case .response(let response): return .success(response)
-                case .failure(let failure): return .failure(failure)
+                case .finished(let result): return result
                 case .halfTime: if body?.isSent != true { lookUp.begin() }
                 case .deadline:
                     guard body?.giveUp() ?? true else { continue }
@@ -194,14 +167,14 @@ struct HTTPTransport: Sendable {
     }
 
     private static func sleep(_ duration: Duration) async {
-        // It throws only if the group is cancelled, and then nobody looks at what comes after. A day is the longest sleep,
-        // since clocks do not reach as far as durations.
+        // It throws only if the group is cancelled, and then nobody looks at what comes after. Clocks do not reach as
+        // far as durations, so a day is the longest sleep.
         try? await Task.sleep(for: min(duration, .seconds(86_400)))
     }
 
     private func exchange(
         _ request: ServiceRequest, _ body: ExchangeBody?, _ peer: Peer, clock: any WallClock
-    ) async -> Event {
+    ) async -> Result<ServiceResponse, AuthorityError> {
         var phase = TransportFailure.Phase.beforeHead
         let start = ContinuousClock.now
         do {
@@ -209,11 +182,11 @@ struct HTTPTransport: Sendable {
             let sent = clientRequest(request, body)
             let response = try await client.execute(sent, deadline: .distantFuture)
             phase = .inBody
-            // What was sent of it is zeroed already; nobody needs the field any more.
+            // The copy that was sent is zeroed already, and nobody needs this one any more.
             for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
                 field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
             }
-            return .response(try await read(response, limit: request.bodyLimit, receivedAt: clock.now))
+            return .success(try await read(response, limit: request.bodyLimit, receivedAt: clock.now))
         } catch {
             let failure = TransportFailure.failure(for: error, from: peer, phase, after: start.duration(to: .now))
             let isUnsent = phase == .beforeHead && body.map { !$0.isSent } ?? false
@@ -221,7 +194,6 @@ struct HTTPTransport: Sendable {
         }
     }
 
-    /// Whom a request is sent to at first: the service, or the proxy on the way.
     private func peer(of url: ServiceURL) -> Peer {
         if case .proxy(let proxy) = environment.route(to: url) {
             let host = proxy.host.contains(":") ? "[\(proxy.host)]" : proxy.host
@@ -234,11 +206,13 @@ struct HTTPTransport: Sendable {
         if request.url.scheme == "https", let problem = environment.certificateProblem() {
             throw .untrustedTLS(problem)
         }
-        let isExchange = request.exchangeTimeout != nil
-        switch environment.route(to: request.url) {
-        case .direct: return clients[Way(isProxied: false, isExchange: isExchange)]
-        case .proxy: return clients[Way(isProxied: true, isExchange: isExchange)]
-        case .impossible(let problem): throw .misconfigured(problem)
+        let route = environment.route(to: request.url)
+        if case .impossible(let problem) = route { throw .misconfigured(problem) }
+        let way = Way(isProxied: route != .direct, isExchange: request.exchangeTimeout != nil)
+        return clients.withLock { clients in
+            let client = clients[way] ?? makeClient(way)
+            clients[way] = client
+            return client
         }
     }
 
@@ -256,7 +230,7 @@ struct HTTPTransport: Sendable {
         }
         if let form = request.form {
             result.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
-            result.body = exchange.map { .stream($0, length: .known($0.length)) } ?? .bytes(form.bytes)
+            result.body = exchange.map { .stream($0, length: .known($0.byteCount)) } ?? .bytes(form.bytes)
         }
         // The client of exchanges has no other requests, so each has a connection of its own.
         if exchange != nil { result.headers.add(name: "Connection", value: "close") }
@@ -268,7 +242,7 @@ struct HTTPTransport: Sendable {
     ) async throws -> ServiceResponse {
         var head = HTTPResponse(status: .init(code: Int(response.status.code)))
         for (name, value) in response.headers {
-            // The parser has refused names that are none.
+            // The parser has rejected invalid names.
             if let name = HTTPField.Name(name) { head.headerFields.append(HTTPField(name: name, value: value)) }
         }
         var whole = ServiceResponse(head: head, body: WipedBytes(), receivedAt: receivedAt)
@@ -286,12 +260,11 @@ struct HTTPTransport: Sendable {
         return whole
     }
 
-    /// What the requests say they come from.
     static let userAgent = "AccountKit/0.1.0"
 }
 
 extension AuthorityError {
-    /// The failure for a request of which nothing was sent, since it came no further than a stage.
+    /// For a request of which nothing was sent, since it came no further than a stage.
     func notSent(at stage: Failure.Stage) -> AuthorityError {
         switch self {
         case .noResponse(var failure):
@@ -303,7 +276,7 @@ extension AuthorityError {
 }
 
 extension ServiceRequest.Authorization {
-    /// One string, not one of the secret and one of the field.
+    /// One string, so that the secret is not copied into another first.
     fileprivate var fieldValue: String {
         let (scheme, credentials) =
             switch self {
@@ -317,7 +290,6 @@ extension ServiceRequest.Authorization {
 }
 
 extension ProxyAddress {
-    /// The proxy, for the client.
     fileprivate var setting: HTTPClient.Configuration.Proxy {
         switch kind {
         case .socks: .socksServer(host: host, port: port)
@@ -325,7 +297,7 @@ extension ProxyAddress {
             .server(
                 host: host, port: port,
                 authorization: credentials.map {
-                    .basic(credentials: Data($0.reveal().utf8).base64EncodedString())
+                    .basic(credentials: $0.reveal().utf8.base64)
                 })
         }
     }

@@ -6,11 +6,9 @@ import Musl
 import Darwin
 #endif
 
-/// An address of IPv4 or IPv6.
 struct IPAddress: Sendable, Hashable {
     private let bytes: [UInt8]
 
-    /// Reads an address as inet_pton(3) does.
     init?(_ text: String) {
         var bytes = [UInt8](repeating: 0, count: 16)
         if inet_pton(AF_INET, text, &bytes) == 1 {
@@ -22,7 +20,6 @@ struct IPAddress: Sendable, Hashable {
         }
     }
 
-    /// Whether the first bits are another's, and both are of one family.
     func begins(as other: IPAddress, bits: Int) -> Bool {
         guard bytes.count == other.bytes.count, 0...(bytes.count * 8) ~= bits else { return false }
         return zip(bytes, other.bytes).enumerated().allSatisfy { index, pair in

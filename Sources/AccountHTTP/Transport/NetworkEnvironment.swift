@@ -1,28 +1,24 @@
 import AccountKit
 
-/// What the environment says about the way to a service: which proxy, and which certificates.
+/// The proxy and the certificates that the environment names, as curl(1) reads it, since there is no standard.
 ///
-/// There is no standard for these variables; this is what curl(1) does with them. A lower-case name beats
-/// the upper-case one. A connection that stays on this machine never goes by way of a proxy.
+/// A lower-case name takes precedence over the upper-case one. A loopback connection never uses a proxy.
 struct NetworkEnvironment: Sendable, Equatable {
-    /// Whether and how a host is reached by way of a proxy.
     enum Route: Sendable, Equatable {
         case direct
         case proxy(ProxyAddress)
-        /// There is a proxy, and its URL is none: why.
+        /// The proxy's URL is invalid.
         case impossible(String)
     }
 
-    /// A variable that is set.
     struct Variable: Sendable, Equatable {
         var name: String
         var value: String
     }
 
-    /// `HTTPS_PROXY`, read at once: its text may hold a password.
+    /// `HTTPS_PROXY`, parsed at once, since its text may hold a password.
     let proxy: Proxy?
 
-    /// The proxy of a variable.
     struct Proxy: Sendable, Equatable {
         var name: String
         var address: Result<ProxyAddress, ProxyAddress.Flaw>
@@ -31,16 +27,12 @@ struct NetworkEnvironment: Sendable, Equatable {
     /// `NO_PROXY`.
     let exceptions: Variable?
 
-    /// `SSL_CERT_FILE`, as OpenSSL knows it: a file of certificates to trust in place of the system's.
+    /// `SSL_CERT_FILE`, as for OpenSSL: trusted in place of the system's certificates.
     let certificateFile: Variable?
 
-    /// The environment of the process.
     static let current = NetworkEnvironment { Environment.value($0) }
-
-    /// Nothing is set.
     static let none = NetworkEnvironment { _ in nil }
 
-    /// Takes the variables from somewhere.
     init(_ value: (String) -> String?) {
         func variable(_ names: String...) -> Variable? {
             for name in names {
@@ -57,7 +49,6 @@ struct NetworkEnvironment: Sendable, Equatable {
         certificateFile = variable("SSL_CERT_FILE")
     }
 
-    /// How a URL is reached.
     func route(to url: ServiceURL) -> Route {
         guard let proxy, url.scheme == "https", !url.isLoopback, !isException(url) else { return .direct }
         return switch proxy.address {
@@ -66,13 +57,11 @@ struct NetworkEnvironment: Sendable, Equatable {
         }
     }
 
-    /// Whether `NO_PROXY` names the host of a URL.
     func isException(_ url: ServiceURL) -> Bool {
         guard let exceptions else { return false }
         return exceptions.value.split { $0 == "," || $0 == " " }.contains { ProxyException($0).matches(url) }
     }
 
-    /// Why the certificates cannot be used; `nil` if they can, or if none are named.
     func certificateProblem() -> String? {
         guard let certificateFile else { return nil }
         let start = "SSL_CERT_FILE names \(certificateFile.value), which is not "
@@ -85,7 +74,6 @@ struct NetworkEnvironment: Sendable, Equatable {
         }
     }
 
-    /// What of it there is to show to someone who wonders why a service cannot be reached.
     func settings(for url: ServiceURL) -> [NetworkSetting] {
         var settings: [NetworkSetting] = []
         if let proxy {
@@ -119,8 +107,7 @@ struct NetworkEnvironment: Sendable, Equatable {
     }
 }
 
-/// The address of a proxy, as `HTTPS_PROXY` has it: `http://host:port`, with a user name and password if it wants one, or
-/// `socks5://host:port`.
+/// `http://host:port`, with a user name and password if the proxy wants one, or `socks5://host:port`.
 struct ProxyAddress: Sendable, Equatable {
     enum Kind: Sendable, Hashable { case http, socks }
 
@@ -143,20 +130,19 @@ struct ProxyAddress: Sendable, Equatable {
     let host: String
     let port: Int
 
-    /// What the proxy wants to know, in the form of RFC 7617: user name and password with a colon between.
+    /// User name and password with a colon between (RFC 7617).
     let credentials: Secret?
 
     init(_ text: String) throws(Flaw) {
-        let scheme = text.utf8.firstRange(of: "://".utf8).map { text[..<$0.lowerBound].lowercased() }
-        switch scheme {
+        let separator = text.utf8.firstRange(of: "://".utf8)
+        switch separator.map({ text[..<$0.lowerBound].lowercased() }) {
         case nil, "http"?: kind = .http
         case "socks5"?, "socks5h"?: kind = .socks
-        // Whatever else stands there may be a password.
+        // Anything else may be a password.
         case let scheme? where scheme.allSatisfy({ $0.isASCII && $0.isLetter }): throw .scheme(scheme)
         case _?: throw .malformed
         }
-        var rest = text[...]
-        if let separator = text.utf8.firstRange(of: "://".utf8) { rest = rest[separator.upperBound...] }
+        var rest = separator.map { text[$0.upperBound...] } ?? text[...]
         if rest.hasSuffix("/") { rest = rest.dropLast() }
         if let at = rest.lastIndex(of: "@") {
             guard let user = String(percentEncoded: rest[..<at]) else { throw .malformed }
@@ -165,7 +151,7 @@ struct ProxyAddress: Sendable, Equatable {
         } else {
             credentials = nil
         }
-        // The rules for hosts are those of any other address. The port that goes without saying differs.
+        // Hosts have the rules of any URL; only the default port differs.
         guard !rest.isEmpty, let url = try? ServiceURL("https://\(rest)"), url.path.isEmpty, url.query == nil else {
             throw .malformed
         }
@@ -176,7 +162,7 @@ struct ProxyAddress: Sendable, Equatable {
 }
 
 extension ProxyAddress: CustomStringConvertible {
-    /// The address without the user name and the password.
+    /// Without the user name and the password.
     var description: String {
         let host = host.contains(":") ? "[\(host)]" : host
         return "\(kind == .http ? "http" : "socks5")://\(credentials == nil ? "" : "…@")\(host):\(port)"
@@ -190,7 +176,7 @@ private struct ProxyException {
 
     init(_ text: Substring) {
         let entry = text.lowercased()[...]
-        // A colon in an address of IPv6 without brackets is not before a port.
+        // In an IPv6 address without brackets, a colon does not begin a port.
         if let colon = entry.lastIndex(of: ":"), !entry.hasSuffix("]"),
             entry.hasPrefix("[") || entry.firstIndex(of: ":") == colon,
             let port = Int(entry[entry.index(after: colon)...])

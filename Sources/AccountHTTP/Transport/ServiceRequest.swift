@@ -7,41 +7,36 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A request to a service. Its secrets become part of a message at the last moment, and only on the way out.
+/// Its secrets become part of a message at the last moment, and only on the way out.
 struct ServiceRequest: Sendable {
     let url: ServiceURL
     var method: HTTPRequest.Method
-
-    /// Further header fields.
     var headerFields: HTTPFields = [:]
 
-    /// What the request is allowed to do with, in the `Authorization` field and never in the URL (RFC 6750, section 5.3).
+    /// Sent in the `Authorization` field, and never in the URL (RFC 6750, section 5.3).
     var authorization: Authorization?
 
-    /// What is sent as a form, byte by byte.
     let form: FormBody?
 
     /// A body that is no form.
     var body: Data?
 
-    /// What the request gives away, and no error may repeat.
+    /// What no error may repeat.
     var secrets: [Secret]
 
-    /// How long the response to a form that spends something, such as a code, may take from the first byte on; `nil` if it
+    /// How long the response to a form that spends a token or a code may take, from the first byte sent; `nil` if it
     /// spends nothing, and may be given up at any time.
     var exchangeTimeout: Duration?
 
-    /// How long the response may be, in bytes.
+    /// Of the response, in bytes.
     var bodyLimit = ServiceResponse.bodyLimit
 
     enum Authorization: Sendable {
-        /// An access token (RFC 6750).
         case bearer(Secret)
         /// A client's identifier and secret, in base64 (RFC 7617).
         case basic(Secret)
     }
 
-    /// A request that is a GET without a form, and a POST with one.
     init(url: ServiceURL, bearer token: Secret? = nil, form: FormBody? = nil) {
         self.url = url
         self.form = form

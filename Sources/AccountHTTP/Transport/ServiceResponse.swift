@@ -12,37 +12,37 @@ struct ServiceResponse: Sendable {
     /// Longer bodies of an authority are not read to their end. The longest honest ones are user infos of some kilobytes.
     static let bodyLimit = 1 << 20
 
-    /// Status and header fields.
     var head: HTTPResponse
 
-    /// What came. It may hold tokens, so nothing of it stays in memory once it was read.
+    /// May hold tokens, so nothing of it stays in memory once it was read.
     var body: WipedBytes
 
     /// `false` if the body is longer than the request allows; `body` is empty then.
     var isBodyWhole = true
 
-    /// When the response began to come, by the local clock.
+    /// By the local clock, when the head arrived.
     var receivedAt: Date
 
-    /// The status code.
     var status: Int { head.status.code }
 
-    /// When the service says that it responded (RFC 9110, section 6.6.1).
+    /// By the service's clock (RFC 9110, section 6.6.1).
     var date: Date? { head.headerFields[values: .date].first.flatMap { HTTPDate.date(from: $0) } }
 
-    /// The media type of the body in lower case, without parameters.
+    /// How far the service's clock is ahead of the local one.
+    var clockOffset: Duration? { date.map { .seconds($0.timeIntervalSince(receivedAt)) } }
+
+    /// In lower case, without parameters.
     var mediaType: String? {
         guard let value = head.headerFields[values: .contentType].first else { return nil }
         let type = value.prefix { $0 != ";" && $0 != "," }
         return type.filter { $0 != " " && $0 != "\t" }.lowercased()
     }
 
-    /// Whether the body is in a form that was not asked for.
     var isCompressed: Bool {
         head.headerFields[values: .contentEncoding].contains { !["", "identity"].contains($0.lowercased()) }
     }
 
-    /// Whether the body is a web page, or some other markup, where data should be.
+    /// A web page, or some other markup, in place of data.
     var isMarkup: Bool {
         if let mediaType, mediaType == "text/html" || mediaType == "application/xhtml+xml" { return true }
         let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]

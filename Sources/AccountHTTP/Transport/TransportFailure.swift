@@ -13,29 +13,22 @@ import Musl
 import Darwin
 #endif
 
-/// Whom a request is sent to at first: the service, or the proxy on the way to it.
+/// The first hop of a request: the service, or the proxy on the way to it.
 struct Peer: Sendable, Hashable, CustomStringConvertible {
     /// An IPv6 address is in brackets.
     var host: String
     var port: Int
     var isProxy = false
-
-    /// Whether it is on this machine, where plain HTTP will do.
     var isLoopback = false
 
-    /// Host and port.
     var description: String { "\(host):\(port)" }
 
-    /// No response, and why.
-    ///
-    /// - Parameters:
-    ///   - kind: What happened.
-    ///   - stage: How far the request had come, if that is known.
+    /// - Parameter stage: How far the request had come, if that is known.
     func failure(
         _ kind: AuthorityError.Failure.Kind, _ stage: AuthorityError.Failure.Stage? = nil
     ) -> AuthorityError {
         switch kind {
-        // What happened on the way to the proxy says nothing about the service.
+        // Trouble on the way to the proxy says nothing about the service.
         case .unknownHost, .nameServer, .refused, .unreachable:
             .noResponse(.init(isProxy ? .proxy : kind, host: host, port: port, stage: stage))
         case .cancelled: .noResponse(.init(kind, stage: stage))
@@ -52,23 +45,16 @@ extension Peer {
     }
 }
 
-/// What an error of the HTTP client, or of what is below it, amounts to: by its type and errno, never by its text.
+/// Judges an error of the HTTP client, or of what is below it, by its type and errno, never by its text.
 ///
 /// No error becomes a definite failure.
 enum TransportFailure {
-    /// How far the exchange had come.
     enum Phase: Sendable {
         case beforeHead
         case inBody
     }
 
-    /// The failure for an error. Of the error's text nothing is taken over, since it may quote the request.
-    ///
-    /// - Parameters:
-    ///   - error: The error.
-    ///   - peer: Whom the request was sent to.
-    ///   - phase: How far the exchange had come.
-    ///   - time: How long it took to fail.
+    /// Repeats nothing of the error's text, which may quote the request.
     static func failure(
         for error: any Error, from peer: Peer, _ phase: Phase, after time: Duration = .zero
     ) -> AuthorityError {
@@ -82,7 +68,7 @@ enum TransportFailure {
         case let error as IOError: peer.failure(phase == .inBody ? .truncated : kind(errno: error.errnoCode))
         case let error as ChannelError: peer.failure(kind(error, phase))
         case let error as HTTPParserError:
-            // The end came within the head, or within a body that said how long it is.
+            // The connection ended within the head, or within a body that said how long it is.
             peer.failure(error == .invalidEOFState ? .truncated : .garbled)
         case let error as NIOSSLError: failure(for: error, from: peer, phase)
         case let error as BoringSSLError: failure(for: error, from: peer, phase)
@@ -110,7 +96,7 @@ enum TransportFailure {
 
     // MARK: Sockets
 
-    /// Several addresses may have been tried; what the most telling one said counts.
+    /// Several addresses may have been tried; the most telling failure counts.
     private static func failure(
         for error: NIOConnectionError, from peer: Peer, after time: Duration
     ) -> AuthorityError {
@@ -128,7 +114,7 @@ enum TransportFailure {
         return peer.failure(error.dnsAError != nil || error.dnsAAAAError != nil ? .unknownHost : .unreachable)
     }
 
-    /// `EAI_AGAIN` is no word about the name: the name servers could not be asked, or said nothing in their time.
+    /// `EAI_AGAIN` says nothing about the name: the name servers could not be asked, or did not respond in time.
     private static func lookUpFailure(
         _ error: SocketAddressError.UnknownHost, from peer: Peer, after time: Duration
     ) -> AuthorityError {
@@ -151,7 +137,7 @@ enum TransportFailure {
         case ECONNREFUSED: .refused
         case ECONNRESET, EPIPE, ECONNABORTED, ENOTCONN, ESHUTDOWN: .reset
         case ETIMEDOUT: .timeout
-        // No route, no network, no address of that family, a firewall here: all that is left is "not from here".
+        // No route, no network, no address of that family, a local firewall: all mean "not from here".
         default: .unreachable
         }
     }
@@ -161,7 +147,7 @@ enum TransportFailure {
     private static func failure(for error: NIOSSLError, from peer: Peer, _ phase: Phase) -> AuthorityError {
         switch error {
         case .handshakeFailed(let error): failure(for: error, from: peer, phase)
-        // The connection was cut without a good-bye, which TLS alone can tell from an end.
+        // The connection was cut without a TLS closure alert.
         case .uncleanShutdown: peer.failure(phase == .inBody ? .truncated : .reset)
         case .failedToLoadCertificate, .noSuchFilesystemObject:
             .untrustedTLS("this machine has no root certificates to trust; install ca-certificates")
@@ -181,7 +167,6 @@ enum TransportFailure {
         }
     }
 
-    /// What to do where the first bytes that came were no TLS.
     private static func advice(_ reason: String?, _ peer: Peer) -> String {
         guard reason == "WRONG_VERSION_NUMBER", !peer.isProxy else { return "" }
         return peer.isLoopback
@@ -189,7 +174,7 @@ enum TransportFailure {
             : ": the port does not speak TLS, but perhaps plain HTTP; use the port for https://"
     }
 
-    /// BoringSSL's name of the failure, such as `CERTIFICATE_VERIFY_FAILED`, to tell a person. Only words depend on it.
+    /// BoringSSL's name of the failure, such as `CERTIFICATE_VERIFY_FAILED`. Only the message depends on it.
     private static func reason(_ stack: NIOBoringSSLErrorStack) -> String? {
         let words = stack.first?.description.split { !($0.isUppercase || $0 == "_") }
         return words?.filter { $0.contains("_") && $0.first != "_" }.max { $0.count < $1.count }.map(String.init)

@@ -2,14 +2,13 @@ import NIOCore
 import NIOHTTP1
 import Sealing
 
-/// Zeroes what was sent over a connection once it is sent: tokens stand in the head and in the body of requests, and the
-/// network library gives the memory back as it is.
+/// Zeroes what was sent over a connection, since requests hold tokens and the network library frees memory as it is.
 ///
-/// Each buffer must be sent for one write only. That is so for all but chunked bodies, and no request here has one.
+/// Each buffer must be sent for one write only. That is so for all but chunked bodies, which no request here has.
 final class WipingHandler: ChannelOutboundHandler {
     typealias OutboundIn = IOData
 
-    /// Adds a handler to a connection of the HTTP client, right behind what turns requests into bytes.
+    /// Right behind the handler that turns requests into bytes.
     @Sendable static func install(in channel: any Channel) -> EventLoopFuture<Void> {
         channel.eventLoop.submit {
             // A connection that was closed at once has no handlers any more, and whoever waits for it is told why.

@@ -87,7 +87,7 @@ struct DiscoveryTests {
         let discovery = try Discovery(issuer: Issuer("http://localhost:8080"))
         let near = ServiceResponse.json(
             200, #"{"issuer":"http://localhost:8080","token_endpoint":"http://127.0.0.1:81/t"}"#)
-        #expect(try discovery.endpoints(in: near).token == "http://127.0.0.1:81/t")
+        #expect(try discovery.endpoints(in: near)[.token] == "http://127.0.0.1:81/t")
         let far = ServiceResponse.json(
             200, #"{"issuer":"http://localhost:8080","token_endpoint":"http://id.example/t"}"#)
         #expect(kind(failure { try discovery.endpoints(in: far) }) == .misconfigured("…"))
@@ -120,7 +120,7 @@ struct DiscoveryTests {
                 ? .json(discoveryDocument(address + "/realm")) : .response(404)
         } _: { server in
             let endpoints = try await OAuthAuthority.test(server.address + "/realm").endpoints()
-            #expect(endpoints.token == server.address + "/realm/token")
+            #expect(endpoints[.token] == server.address + "/realm/token")
             #expect(server.targets.count == 2)
 
             let missing = await asyncFailure {
@@ -156,7 +156,7 @@ struct DiscoveryTests {
             let authority = try OAuthAuthority.test(server.address)
             let first = await asyncFailure { try await authority.endpoints() }
             #expect(first == .unavailable(status: 503, retryAfter: nil))
-            #expect(try await authority.endpoints().token == server.address + "/token")
+            #expect(try await authority.endpoints()[.token] == server.address + "/token")
         }
     }
 

@@ -106,9 +106,9 @@ struct IssuerTests {
     @Test("Endpoints are addresses of the same kind, and may have a query")
     func endpoints() throws {
         let endpoints = try OAuthEndpoints(token: "https://a.example/token?tenant=1", userInfo: "http://127.0.0.1:1/me")
-        #expect(endpoints.token == "https://a.example/token?tenant=1")
-        #expect(endpoints.userInfo == "http://127.0.0.1:1/me")
-        #expect(endpoints.revocation == nil)
+        #expect(endpoints[.token] == "https://a.example/token?tenant=1")
+        #expect(endpoints[.userInfo] == "http://127.0.0.1:1/me")
+        #expect(endpoints[.revocation] == nil)
         expectAccountError(.invalidArgument) { try OAuthEndpoints(token: "http://a.example/token") }
         expectAccountError(.invalidArgument) {
             try OAuthEndpoints(token: "https://a.example/token", revocation: "https://a.example/#x")

@@ -99,14 +99,14 @@ struct KnownServiceTests {
     @Test("GitHub has its API on a host of its own, and its Enterprise Server has it on the same")
     func gitHubEndpoints() async throws {
         let own = try await OAuthAuthority(issuer: "https://github.com", clientID: "tool").endpoints()
-        #expect(own.token == "https://github.com/login/oauth/access_token")
-        #expect(own.deviceAuthorization == "https://github.com/login/device/code")
-        #expect(own.userInfo == "https://api.github.com/user")
-        #expect(own.revocation == nil)
-        #expect(own.authorization == nil)
+        #expect(own[.token] == "https://github.com/login/oauth/access_token")
+        #expect(own[.deviceAuthorization] == "https://github.com/login/device/code")
+        #expect(own[.userInfo] == "https://api.github.com/user")
+        #expect(own[.revocation] == nil)
+        #expect(own[.authorization] == nil)
         let elsewhere = try await authority(.github, "https://git.example").endpoints()
-        #expect(elsewhere.token == "https://git.example/login/oauth/access_token")
-        #expect(elsewhere.userInfo == "https://git.example/api/v3/user")
+        #expect(elsewhere[.token] == "https://git.example/login/oauth/access_token")
+        #expect(elsewhere[.userInfo] == "https://git.example/api/v3/user")
     }
 
     @Test("GitHub's users have a number and a login, and of their many fields the telling ones are kept")
@@ -274,8 +274,9 @@ struct KnownServiceTests {
             return .json(#"{"issuer":"\#(address)","token_endpoint":"\#(address)/oauth/token"\#(named)}"#)
         } _: { server in
             let endpoints = try await authority(.gitlab, server.address).endpoints()
-            #expect(endpoints.deviceAuthorization == server.address + (isNamed ? "/named" : "/oauth/authorize_device"))
-            #expect(endpoints.token == server.address + "/oauth/token")
+            #expect(
+                endpoints[.deviceAuthorization] == server.address + (isNamed ? "/named" : "/oauth/authorize_device"))
+            #expect(endpoints[.token] == server.address + "/oauth/token")
         }
     }
 

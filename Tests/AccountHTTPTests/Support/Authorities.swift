@@ -50,11 +50,15 @@ func account(at issuer: String?, id: String = "248289761001", refreshToken: Stri
 extension OAuthAuthority {
     /// The endpoints that the first document and the service's entry name.
     func endpoints() async throws -> OAuthEndpoints {
-        var urls = try await endpoint(.token)?.document.urls ?? [:]
+        var urls = try await documents.endpoint(.token)?.document.urls ?? [:]
         for name in EndpointName.allCases where urls[name] == nil { urls[name] = discovery.knownURL(name) }
         guard let endpoints = OAuthEndpoints(urls) else { throw discovery.namesNoToken }
         return endpoints
     }
+}
+
+extension OAuthEndpoints {
+    subscript(name: EndpointName) -> String? { urls[name]?.description }
 }
 
 extension Discovery {
