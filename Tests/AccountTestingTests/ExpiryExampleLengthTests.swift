@@ -1,0 +1,15 @@
+import Foundation
+import Testing
+
+struct ExpiryExampleLengthTests {
+    @Test func `A test of token expiry takes five lines, as the README says`() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent()
+        let example = try String(contentsOf: folder.appending(path: "ExpiryExampleTests.swift"), encoding: .utf8)
+        let body = example.split(separator: "\n").filter { $0.hasPrefix("    ") }
+        #expect(body.count == 5)
+        let readme = try String(contentsOf: folder.appending(path: "../../README.md").standardized, encoding: .utf8)
+        #expect(readme.contains("[five lines long](Sources/AccountTesting/AccountTesting.docc/Testing.md)"))
+        let page = folder.appending(path: "../../Sources/AccountTesting/AccountTesting.docc/Testing.md").standardized
+        #expect(try String(contentsOf: page, encoding: .utf8).contains("```swift\n\(example)```"))
+    }
+}
