@@ -9,9 +9,7 @@ import Foundation
 
 /// Makes an account of the fields that were found in a file.
 struct AccountMapper {
-    /// What could not be taken.
     var warnings = Warnings()
-
     private var fields: [String: LegacyValue]
     private var namesByKey: [String: [String]]
     private var profile = UserProfile()
@@ -21,11 +19,11 @@ struct AccountMapper {
         namesByKey = Dictionary(grouping: self.fields.keys.sorted(), by: KnownField.folded)
     }
 
-    /// The account. Tokens come first, so that their text is known when everything else is looked at.
-    mutating func account(now: Date) throws(ImportFault) -> Account {
+    mutating func account(now: Date) throws(AccountError) -> Account {
         if fields["sealed"] != nil, fields["format"] != nil {
             throw .unusable("It is an account archive of this program already; there is nothing to import.")
         }
+        // Tokens first: nothing else may hold one.
         let accessToken = try accessToken()
         let refreshToken = optionalToken(.refreshToken)
         let idToken = optionalToken(.idToken)
@@ -41,12 +39,11 @@ struct AccountMapper {
         }
         let issuer = issuer()
         let username = text(.username)
-        takeUsualFields()
+        takeKnownFields()
         takeOtherFields()
         return Account(id: id, issuer: issuer, username: username, credentials: credentials, profile: profile)
     }
 
-    /// Removes the best of the keys that `field` may have, and returns it with its value.
     private mutating func take(_ field: KnownField) -> (name: String, value: LegacyValue)? {
         for key in field.keys {
             // Of two spellings of one key, the first in the alphabet, so that the result does not depend on chance.
@@ -64,7 +61,7 @@ struct AccountMapper {
 // MARK: What an account must have
 
 extension AccountMapper {
-    private mutating func accessToken() throws(ImportFault) -> Secret {
+    private mutating func accessToken() throws(AccountError) -> Secret {
         guard let (name, value) = take(.accessToken) else {
             throw .unusable("It has no access token, under `token` or `access_token`; sign in again instead.")
         }
@@ -92,7 +89,7 @@ extension AccountMapper {
         text.allSatisfy { $0 > 0x20 && $0 < 0x7F } ? Secret(bytes: text) : nil
     }
 
-    private mutating func id() throws(ImportFault) -> String {
+    private mutating func id() throws(AccountError) -> String {
         guard let (name, value) = take(.id) else {
             throw .unusable("It has no user id, under `id`, `user_id` or `sub`; sign in again instead.")
         }
@@ -101,7 +98,7 @@ extension AccountMapper {
                 "Its user id, `\(Warnings.displayName(name))`, is \(value.kind), not a text or whole number.")
         }
         guard !id.isEmpty else { throw .unusable("Its user id, `\(Warnings.displayName(name))`, is empty.") }
-        guard !warnings.search.findsToken(in: id) else { throw .damaged("its user id holds the token") }
+        guard !warnings.search.findsToken(in: id.utf8) else { throw .damaged("its user id holds the token") }
         return id
     }
 }
@@ -116,7 +113,7 @@ extension AccountMapper {
             leaveOut(name, "it is \(value.kind) and must be a text")
             return nil
         }
-        guard !warnings.search.findsToken(in: text) else {
+        guard !warnings.search.findsToken(in: text.utf8) else {
             leaveOut(name, "it holds a token")
             return nil
         }
@@ -151,7 +148,7 @@ extension AccountMapper {
         let values = if case .array(let values) = value { values } else { [value] }
         var result: [String] = []
         for value in values {
-            guard let text = value.string, !warnings.search.findsToken(in: text) else {
+            guard let text = value.string, !warnings.search.findsToken(in: text.utf8) else {
                 leaveOut(name, "it must be a text or a list of texts")
                 return []
             }
@@ -166,12 +163,10 @@ extension AccountMapper {
         leaveOut(name, "it is not a time in seconds since 1970 or in a form that is known")
         return nil
     }
-}
 
-// MARK: The profile
+    // MARK: The profile
 
-extension AccountMapper {
-    private mutating func takeUsualFields() {
+    private mutating func takeKnownFields() {
         profile.nickname = text(.nickname)
         profile.email = text(.email)
         profile.picture = text(.picture)
@@ -194,13 +189,12 @@ extension AccountMapper {
     }
 
     private mutating func keepRegistrationText(_ name: String, _ value: LegacyValue) {
-        guard let text = value.string, !warnings.search.findsToken(in: text) else {
+        guard let text = value.string, !warnings.search.findsToken(in: text.utf8) else {
             return leaveOut(name, "it is \(value.kind) and not a time")
         }
         if !text.isEmpty { profile["register_time_text"] = .string(text) }
     }
 
-    /// Keeps the rest under its own names; what has been taken goes before.
     private mutating func takeOtherFields() {
         for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
             if profile[name] != nil {

@@ -8,21 +8,17 @@ import Foundation
 
 /// Reads the forms in which older apps kept a time.
 enum LegacyDate {
-    /// Seconds since 1970 of the years 1970 to 9999: what lies outside was not meant as seconds.
-    private static let seconds = 0.0..<253_402_300_800
-
-    /// Seconds since 1970, if they can be meant as such; `nil` for milliseconds.
+    /// `nil` outside of the years 1970 to 9999: milliseconds, for example.
     static func unixDate(_ seconds: Double) -> Date? {
-        Self.seconds.contains(seconds) ? Date(timeIntervalSince1970: seconds) : nil
+        (0.0..<253_402_300_800).contains(seconds) ? Date(timeIntervalSince1970: seconds) : nil
     }
 
-    /// Whether a date is in the years 1 to 9999, and so can be written as ISO 8601.
+    /// In the years 1 to 9999, which ISO 8601 can write.
     static func isInCalendar(_ date: Date) -> Bool {
         (-62_135_596_800.0..<253_402_300_800).contains(date.timeIntervalSince1970)
     }
 
-    /// Seconds since 1970 in 9 to 12 digits, or a date in the calendar. Fewer digits may be `yyyyMMdd`, so they are not
-    /// taken for seconds.
+    /// Of digits only 9 to 12 are seconds since 1970: fewer may be `yyyyMMdd`.
     static func date(_ text: String) -> Date? {
         if text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) {
             return (9...12).contains(text.utf8.count) ? Double(text).flatMap(unixDate) : nil
@@ -72,7 +68,6 @@ enum LegacyDate {
         return Double("0." + String(decoding: digits, as: UTF8.self))
     }
 
-    /// Seconds east of Greenwich; 0 if nothing stands there.
     private static func offset(_ rest: inout ArraySlice<UInt8>) -> Int? {
         if rest.isEmpty || skip("Z", &rest) { return 0 }
         let sign = skip("+", &rest) ? 1 : skip("-", &rest) ? -1 : 0

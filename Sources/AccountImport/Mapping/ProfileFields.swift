@@ -14,7 +14,7 @@ extension AccountMapper {
     mutating func profileValue(_ value: LegacyValue, at path: [String]) -> ProfileValue? {
         let key = path.last ?? ""
         if SecretName.matches(key) { return leaveOut(path, "it looks like a secret") }
-        if warnings.search.findsToken(in: key) { return leaveOut(path, "it holds a token") }
+        if warnings.search.findsToken(in: key.utf8) { return leaveOut(path, "it holds a token") }
         return content(value, at: path)
     }
 
@@ -34,13 +34,13 @@ extension AccountMapper {
             if ["bplist", "<?xml", "<plist", "<!DOCTYPE"].contains(where: { data.starts(with: $0.utf8) }) {
                 return leaveOut(path, "it is an archive itself, which may hold secrets")
             }
-            return warnings.search.findsToken(in: data) ? leaveOut(path, "it holds a token") : .data(data)
+            return warnings.search.findsToken(in: data) ? leaveOut(path, "it holds a token") : .data(Data(data))
         case .array(let elements): return .array(elements.compactMap { content($0, at: path) })
         case .dictionary(let members):
             var result: [String: ProfileValue] = [:]
             for (name, member) in members { result[name] = profileValue(member, at: path + [name]) }
             return .dictionary(result)
-        case .reference, .object: return leaveOut(path, "it is \(value.kind)")
+        case .reference, .object, .undecodable: return leaveOut(path, "it is \(value.kind)")
         }
     }
 
