@@ -1,10 +1,9 @@
 import CSodium
 
-/// The library's start, random bytes and hashing.
 package enum Sodium {
     private static let started: Bool = sodium_init() >= 0
 
-    /// Starts libsodium once; safe from any thread, and free after the first time.
+    /// Safe from any thread, and free after the first time.
     package static func start() {
         // Fails only where the system has no random numbers at all; there is no safe way on from there.
         precondition(started, "libsodium did not start: the system gives no random numbers")
@@ -38,7 +37,7 @@ package enum Sodium {
         }
     }
 
-    /// Compares in a time that depends on the lengths alone.
+    /// Takes a time that depends on the lengths alone.
     package static func isEqual(_ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>) -> Bool {
         let left = Array(left)
         let right = Array(right)
