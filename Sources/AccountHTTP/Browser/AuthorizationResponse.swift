@@ -1,4 +1,5 @@
 import AccountKit
+import Sealing
 
 /// What the service sent the browser back with: a code, or an error (RFC 6749, sections 4.1.2 and 4.1.2.1).
 struct AuthorizationResponse: Sendable, Equatable {
@@ -42,7 +43,7 @@ struct AuthorizationResponse: Sendable, Equatable {
     /// Whether it is the response to the request that had this `state`. It takes the same time whatever is wrong.
     func answers(_ state: String) -> Bool {
         guard let own = self.state else { return false }
-        return Digest.isEqual(own, state)
+        return Sodium.isEqual(own.utf8, state.utf8)
     }
 
     /// The code, if it was the configured service that responded, and it agrees.

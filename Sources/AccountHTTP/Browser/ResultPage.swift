@@ -1,4 +1,4 @@
-import AccountKit
+import Sealing
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -121,7 +121,7 @@ enum ResultPage: Sendable, Equatable {
     }
 
     /// The hash by which the policy lets this style in, and no other (Content Security Policy Level 3, section 6.7.3).
-    private static let styleHash = "sha256-" + Data(Digest.sha256(style.utf8)).base64EncodedString()
+    private static let styleHash = "sha256-" + Data(Sodium.sha256(style.utf8)).base64EncodedString()
 
     private static let style = """
         :root { color-scheme: light dark; --page: #f5f5f7; --card: #fff; --text: #1d1d1f; --good: #1a7f37; --bad: #b3261e; }

@@ -108,13 +108,11 @@ public struct AppContainer: Hashable, Sendable {
 }
 
 extension AppContainer {
-    /// The folder of a session's archive.
     package func directory(of session: SessionName) -> String {
-        let documents = documents.path(percentEncoded: false).droppingTrailingSlash
-        return session == .default ? documents : documents + "/Sessions/" + session.rawValue
+        session == .default ? documentsPath : documentsPath + "/Sessions/" + session.rawValue
     }
 
-    /// The folder of the keys, without a slash at its end.
+    private var documentsPath: String { documents.path(percentEncoded: false).droppingTrailingSlash }
     package var keysPath: String { keys.path(percentEncoded: false).droppingTrailingSlash }
 
     /// The sessions of which there is anything: those that were signed in once, in the order of their names, the
@@ -127,8 +125,8 @@ extension AppContainer {
             if try SystemCall.status(directory(of: .default) + "/" + ArchiveEntry.account.rawValue) != nil {
                 sessions.append(.default)
             }
-            let folder = documents.path(percentEncoded: false).droppingTrailingSlash + "/Sessions"
-            let names = try SystemCall.names(in: folder).sorted()
+            let names = try SystemCall.names(in: documentsPath + "/Sessions").sorted()
+            // Anything that cannot be a session's name is something else.
             return sessions + names.compactMap { name in try? SessionName(name) }.filter { $0 != .default }
         } catch {
             throw AccountError(.inaccessible, "the sessions cannot be listed", cause: error)

@@ -26,7 +26,6 @@ public struct SessionName: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension String {
-    /// Whether the text consists of 1 to `limit` of `a-z A-Z 0-9 . _ -`, without a dot at the start.
     func isFileName(upTo limit: Int) -> Bool {
         let isAllowed = { (byte: UInt8) in
             switch byte {

@@ -9,9 +9,7 @@ import Musl
 import Darwin
 #endif
 
-/// A program that is run for its output, which is secret.
 enum ChildProcess {
-    /// Why there is no output.
     struct Failure: Error {
         /// What the program did, to go behind its name.
         var text: String
@@ -23,7 +21,6 @@ enum ChildProcess {
     ///   - command: The program, by its path or as a name in `$PATH`, and its arguments. There is no shell.
     ///   - hidden: Environment variables that the program does not get.
     ///   - limit: How many bytes it may print: less than a pipe holds, since they are read when it has ended.
-    ///   - timeout: How long it may take; after that it is killed.
     static func output(
         of command: [String], hiding hidden: [String] = [], limit: Int, timeout: Duration
     ) async throws(Failure) -> Secret {
@@ -66,8 +63,7 @@ enum ChildProcess {
         return process
     }
 
-    /// Waits for the end of a process; it is asked again and again, so that no thread is held up for as long as a person may
-    /// take to answer.
+    /// Polls: a wait would hold up a thread for as long as a person may take to answer.
     private static func end(of process: pid_t, timeout: Duration) async throws(Failure) -> Int32 {
         let deadline = ContinuousClock.now.advanced(by: timeout)
         var pause = Duration.milliseconds(1)

@@ -1,8 +1,6 @@
 import Sealing
 
-/// What keeps tokens and keys in memory from others.
 package enum MemoryProtection {
-    /// What is not as it should be, and what to do; `nil` if all is well.
     package static func problem() -> (problem: String, advice: String)? {
         guard !MemoryLock.isAvailable() else { return nil }
         return (
