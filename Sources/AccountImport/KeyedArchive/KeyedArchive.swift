@@ -103,11 +103,7 @@ struct KeyedArchive {
             return object
         }
     }
-}
 
-// MARK: What Foundation's own classes hold
-
-extension KeyedArchive {
     /// The classes whose content a property list can hold, and the key that it is archived under.
     private static let contentKeys = [
         "NSNull": "", "NSString": "NS.string", "NSData": "NS.data", "NSDate": "NS.time", "NSUUID": "NS.uuidbytes",

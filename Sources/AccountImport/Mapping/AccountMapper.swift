@@ -56,11 +56,9 @@ struct AccountMapper {
     private mutating func leaveOut(_ name: String, _ reason: String) {
         warnings.leaveOut([name], reason)
     }
-}
 
-// MARK: What an account must have
+    // MARK: What an account must have
 
-extension AccountMapper {
     private mutating func accessToken() throws(AccountError) -> Secret {
         guard let (name, value) = take(.accessToken) else {
             throw .unusable("It has no access token, under `token` or `access_token`; sign in again instead.")
@@ -101,11 +99,9 @@ extension AccountMapper {
         guard !warnings.search.findsToken(in: id.utf8) else { throw .damaged("its user id holds the token") }
         return id
     }
-}
 
-// MARK: What it may have
+    // MARK: What it may have
 
-extension AccountMapper {
     /// A text or whole number as a text; empty is absent.
     private mutating func text(_ field: KnownField) -> String? {
         guard let (name, value) = take(field) else { return nil }
@@ -203,5 +199,46 @@ extension AccountMapper {
                 profile[name] = kept
             }
         }
+    }
+
+    /// A value for the profile; `nil`, with a warning, for what must not or cannot be kept.
+    ///
+    /// - Parameter path: The key of the value, after those of the dictionaries around it.
+    mutating func profileValue(_ value: LegacyValue, at path: [String]) -> ProfileValue? {
+        let key = path.last ?? ""
+        if SecretName.matches(key) { return leaveOut(path, "it looks like a secret") }
+        if warnings.search.findsToken(in: key.utf8) { return leaveOut(path, "it holds a token") }
+        return content(value, at: path)
+    }
+
+    private mutating func content(_ value: LegacyValue, at path: [String]) -> ProfileValue? {
+        switch value {
+        case .null: return nil
+        case .boolean(let value): return .boolean(value)
+        case .integer(let number):
+            guard let number = Int64(exactly: number) else { return leaveOut(path, "it is too large a number") }
+            return .integer(number)
+        case .real(let number): return number.isFinite ? .real(number) : leaveOut(path, "it is not a number")
+        case .date(let date): return LegacyDate.isInCalendar(date) ? .date(date) : leaveOut(path, "it is not a date")
+        case .text(let text):
+            guard !warnings.search.findsToken(in: text) else { return leaveOut(path, "it holds a token") }
+            return .string(String(decoding: text, as: UTF8.self))
+        case .data(let data):
+            if ["bplist", "<?xml", "<plist", "<!DOCTYPE"].contains(where: { data.starts(with: $0.utf8) }) {
+                return leaveOut(path, "it is an archive itself, which may hold secrets")
+            }
+            return warnings.search.findsToken(in: data) ? leaveOut(path, "it holds a token") : .data(Data(data))
+        case .array(let elements): return .array(elements.compactMap { content($0, at: path) })
+        case .dictionary(let members):
+            var result: [String: ProfileValue] = [:]
+            for (name, member) in members { result[name] = profileValue(member, at: path + [name]) }
+            return .dictionary(result)
+        case .reference, .object, .undecodable: return leaveOut(path, "it is \(value.kind)")
+        }
+    }
+
+    private mutating func leaveOut(_ path: [String], _ reason: String) -> ProfileValue? {
+        warnings.leaveOut(path, reason)
+        return nil
     }
 }

@@ -56,11 +56,7 @@ struct XMLScanner {
             }
         }
     }
-}
 
-// MARK: Around the list
-
-extension XMLScanner {
     /// Goes to the first tag, over the declaration, comments and the document type.
     mutating func skipProlog() throws(AccountError) {
         if bytes.isEmpty { throw .unusable("It is empty; choose the file that the old app kept its account in.") }
@@ -98,11 +94,7 @@ extension XMLScanner {
         try skipSpaceAndComments()
         guard next == nil else { throw .damaged("something follows its end") }
     }
-}
 
-// MARK: In the list
-
-extension XMLScanner {
     /// The next tag. Anything but white space and comments before it is a fault.
     mutating func tag() throws(AccountError) -> Tag {
         try skipSpaceAndComments()

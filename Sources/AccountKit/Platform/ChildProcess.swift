@@ -37,18 +37,17 @@ enum ChildProcess {
         // The low seven bits are the signal, the next eight the exit code (wait(2)).
         guard status & 0x7F == 0 else { throw Failure(text: "was killed by signal \(status & 0x7F)") }
         guard status >> 8 & 0xFF == 0 else { throw Failure(text: "ended with \(status >> 8 & 0xFF)") }
+        var count = 0
+        let bytes: GuardedBytes
         do {
-            var count = 0
-            let bytes = try GuardedBytes(count: limit + 1) { buffer throws(SystemCallError) in
+            bytes = try GuardedBytes(count: limit + 1) { buffer throws(SystemCallError) in
                 count = try reading.read(into: buffer)
             }
-            guard count <= limit else { throw Failure(text: "printed more than \(limit) bytes") }
-            return Secret(bytes, range: 0..<count)
-        } catch let error as Failure {
-            throw error
         } catch {
             throw Failure(text: "printed what could not be read: \(error)")
         }
+        guard count <= limit else { throw Failure(text: "printed more than \(limit) bytes") }
+        return Secret(bytes, range: 0..<count)
     }
 
     private static func start(

@@ -32,8 +32,6 @@ public struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertibl
 
     package var isNoEntry: Bool { errno == ENOENT }
     package var isNoDirectory: Bool { errno == ENOTDIR }
-
-    /// Where none is followed.
     package var isLink: Bool { errno == ELOOP }
     package var isRefusal: Bool { errno == EACCES || errno == EPERM || errno == EINVAL }
     package var isUnsupported: Bool { errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS }
@@ -149,11 +147,7 @@ package struct FileDescriptor: ~Copyable {
     /// Whether nothing follows what was read so far.
     package borrowing func isAtEnd() throws(SystemCallError) -> Bool {
         var byte: UInt8 = 0
-        while true {
-            let got = sysRead(number, &byte, 1)
-            if got >= 0 { return got == 0 }
-            if errno != EINTR { throw SystemCallError("read", path, errno: errno) }
-        }
+        return try withUnsafeMutableBytes(of: &byte) { byte throws(SystemCallError) in try read(into: byte) } == 0
     }
 
     package borrowing func write(_ bytes: [UInt8]) throws(SystemCallError) {

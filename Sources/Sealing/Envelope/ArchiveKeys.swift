@@ -28,14 +28,6 @@ extension ArchiveKeys {
             self.created = created
             self.cost = cost
         }
-
-        fileprivate func slot(
-            wrapping dataKey: GuardedBytes, storeID: [UInt8], context: SealingContext
-        ) throws(EnvelopeError) -> KeySlot {
-            try KeySlot(
-                wrapping: dataKey, for: opener, kind: kind, created: created, cost: cost, storeID: storeID,
-                context: context)
-        }
     }
 
     package func isOfSameData(as envelope: Envelope) -> Bool {
@@ -55,7 +47,7 @@ extension ArchiveKeys {
         let storeID = Sodium.randomBytes(count: 16)
         let dataKey = GuardedBytes.random(count: KeySlot.keyByteCount)
         let slots = try new.map { new throws(EnvelopeError) in
-            try new.slot(wrapping: dataKey, storeID: storeID, context: context)
+            try KeySlot(new, wrapping: dataKey, storeID: storeID, context: context)
         }
         self.init(storeID: storeID, dataKeyID: Sodium.randomBytes(count: 16), dataKey: dataKey, slots: slots)
     }
@@ -63,7 +55,7 @@ extension ArchiveKeys {
     /// The same with one slot more; the data key stays.
     package func adding(_ new: NewSlot, context: SealingContext) throws(EnvelopeError) -> ArchiveKeys {
         precondition(EnvelopeHeader.slotCounts.contains(slots.count + 1))
-        let slot = try new.slot(wrapping: dataKey, storeID: storeID, context: context)
+        let slot = try KeySlot(new, wrapping: dataKey, storeID: storeID, context: context)
         return ArchiveKeys(storeID: storeID, dataKeyID: dataKeyID, dataKey: dataKey, slots: slots + [slot])
     }
 

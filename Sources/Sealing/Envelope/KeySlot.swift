@@ -36,23 +36,22 @@ package struct KeySlot: Hashable, Sendable {
     private(set) var commitment: [UInt8] = []
 
     init(
-        wrapping dataKey: GuardedBytes, for opener: Opener, kind: Kind, created: UInt32, cost: PassphraseCost,
-        storeID: [UInt8], context: SealingContext
+        _ new: ArchiveKeys.NewSlot, wrapping dataKey: GuardedBytes, storeID: [UInt8], context: SealingContext
     ) throws(EnvelopeError) {
         // A slot of any other pairing could be written, and never be read.
-        switch (opener, kind) {
-        case (.passphrase, .passphrase): self.cost = cost
+        switch (new.opener, new.kind) {
+        case (.passphrase, .passphrase): cost = new.cost
         case (.key(let raw), .keyFile), (.key(let raw), .command), (.key(let raw), .environment):
-            guard raw.count == Self.keyByteCount else { throw .unfitKey(kind) }
-            self.cost = nil
-        default: throw .unfitKey(kind)
+            guard raw.count == Self.keyByteCount else { throw .unfitKey(new.kind) }
+            cost = nil
+        default: throw .unfitKey(new.kind)
         }
-        self.kind = kind
-        self.created = created
+        kind = new.kind
+        created = new.created
         keyID = Sodium.randomBytes(count: 16)
         salt = Sodium.randomBytes(count: 16)
         nonce = Sodium.randomBytes(count: 24)
-        try wrap(dataKey, for: opener, storeID: storeID, context: context)
+        try wrap(dataKey, for: new.opener, storeID: storeID, context: context)
     }
 
     /// The same slot for another data key: what opens it stays the same, and so does its name.
