@@ -13,9 +13,7 @@ struct XMLScanner {
     private let bytes: WipedBytes
     private var index = 0
 
-    init(_ bytes: WipedBytes) {
-        self.bytes = bytes
-    }
+    init(_ bytes: WipedBytes) { self.bytes = bytes }
 
     static let notPropertyList = AccountError.unusable(
         """

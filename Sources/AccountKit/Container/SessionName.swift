@@ -27,14 +27,7 @@ public struct SessionName: Hashable, Sendable, CustomStringConvertible {
 
 extension String {
     func isFileName(upTo limit: Int) -> Bool {
-        let isAllowed = { (byte: UInt8) in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
-                true
-            default: false
-            }
-        }
-        return (1...limit).contains(utf8.count) && utf8.allSatisfy(isAllowed) && !hasPrefix(".")
+        (1...limit).contains(utf8.count) && !hasPrefix(".")
+            && utf8.allSatisfy { $0.isASCIIAlphanumeric || "._-".utf8.contains($0) }
     }
 }
