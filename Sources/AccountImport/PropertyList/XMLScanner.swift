@@ -189,14 +189,7 @@ extension UInt8 {
 
 extension WipedBytes {
     var isUTF8: Bool {
-        var parser = UTF8.ForwardParser()
-        var bytes = makeIterator()
-        while true {
-            switch parser.parseScalar(from: &bytes) {
-            case .valid: continue
-            case .emptyInput: return true
-            case .error: return false
-            }
-        }
+        let isBroken = transcode(makeIterator(), from: UTF8.self, to: UTF8.self, stoppingOnError: true) { _ in }
+        return !isBroken
     }
 }
