@@ -8,7 +8,7 @@ public struct ImportedAccount: Sendable {
     /// The kind of file that it came from.
     public let format: Format
 
-    /// One sentence for each field that was left out, with the reason, for a person. Empty if everything was taken.
+    /// One sentence for each field that was left out, with the reason, for a person.
     public let warnings: [String]
 }
 

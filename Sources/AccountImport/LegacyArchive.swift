@@ -18,11 +18,9 @@ public import Foundation
 /// up and no object is made from the file: it is parsed as data, within fixed limits, since `NSKeyedUnarchiver` ends the
 /// process on damaged input. The file itself is never changed. Tokens go from the file to guarded memory; what holds them in
 /// between is wiped, and they are in no error and no warning.
-///
-/// Which key becomes what is listed at ``read(_:now:)``.
 public enum LegacyArchive {
-    /// The largest file that is read, in bytes: 1 MiB.
-    public static let maximumByteCount = ImportLimits.fileByteCount
+    /// The largest file that is read, in bytes.
+    public static let maximumByteCount = 1024 * 1024
 
     /// Reads the account in a file.
     ///
@@ -32,10 +30,10 @@ public enum LegacyArchive {
     /// - Throws: What ``read(_:now:)`` throws; `inaccessible` if the file is not there or cannot be read;
     ///   `invalidArgument` if it is not a regular file.
     public static func read(contentsOf path: String, now: Date) throws(AccountError) -> ImportedAccount {
-        do throws(ImportFault) {
+        do throws(AccountError) {
             return try account(in: try SourceFile.read(path), now: now)
         } catch {
-            throw error.accountError(about: path)
+            throw error.naming(path)
         }
     }
 
@@ -69,23 +67,23 @@ public enum LegacyArchive {
     ///   - bytes: The whole file, at most ``maximumByteCount`` bytes.
     ///   - now: When the tokens count as received, unless the file says so.
     /// - Throws: `damaged` if the bytes break off or contradict themselves; `unsupportedVersion` for a later version of
-    ///   a format; `invalidArgument` if it is another kind of file, or one without a token or user id. A field of the
-    ///   wrong kind that is not needed is *not* an error but a warning.
+    ///   a format; `invalidArgument` if it is another kind of file, or one without a token or user id. A field that is not
+    ///   needed and of the wrong kind, or a text that cannot be decoded, is *not* an error but a warning.
     public static func read(_ bytes: some Collection<UInt8>, now: Date) throws(AccountError) -> ImportedAccount {
-        do throws(ImportFault) {
+        do throws(AccountError) {
             guard bytes.count <= maximumByteCount else { throw .tooLarge }
             return try account(in: WipedBytes(bytes), now: now)
         } catch {
-            throw error.accountError(about: "The file")
+            throw error.naming("The file")
         }
     }
 
-    private static func account(in bytes: WipedBytes, now: Date) throws(ImportFault) -> ImportedAccount {
+    private static func account(in bytes: WipedBytes, now: Date) throws(AccountError) -> ImportedAccount {
         let isXML = !bytes.starts(with: "bplist".utf8)
         let root =
             isXML
             ? try XMLReader.read(bytes)
-            : try bytes.withUnsafeBytes { bytes throws(ImportFault) in try BinaryReader.read(bytes) }
+            : try bytes.withUnsafeBytes { bytes throws(AccountError) in try BinaryReader.read(bytes) }
         guard case .dictionary(let dictionary) = root else {
             throw .unusable("It holds \(root.kind), not a dictionary of account fields.")
         }

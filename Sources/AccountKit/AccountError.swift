@@ -13,12 +13,7 @@ public struct AccountError: Error, Sendable {
     /// What it came from, such as a system call and its errno.
     public var cause: (any Error)?
 
-    /// Creates an error.
-    ///
-    /// - Parameters:
-    ///   - code: What kind of error it is.
-    ///   - message: What is wrong and what can be done about it; without secrets.
-    ///   - cause: What it came from.
+    /// Creates an error; neither the message nor the cause may hold a secret.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code
         self.message = message

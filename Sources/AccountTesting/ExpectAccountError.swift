@@ -7,13 +7,7 @@ public import Testing
 /// await expectAccountError(.notSignedIn) { try await store.accessToken(with: authority) }
 /// ```
 ///
-/// - Parameters:
-///   - code: What kind of error it is to be; its message and its cause do not matter.
-///   - comment: What is said with the issue.
-///   - sourceLocation: Where the issue is shown.
-///   - isolation: The caller's, which `body` runs in.
-///   - body: What is to fail.
-/// - Returns: The error, to look at more of it; `nil` if there was none of this kind.
+/// - Returns: The error, to look at its message or cause; `nil` if there was none of this kind.
 @discardableResult
 public func expectAccountError<Value>(
     _ code: AccountError.Code, _ comment: @autoclosure () -> Comment? = nil,
@@ -29,12 +23,7 @@ public func expectAccountError<Value>(
 
 /// Expects code that does not wait to throw an `AccountError` of a certain code.
 ///
-/// - Parameters:
-///   - code: What kind of error it is to be; its message and its cause do not matter.
-///   - comment: What is said with the issue.
-///   - sourceLocation: Where the issue is shown.
-///   - body: What is to fail.
-/// - Returns: The error, to look at more of it; `nil` if there was none of this kind.
+/// - Returns: The error, to look at its message or cause; `nil` if there was none of this kind.
 @discardableResult
 public func expectAccountError<Value>(
     _ code: AccountError.Code, _ comment: @autoclosure () -> Comment? = nil,

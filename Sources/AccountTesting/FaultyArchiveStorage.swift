@@ -36,12 +36,7 @@ public final class FaultyArchiveStorage: ArchiveStorage {
         AccountError(.inaccessible, "the archive cannot be saved: no space left on device")
     }
 
-    /// Makes the `number`th such call from now on fail or stall, counted from 1.
-    ///
-    /// - Parameters:
-    ///   - number: Which call.
-    ///   - call: The kind of call; `nil` counts all kinds.
-    ///   - fault: What happens.
+    /// Makes the `number`th such call from now on fail or stall, counted from 1; without `call` all kinds count.
     public func inject(_ fault: Fault, at number: Int = 1, of call: Call? = nil) {
         state.withLock { state in
             let done = call.map { state.counts[$0, default: 0] } ?? state.total

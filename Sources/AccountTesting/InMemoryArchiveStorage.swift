@@ -14,7 +14,8 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
         var entries: [ArchiveEntry: StoredEntry] = [:]
         var lastRevision: UInt64 = 0
         var locks: [LockName: Lock] = [.transaction: Lock(), .refresh: Lock()]
-        var lastWaiter: UInt64 = 0
+        /// Of those who wait for a lock or listen.
+        var lastID: UInt64 = 0
         var listeners:
             [UInt64: (entry: ArchiveEntry, continuation: AsyncThrowingStream<Void, any Error>.Continuation)] = [:]
     }
@@ -52,22 +53,18 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
     }
 
     private func wait(for name: LockName, timeout: Duration) async throws {
-        let waiter: UInt64? = state.withLock { state in
-            guard state.locks[name]!.isHeld else {
-                state.locks[name]!.isHeld = true
-                return nil
-            }
-            state.lastWaiter += 1
-            return state.lastWaiter
-        }
-        guard let waiter else { return }
-        let timer = Task {
-            try? await Task.sleep(for: timeout)
-            leave(waiter, name)
-        }
-        defer { timer.cancel() }
+        let waiter = state.withLock { $0.nextID() }
+        var timer: Task<Void, Never>?
+        defer { timer?.cancel() }
         let isMine = await withTaskCancellationHandler {
-            await withCheckedContinuation { join(waiter, name, $0) }
+            await withCheckedContinuation { continuation in
+                guard join(waiter, name, continuation) else { return }
+                timer = Task {
+                    // A sleep that is cancelled is over: then nobody waits any more.
+                    try? await Task.sleep(for: timeout)
+                    leave(waiter, name)
+                }
+            }
         } onCancel: {
             leave(waiter, name)
         }
@@ -82,9 +79,9 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
         let id = state.withLock { state in
-            state.lastWaiter += 1
-            state.listeners[state.lastWaiter] = (entry, continuation)
-            return state.lastWaiter
+            let id = state.nextID()
+            state.listeners[id] = (entry, continuation)
+            return id
         }
         continuation.onTermination = { [weak self] _ in
             self?.state.withLock { state in state.listeners[id] = nil }
@@ -92,17 +89,19 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
         return stream
     }
 
-    private func join(_ waiter: UInt64, _ name: LockName, _ continuation: CheckedContinuation<Bool, Never>) {
+    /// Whether the lock is to be waited for.
+    private func join(_ waiter: UInt64, _ name: LockName, _ continuation: CheckedContinuation<Bool, Never>) -> Bool {
         let isMine: Bool? = state.withLock { state in
-            if Task.isCancelled { return false }
             if !state.locks[name]!.isHeld {
                 state.locks[name]!.isHeld = true
                 return true
             }
+            if Task.isCancelled { return false }
             state.locks[name]!.waiters.append((waiter, continuation))
             return nil
         }
         if let isMine { continuation.resume(returning: isMine) }
+        return isMine == nil
     }
 
     private func leave(_ waiter: UInt64, _ name: LockName) {
@@ -131,6 +130,11 @@ extension InMemoryArchiveStorage.State {
         return ArchiveRevision(bytes: withUnsafeBytes(of: lastRevision.bigEndian) { Array($0) })
     }
 
+    mutating func nextID() -> UInt64 {
+        lastID += 1
+        return lastID
+    }
+
     mutating func set(_ entry: ArchiveEntry, _ stored: StoredEntry?) {
         entries[entry] = stored
         for listener in listeners.values where listener.entry == entry { listener.continuation.yield() }
@@ -147,7 +151,7 @@ extension InMemoryArchiveStorage.State {
 private final class HeldLock: Sendable {
     let storage: InMemoryArchiveStorage
     private let name: InMemoryArchiveStorage.LockName
-    private let hasEnded = Mutex(false)
+    private let hasEnded = Atomic(false)
 
     init(_ name: InMemoryArchiveStorage.LockName, of storage: InMemoryArchiveStorage) {
         self.name = name
@@ -155,11 +159,7 @@ private final class HeldLock: Sendable {
     }
 
     func end() {
-        let isFirst = hasEnded.withLock { hasEnded in
-            defer { hasEnded = true }
-            return !hasEnded
-        }
-        if isFirst { storage.unlock(name) }
+        if !hasEnded.exchange(true, ordering: .relaxed) { storage.unlock(name) }
     }
 }
 

@@ -3,12 +3,8 @@ import InMemoryLogging
 public import Logging
 public import Testing
 
-/// Runs `body` with a logger that takes everything, and records an issue for each line that shows one of the secrets.
-///
-/// - Parameters:
-///   - secrets: What must not be seen, nor the first eight characters of it.
-///   - sourceLocation: Where the issue is reported.
-///   - body: What is run.
+/// Runs `body` with a logger that takes everything, and records an issue for each line that shows one of the secrets, or the
+/// first eight characters of one.
 public func expectNoLeak<Result>(
     of secrets: [Secret], sourceLocation: SourceLocation = #_sourceLocation,
     during body: (Logger) async throws -> Result
@@ -28,11 +24,8 @@ public func expectNoLeak<Result>(
 public func expectNoLeak(
     of secrets: [Secret], in text: String, sourceLocation: SourceLocation = #_sourceLocation
 ) {
-    for secret in secrets {
-        let revealed = secret.reveal()
-        if text.contains(revealed.prefix(8)) {
-            // The text itself stays out of the report: it holds the secret.
-            Issue.record("a secret shows itself in a text of \(text.count) characters", sourceLocation: sourceLocation)
-        }
+    for secret in secrets where text.contains(secret.reveal().prefix(8)) {
+        // The text itself stays out of the report: it holds the secret.
+        Issue.record("a secret shows itself in a text of \(text.count) characters", sourceLocation: sourceLocation)
     }
 }

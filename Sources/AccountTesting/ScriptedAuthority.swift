@@ -17,7 +17,7 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         case verify, refresh, revoke, signIn, updateProfile
     }
 
-    /// A response.
+    /// What the service does with a request.
     public enum Response: Sendable {
         /// The service does what it is asked.
         case accept
@@ -49,22 +49,13 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
 
     /// A service with these responses.
     ///
-    /// - Parameters:
-    ///   - verify: The responses to "whose is this token?".
-    ///   - refresh: The responses to "a new token, please".
-    ///   - revoke: The responses to "the user has signed out".
-    ///   - signIn: The responses to a sign-in.
-    ///   - clock: The date of new tokens.
+    /// - Parameter clock: The date of new tokens.
     public init(
         verify: [Response] = [], refresh: [Response] = [], revoke: [Response] = [], signIn: [Response] = [],
         clock: any WallClock = ManualClock()
     ) {
         self.clock = clock
-        state = Mutex(
-            State(
-                responses: [.verify: verify, .refresh: refresh, .revoke: revoke, .signIn: signIn].filter {
-                    !$0.value.isEmpty
-                }))
+        state = Mutex(State(responses: [.verify: verify, .refresh: refresh, .revoke: revoke, .signIn: signIn]))
     }
 
     /// What the service was asked, in order.
@@ -72,7 +63,7 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
 
     /// Changes the responses to a kind of request.
     public func respond(to request: Request, with responses: [Response]) {
-        state.withLock { $0.responses[request] = responses.isEmpty ? nil : responses }
+        state.withLock { $0.responses[request] = responses }
     }
 
     /// Lets the responses that hang, and those to come, be given.
@@ -122,27 +113,22 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
 
     /// Signs in `username`.
     public func signIn(username: String, password: Secret) async throws -> Account {
-        try await signedIn(as: username)
+        var identity = Identity(id: "id of \(username)", username: username)
+        if case .identity(let scripted) = try await next(.signIn) { identity = scripted }
+        return Account(
+            id: identity.id, username: identity.username, credentials: newTokens(), profile: identity.profile,
+            verifiedAt: clock.now)
     }
 
     /// Signs in "alice".
     public func signIn(token: Secret) async throws -> Account {
-        try await signedIn(as: "alice")
+        try await signIn(username: "alice", password: token)
     }
 
     /// Takes the profile as it is.
     public func updateProfile(of account: Account) async throws -> Identity {
         if case .identity(let identity) = try await next(.updateProfile) { return identity }
         return Identity(id: account.id, username: account.username)
-    }
-
-    private func signedIn(as username: String) async throws -> Account {
-        if case .identity(let identity) = try await next(.signIn) {
-            return Account(
-                id: identity.id, username: identity.username, credentials: newTokens(), profile: identity.profile,
-                verifiedAt: clock.now)
-        }
-        return Account(id: "id of \(username)", username: username, credentials: newTokens(), verifiedAt: clock.now)
     }
 
     private func newTokens() -> Credentials {
@@ -160,10 +146,9 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
             state.requests.append(request)
             let watchers = state.onRequest.filter { $0.0 == request }.map(\.1)
             state.onRequest.removeAll { $0.0 == request }
-            var responses = state.responses[request] ?? [.accept]
-            let response = responses.count > 1 ? responses.removeFirst() : responses[0]
-            state.responses[request] = responses
-            return (response, state.requests.count, watchers)
+            let responses = state.responses[request] ?? []
+            if responses.count > 1 { state.responses[request]?.removeFirst() }
+            return (responses.first ?? .accept, state.requests.count, watchers)
         }
         for watcher in watchers { watcher.resume() }
         switch response {

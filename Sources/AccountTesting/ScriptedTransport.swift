@@ -57,9 +57,8 @@ public final class ScriptedTransport: Sendable {
 
     private let state: Mutex<(responses: [Response], requests: [Request])>
 
-    /// An API with these responses, in order; the last one is given again and again.
-    ///
-    /// - Parameter responses: The responses; without one each request gets `204 No Content`.
+    /// An API with these responses, in order; the last one is given again and again. Without any, each request gets
+    /// `204 No Content`.
     public init(_ responses: [Response] = []) {
         state = Mutex((responses.isEmpty ? [.status(.noContent)] : responses, []))
     }

@@ -7,13 +7,9 @@ public import Foundation
 #endif
 
 extension Account {
-    /// An account for tests: user "alice", with an access and a refresh token.
+    /// An account for tests: user "alice", whose tokens were received at `date`.
     ///
-    /// - Parameters:
-    ///   - id: The user at the service.
-    ///   - date: When the tokens were received.
-    ///   - duration: For how long after `date` the access token is good; `nil` if that is not known.
-    ///   - hasRefreshToken: Whether there is a refresh token.
+    /// - Parameter duration: For how long after `date` the access token is good; `nil` if that is not known.
     public static func testing(
         id: String = "248289761001", at date: Date, expiringIn duration: Duration? = .seconds(3600),
         hasRefreshToken: Bool = true
@@ -37,12 +33,7 @@ extension Account {
 }
 
 extension AccountStore {
-    /// A store in memory, in which `account` is signed in.
-    ///
-    /// - Parameters:
-    ///   - account: Who is signed in; `nil` for nobody.
-    ///   - clock: Tells the date.
-    ///   - storage: Where the archive is kept.
+    /// A store in memory, in which `account` is signed in, or nobody.
     public static func testing(
         signedIn account: Account?, clock: ManualClock = ManualClock(),
         storage: any ArchiveStorage = InMemoryArchiveStorage()
@@ -53,9 +44,7 @@ extension AccountStore {
         if let account { try await store.signIn { account } }
         return store
     }
-}
 
-extension AccountStore {
     /// Makes `store` the shared one for the time of `body`, and for its task and the task's children only: tests that run
     /// in parallel each have their own.
     ///
@@ -66,11 +55,6 @@ extension AccountStore {
     /// ```
     ///
     /// What ``AccountStore/share()`` does meanwhile counts there only. A detached task has the process's shared store.
-    ///
-    /// - Parameters:
-    ///   - store: The store.
-    ///   - isolation: The caller's, which `body` runs in.
-    ///   - body: What is run.
     public static func withShared<Result>(
         _ store: AccountStore, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {

@@ -64,14 +64,32 @@ struct BinaryPropertyListTests {
             [0x0F], [0x15], [0x24], [0x32], [0x70], [0xC1, 4], [0xE0], [0x88], [0x5F, 0x50], [0x5F, 0x14, 0x00],
             [0x5F, 0x13, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF],
             [0x5F, 0x13, 0x7F, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0], [0x5F, 0x12, 0x7F, 0xFF, 0xFF, 0xFF],
-            [0x4F, 0x11, 0xFF, 0xFF], [0x13, 1], [0x55, 0x61], [0x51, 0x80], [0x61, 0xD8, 0x00], [0x61, 0xDC, 0x00],
-            [0x62, 0xD8, 0x00, 0x00, 0x41], [0xA1, 99], [0xA5, 1], [0xA1, 6], [0xA1, 0], [0xD1, 4, 99], [0xD1, 5, 5],
-            [0xD2, 4, 4, 5, 5],
+            [0x4F, 0x11, 0xFF, 0xFF], [0x13, 1], [0x55, 0x61], [0xA1, 99], [0xA5, 1], [0xA1, 6], [0xA1, 0],
+            [0xD1, 4, 99], [0xD1, 5, 5], [0xD2, 4, 4, 5, 5],
         ] as [[UInt8]])
     func refusesWrongValues(object: [UInt8]) {
         let error = Legacy.refusal(of: Self.list(Self.account(extra: [object])))
         #expect(error?.code == .damaged)
         #expect(error?.message.contains("Copy it again") == true)
+    }
+
+    @Test(
+        "a text that cannot be decoded is left out, unless it is needed",
+        arguments: [[0x51, 0x80], [0x61, 0xD8, 0x00], [0x61, 0xDC, 0x00], [0x62, 0xD8, 0x00, 0x00, 0x41]] as [[UInt8]])
+    func leavesOutUndecodableTexts(object: [UInt8]) throws {
+        let imported = try Legacy.read(Self.list(Self.account(extra: [object])))
+        #expect(imported.account.id == "8")
+        #expect(imported.account.profile == [:])
+        #expect(imported.warnings == ["`extra` was left out: it is a damaged text."])
+
+        for needed in [4, 5] {
+            var objects = Self.account(extra: [[0x09]])
+            objects[needed] = object
+            #expect(Legacy.refusal(of: Self.list(objects))?.code == .invalidArgument)
+        }
+        var objects = Self.account(extra: [[0x09]])
+        objects[3] = object
+        #expect(Legacy.refusal(of: Self.list(objects))?.code == .damaged, "a key")
     }
 
     @Test("a UID in a plain list is left out")

@@ -53,12 +53,23 @@ struct XMLPropertyListTests {
         #expect(error?.description.contains("canary") == false)
     }
 
-    @Test("bytes that are not UTF-8 are damaged")
-    func refusesOtherBytes() throws {
-        var data = Self.data(extra: "<string>~</string>")
-        let index = try #require(data.lastIndex(of: UInt8(ascii: "~")))
-        data[index] = 0xFF
-        #expect(Legacy.refusal(of: data)?.code == .damaged)
+    @Test("a text that is not UTF-8 is left out, unless it is needed")
+    func leavesOutUndecodableTexts() throws {
+        let data = { (xml: String) in
+            let bytes = Legacy.xml(xml).map { $0 == UInt8(ascii: "~") ? 0xFF : $0 }
+            return Data(bytes)
+        }
+        let needed = "<key>token</key><string>\(Legacy.canary)</string><key>id</key><integer>8</integer>"
+        let imported = try Legacy.read(data("<dict>\(needed)<key>extra</key><string>~</string></dict>"))
+        #expect(imported.account.id == "8")
+        #expect(imported.account.profile == UserProfile())
+        #expect(imported.warnings == ["`extra` was left out: it is a damaged text."])
+
+        let token = data("<dict><key>id</key><integer>8</integer><key>token</key><string>~</string></dict>")
+        #expect(Legacy.refusal(of: token)?.code == .invalidArgument)
+        for extra in ["<key>~</key><true/>", "<key>a</key><data>~</data>", "<key>a</key><integer>~</integer>"] {
+            #expect(Legacy.refusal(of: data("<dict>\(needed)\(extra)</dict>"))?.code == .damaged)
+        }
     }
 
     @Test("nesting and size have limits that come before the stack's and the memory's")

@@ -29,8 +29,8 @@ struct SampleArchive {
             openers[kind] = opener
             slots.append(
                 try KeySlot(
-                    wrapping: dataKey, for: opener, kind: kind, created: 1_767_323_045, cost: Self.cheapest,
-                    storeID: storeID, context: Self.context))
+                    ArchiveKeys.NewSlot(opener: opener, kind: kind, created: 1_767_323_045, cost: Self.cheapest),
+                    wrapping: dataKey, storeID: storeID, context: Self.context))
         }
         self.openers = openers
         self.payload = payload

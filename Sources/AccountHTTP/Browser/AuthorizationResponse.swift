@@ -1,4 +1,5 @@
 import AccountKit
+import Sealing
 
 /// What the service sent the browser back with: a code, or an error (RFC 6749, sections 4.1.2 and 4.1.2.1).
 struct AuthorizationResponse: Sendable, Equatable {
@@ -40,7 +41,7 @@ struct AuthorizationResponse: Sendable, Equatable {
     /// Takes the same time whichever character differs.
     func answers(_ state: String) -> Bool {
         guard let own = self.state else { return false }
-        return Digest.isEqual(own, state)
+        return Sodium.isEqual(own.utf8, state.utf8)
     }
 
     /// - Parameter namesIssuer: Whether the service says that its responses name it. If they name anyone it must be the

@@ -1,4 +1,5 @@
 import AccountKit
+import Sealing
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -15,7 +16,7 @@ struct PKCE: Sendable {
 
     init(verifier: Secret) {
         self.verifier = verifier
-        let hash = verifier.withUnsafeBytes { Digest.sha256($0) }
+        let hash = verifier.withUnsafeBytes { Sodium.sha256($0) }
         challenge = Base64URL.encoded(hash)
     }
 

@@ -1,4 +1,4 @@
-import AccountKit
+import Sealing
 
 /// What the browser shows at the end of a sign-in.
 ///
@@ -106,7 +106,7 @@ enum ResultPage: Sendable, Equatable {
     }
 
     /// Lets the policy allow this style and no other (Content Security Policy Level 3, section 6.7.3).
-    private static let styleHash = "sha256-" + Digest.sha256(style.utf8).base64
+    private static let styleHash = "sha256-" + Sodium.sha256(style.utf8).base64
 
     private static let style = """
         :root { color-scheme: light dark; --page: #f5f5f7; --card: #fff; --text: #1d1d1f; --good: #1a7f37; --bad: #b3261e; }

@@ -16,8 +16,8 @@ struct KeyedArchive {
     private var remainingValues = ImportLimits.valueCount
     private var remainingBytes = ImportLimits.copiedByteCount
 
-    /// The classes that were met, by their places.
-    private var knownClasses: [Int: String?] = [:]
+    /// By the places of the classes.
+    private var foundationClasses: [Int: String?] = [:]
 
     /// The objects that are being read, to notice one that holds itself.
     private var path: [Int] = []
@@ -28,14 +28,14 @@ struct KeyedArchive {
     }
 
     /// The fields of the root object.
-    static func rootFields(of dictionary: [String: LegacyValue]) throws(ImportFault) -> [String: LegacyValue] {
+    static func rootFields(of dictionary: [String: LegacyValue]) throws(AccountError) -> [String: LegacyValue] {
         guard case .array(let objects)? = dictionary["$objects"], case .dictionary(let top)? = dictionary["$top"] else {
             throw .damaged("the list of its objects, or of those to begin with, is missing")
         }
         if case .integer(let version)? = dictionary["$version"], version != 100_000 {
-            throw ImportFault(
-                code: .unsupportedVersion,
-                message: "It is a keyed archive of version \(version); only version 100000 can be read.")
+            throw AccountError(
+                .unsupportedVersion,
+                "It is a keyed archive of version \(version); only version 100000 can be read.")
         }
         guard let root = top["root"] ?? (top.count == 1 ? top.first?.value : nil) else {
             throw .unusable(
@@ -45,11 +45,7 @@ struct KeyedArchive {
         return try archive.fields(ofRoot: root)
     }
 
-    private init(objects: [LegacyValue]) {
-        self.objects = objects
-    }
-
-    private mutating func fields(ofRoot root: LegacyValue) throws(ImportFault) -> [String: LegacyValue] {
+    private mutating func fields(ofRoot root: LegacyValue) throws(AccountError) -> [String: LegacyValue] {
         guard case .reference(let index) = root else { throw .damaged("its root object is not in the list of objects") }
         let object = try object(at: index)
         guard case .dictionary(let members) = object else {
@@ -69,22 +65,18 @@ struct KeyedArchive {
         return fields
     }
 
-    /// The name that a field was archived under; `nil` if it belongs to the archive itself.
-    ///
-    /// The archiver puts a `$` before names that begin with one.
+    /// `nil` if it belongs to the archive itself. The archiver puts a `$` before names that begin with one.
     private static func fieldName(_ name: String) -> String? {
         if name.hasPrefix("$$") { return String(name.dropFirst()) }
         return name.hasPrefix("$") ? nil : name
     }
 
-    private func object(at index: Int) throws(ImportFault) -> LegacyValue {
+    private func object(at index: Int) throws(AccountError) -> LegacyValue {
         guard objects.indices.contains(index) else { throw .damaged("it refers to an object that is not there") }
-        // The archiver writes the text `$null` there.
         return index == 0 ? .null : objects[index]
     }
 
-    /// A value that an object holds, with its references followed.
-    private mutating func value(_ value: LegacyValue) throws(ImportFault) -> LegacyValue {
+    private mutating func value(_ value: LegacyValue) throws(AccountError) -> LegacyValue {
         remainingValues -= 1
         guard remainingValues >= 0 else { throw .damaged("it holds too many values") }
         switch value {
@@ -94,7 +86,7 @@ struct KeyedArchive {
         }
     }
 
-    private mutating func value(at index: Int) throws(ImportFault) -> LegacyValue {
+    private mutating func value(at index: Int) throws(AccountError) -> LegacyValue {
         let object = try object(at: index)
         switch object {
         case .array, .reference: throw .damaged("an object has no class")
@@ -111,22 +103,17 @@ struct KeyedArchive {
             return object
         }
     }
-}
 
-// MARK: What Foundation's own classes hold
-
-extension KeyedArchive {
     /// The classes whose content a property list can hold, and the key that it is archived under.
     private static let contentKeys = [
         "NSNull": "", "NSString": "NS.string", "NSData": "NS.data", "NSDate": "NS.time", "NSUUID": "NS.uuidbytes",
         "NSURL": "NS.relative", "NSArray": "NS.objects", "NSSet": "NS.objects", "NSDictionary": "NS.objects",
     ]
 
-    /// The first of the classes of an object that is one of Foundation's; `nil` if none is. A mutable class names its super
-    /// class too.
-    private mutating func foundationClass(of members: [String: LegacyValue]) throws(ImportFault) -> String? {
+    /// The first of the classes of an object that is one of Foundation's: a mutable class names its super class too.
+    private mutating func foundationClass(of members: [String: LegacyValue]) throws(AccountError) -> String? {
         guard case .reference(let index)? = members["$class"] else { throw .damaged("an object has no class") }
-        if let known = knownClasses[index] { return known }
+        if let known = foundationClasses[index] { return known }
         guard case .dictionary(let description) = try object(at: index),
             case .text(let name)? = description["$classname"]
         else { throw .damaged("an object has no class") }
@@ -139,13 +126,13 @@ extension KeyedArchive {
             throw .damaged("the name of a class is too long")
         }
         let known = texts.map { String(decoding: $0, as: UTF8.self) }.first { Self.contentKeys[$0] != nil }
-        knownClasses.updateValue(known, forKey: index)
+        foundationClasses.updateValue(known, forKey: index)
         return known
     }
 
     private mutating func value(
         of foundationClass: String, members: [String: LegacyValue]
-    ) throws(ImportFault) -> LegacyValue {
+    ) throws(AccountError) -> LegacyValue {
         var content = members[Self.contentKeys[foundationClass] ?? ""]
         if let single = content {
             if case .array = single {} else { content = try value(single) }
@@ -171,13 +158,11 @@ extension KeyedArchive {
         }
     }
 
-    private mutating func values(_ elements: [LegacyValue]) throws(ImportFault) -> [LegacyValue] {
-        var result: [LegacyValue] = []
-        for element in elements { result.append(try value(element)) }
-        return result
+    private mutating func values(_ elements: [LegacyValue]) throws(AccountError) -> [LegacyValue] {
+        try elements.map { element throws(AccountError) in try value(element) }
     }
 
-    private func dictionary(keys: [LegacyValue], values: [LegacyValue]) throws(ImportFault) -> LegacyValue {
+    private func dictionary(keys: [LegacyValue], values: [LegacyValue]) throws(AccountError) -> LegacyValue {
         var result: [String: LegacyValue] = [:]
         for (key, value) in zip(keys, values) {
             guard case .text(let text) = key else { return .object }
@@ -189,7 +174,7 @@ extension KeyedArchive {
         return .dictionary(result)
     }
 
-    private func uuid(_ data: Data) throws(ImportFault) -> LegacyValue {
+    private func uuid(_ data: WipedBytes) throws(AccountError) -> LegacyValue {
         guard data.count == 16 else { throw .damaged("a UUID has not 16 bytes") }
         let digits = data.map { String(UInt16($0) + 0x100, radix: 16, uppercase: true).dropFirst() }
         let groups = [0..<4, 4..<6, 6..<8, 8..<10, 10..<16].map { digits[$0].joined() }

@@ -9,9 +9,7 @@ import Foundation
 
 /// Makes an account of the fields that were found in a file.
 struct AccountMapper {
-    /// What could not be taken.
     var warnings = Warnings()
-
     private var fields: [String: LegacyValue]
     private var namesByKey: [String: [String]]
     private var profile = UserProfile()
@@ -21,11 +19,11 @@ struct AccountMapper {
         namesByKey = Dictionary(grouping: self.fields.keys.sorted(), by: KnownField.folded)
     }
 
-    /// The account. Tokens come first, so that their text is known when everything else is looked at.
-    mutating func account(now: Date) throws(ImportFault) -> Account {
+    mutating func account(now: Date) throws(AccountError) -> Account {
         if fields["sealed"] != nil, fields["format"] != nil {
             throw .unusable("It is an account archive of this program already; there is nothing to import.")
         }
+        // Tokens first: nothing else may hold one.
         let accessToken = try accessToken()
         let refreshToken = optionalToken(.refreshToken)
         let idToken = optionalToken(.idToken)
@@ -41,12 +39,11 @@ struct AccountMapper {
         }
         let issuer = issuer()
         let username = text(.username)
-        takeUsualFields()
+        takeKnownFields()
         takeOtherFields()
         return Account(id: id, issuer: issuer, username: username, credentials: credentials, profile: profile)
     }
 
-    /// Removes the best of the keys that `field` may have, and returns it with its value.
     private mutating func take(_ field: KnownField) -> (name: String, value: LegacyValue)? {
         for key in field.keys {
             // Of two spellings of one key, the first in the alphabet, so that the result does not depend on chance.
@@ -59,12 +56,10 @@ struct AccountMapper {
     private mutating func leaveOut(_ name: String, _ reason: String) {
         warnings.leaveOut([name], reason)
     }
-}
 
-// MARK: What an account must have
+    // MARK: What an account must have
 
-extension AccountMapper {
-    private mutating func accessToken() throws(ImportFault) -> Secret {
+    private mutating func accessToken() throws(AccountError) -> Secret {
         guard let (name, value) = take(.accessToken) else {
             throw .unusable("It has no access token, under `token` or `access_token`; sign in again instead.")
         }
@@ -92,7 +87,7 @@ extension AccountMapper {
         text.allSatisfy { $0 > 0x20 && $0 < 0x7F } ? Secret(bytes: text) : nil
     }
 
-    private mutating func id() throws(ImportFault) -> String {
+    private mutating func id() throws(AccountError) -> String {
         guard let (name, value) = take(.id) else {
             throw .unusable("It has no user id, under `id`, `user_id` or `sub`; sign in again instead.")
         }
@@ -101,14 +96,12 @@ extension AccountMapper {
                 "Its user id, `\(Warnings.displayName(name))`, is \(value.kind), not a text or whole number.")
         }
         guard !id.isEmpty else { throw .unusable("Its user id, `\(Warnings.displayName(name))`, is empty.") }
-        guard !warnings.search.findsToken(in: id) else { throw .damaged("its user id holds the token") }
+        guard !warnings.search.findsToken(in: id.utf8) else { throw .damaged("its user id holds the token") }
         return id
     }
-}
 
-// MARK: What it may have
+    // MARK: What it may have
 
-extension AccountMapper {
     /// A text or whole number as a text; empty is absent.
     private mutating func text(_ field: KnownField) -> String? {
         guard let (name, value) = take(field) else { return nil }
@@ -116,7 +109,7 @@ extension AccountMapper {
             leaveOut(name, "it is \(value.kind) and must be a text")
             return nil
         }
-        guard !warnings.search.findsToken(in: text) else {
+        guard !warnings.search.findsToken(in: text.utf8) else {
             leaveOut(name, "it holds a token")
             return nil
         }
@@ -151,7 +144,7 @@ extension AccountMapper {
         let values = if case .array(let values) = value { values } else { [value] }
         var result: [String] = []
         for value in values {
-            guard let text = value.string, !warnings.search.findsToken(in: text) else {
+            guard let text = value.string, !warnings.search.findsToken(in: text.utf8) else {
                 leaveOut(name, "it must be a text or a list of texts")
                 return []
             }
@@ -166,12 +159,10 @@ extension AccountMapper {
         leaveOut(name, "it is not a time in seconds since 1970 or in a form that is known")
         return nil
     }
-}
 
-// MARK: The profile
+    // MARK: The profile
 
-extension AccountMapper {
-    private mutating func takeUsualFields() {
+    private mutating func takeKnownFields() {
         profile.nickname = text(.nickname)
         profile.email = text(.email)
         profile.picture = text(.picture)
@@ -194,13 +185,12 @@ extension AccountMapper {
     }
 
     private mutating func keepRegistrationText(_ name: String, _ value: LegacyValue) {
-        guard let text = value.string, !warnings.search.findsToken(in: text) else {
+        guard let text = value.string, !warnings.search.findsToken(in: text.utf8) else {
             return leaveOut(name, "it is \(value.kind) and not a time")
         }
         if !text.isEmpty { profile["register_time_text"] = .string(text) }
     }
 
-    /// Keeps the rest under its own names; what has been taken goes before.
     private mutating func takeOtherFields() {
         for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
             if profile[name] != nil {
@@ -209,5 +199,46 @@ extension AccountMapper {
                 profile[name] = kept
             }
         }
+    }
+
+    /// A value for the profile; `nil`, with a warning, for what must not or cannot be kept.
+    ///
+    /// - Parameter path: The key of the value, after those of the dictionaries around it.
+    mutating func profileValue(_ value: LegacyValue, at path: [String]) -> ProfileValue? {
+        let key = path.last ?? ""
+        if SecretName.matches(key) { return leaveOut(path, "it looks like a secret") }
+        if warnings.search.findsToken(in: key.utf8) { return leaveOut(path, "it holds a token") }
+        return content(value, at: path)
+    }
+
+    private mutating func content(_ value: LegacyValue, at path: [String]) -> ProfileValue? {
+        switch value {
+        case .null: return nil
+        case .boolean(let value): return .boolean(value)
+        case .integer(let number):
+            guard let number = Int64(exactly: number) else { return leaveOut(path, "it is too large a number") }
+            return .integer(number)
+        case .real(let number): return number.isFinite ? .real(number) : leaveOut(path, "it is not a number")
+        case .date(let date): return LegacyDate.isInCalendar(date) ? .date(date) : leaveOut(path, "it is not a date")
+        case .text(let text):
+            guard !warnings.search.findsToken(in: text) else { return leaveOut(path, "it holds a token") }
+            return .string(String(decoding: text, as: UTF8.self))
+        case .data(let data):
+            if ["bplist", "<?xml", "<plist", "<!DOCTYPE"].contains(where: { data.starts(with: $0.utf8) }) {
+                return leaveOut(path, "it is an archive itself, which may hold secrets")
+            }
+            return warnings.search.findsToken(in: data) ? leaveOut(path, "it holds a token") : .data(Data(data))
+        case .array(let elements): return .array(elements.compactMap { content($0, at: path) })
+        case .dictionary(let members):
+            var result: [String: ProfileValue] = [:]
+            for (name, member) in members { result[name] = profileValue(member, at: path + [name]) }
+            return .dictionary(result)
+        case .reference, .object, .undecodable: return leaveOut(path, "it is \(value.kind)")
+        }
+    }
+
+    private mutating func leaveOut(_ path: [String], _ reason: String) -> ProfileValue? {
+        warnings.leaveOut(path, reason)
+        return nil
     }
 }

@@ -1,5 +1,5 @@
 /// A field that is more than a named value of the profile, and the keys that older apps and services have for it.
-enum KnownField: CaseIterable {
+enum KnownField {
     case accessToken, refreshToken, idToken
     case tokenType, scopes, clientID, issuedAt, expiresAt, expiresIn
     case id, issuer, username

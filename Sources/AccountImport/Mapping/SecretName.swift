@@ -1,20 +1,20 @@
 /// Tells by its name whether a field holds a secret. When in doubt it does: the original keeps what is left out here.
 enum SecretName {
-    /// Anywhere in the name.
     private static let parts = [
         "password", "passwd", "passwort", "passphrase", "passcode", "pwd", "secret", "token", "credential", "cookie",
         "authorization", "bearer", "jwt", "apikey", "accesskey", "privatekey", "sessionkey", "sessionid", "signingkey",
         "encryptionkey", "authcode", "verifier", "mnemonic", "密码", "口令",
     ].map { Array($0.utf8) }
 
-    /// The whole name.
-    private static let names: Set<String> = ["pass", "pin", "otp", "totp", "sid", "session", "auth", "key", "mima"]
+    private static let wholeNames: Set<String> = [
+        "pass", "pin", "otp", "totp", "sid", "session", "auth", "key", "mima",
+    ]
 
     static func matches(_ name: String) -> Bool {
         let name = KnownField.folded(name)
         // Bytes, since a hostile file may have very many names.
         let bytes = Array(name.utf8)
-        return names.contains(name)
+        return wholeNames.contains(name)
             || bytes.indices.contains { start in parts.contains { bytes[start...].starts(with: $0) } }
     }
 }

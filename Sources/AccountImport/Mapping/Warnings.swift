@@ -1,23 +1,18 @@
 /// What could not be taken from a file, each thing once.
 struct Warnings {
-    /// As many as a person may read.
-    private static let maximumCount = 50
-
     /// Names that hold a token are not shown.
     var search = TokenSearch([])
-
     private var sentences: Set<String> = []
 
-    /// The sentences in alphabetical order.
     var list: [String] {
-        let shown = sentences.sorted().prefix(Self.maximumCount)
+        // As many as a person may read.
+        let shown = sentences.sorted().prefix(50)
         let rest = sentences.count - shown.count
         return shown + (rest > 0 ? ["\(rest) more fields were left out."] : [])
     }
 
-    /// Notes that the field at `path`, its key after those of the dictionaries around it, was not taken.
     mutating func leaveOut(_ path: [String], _ reason: String) {
-        let names = path.suffix(4).map { search.findsToken(in: $0) ? "(hidden)" : Self.displayName($0) }
+        let names = path.suffix(4).map { search.findsToken(in: $0.utf8) ? "(hidden)" : Self.displayName($0) }
         sentences.insert("`\(names.joined(separator: "."))` was left out: \(reason).")
     }
 

@@ -1,18 +1,16 @@
 import AccountKit
 import Sealing
 
-/// Reads a regular file into memory that is wiped.
 enum SourceFile {
     /// Opens without blocking on a pipe, checks kind and size on the open file, and reads it to its end.
-    static func read(_ path: String) throws(ImportFault) -> WipedBytes {
+    static func read(_ path: String) throws(AccountError) -> WipedBytes {
         guard !path.isEmpty, !path.utf8.contains(0) else { throw .unusable("This is not a path.") }
         let status: FileStatus
         let bytes: WipedBytes
         do throws(SystemCallError) {
             let file = try FileDescriptor.openForReading(path, followingLinks: true)
             status = try file.status()
-            // Nothing is read of what is no file, or too large.
-            let isUsable = status.kind == .regular && status.byteCount <= ImportLimits.fileByteCount
+            let isUsable = status.kind == .regular && status.byteCount <= LegacyArchive.maximumByteCount
             bytes = try WipedBytes(capacity: isUsable ? status.byteCount : 0) { buffer throws(SystemCallError) in
                 try file.read(into: buffer)
             }
@@ -24,12 +22,12 @@ enum SourceFile {
         case .directory: throw .unusable("It is a folder; name the file in it.")
         case .symbolicLink, .other: throw .unusable("It is not a regular file; copy what it gives into one.")
         }
-        guard status.byteCount <= ImportLimits.fileByteCount else { throw .tooLarge }
+        guard status.byteCount <= LegacyArchive.maximumByteCount else { throw .tooLarge }
         guard bytes.count == status.byteCount else { throw .damaged("it became shorter while it was read") }
         return bytes
     }
 
-    private static func failure(_ error: SystemCallError) -> ImportFault {
+    private static func failure(_ error: SystemCallError) -> AccountError {
         let message =
             if error.isNoEntry || error.isNoDirectory {
                 "There is no such file; check the path."
@@ -38,6 +36,6 @@ enum SourceFile {
             } else {
                 "The system could not read it."
             }
-        return ImportFault(code: .inaccessible, message: message, cause: error)
+        return AccountError(.inaccessible, message, cause: error)
     }
 }

@@ -12,12 +12,11 @@ struct BinaryReader {
     private var list: BinaryPropertyList
     private var remainingBytes = ImportLimits.copiedByteCount
 
-    /// The whole list, from its top object on.
-    static func read(_ bytes: UnsafeRawBufferPointer) throws(ImportFault) -> LegacyValue {
+    static func read(_ bytes: UnsafeRawBufferPointer) throws(AccountError) -> LegacyValue {
         guard bytes.count <= 8 || bytes.starts(with: "bplist00".utf8) else {
-            throw ImportFault(
-                code: .unsupportedVersion,
-                message: "It is a binary property list of another version than 00; convert it with `plutil`.")
+            throw AccountError(
+                .unsupportedVersion,
+                "It is a binary property list of another version than 00; convert it with `plutil`.")
         }
         do throws(BinaryPropertyList.Malformed) {
             let list = try BinaryPropertyList(
@@ -38,13 +37,14 @@ struct BinaryReader {
         case .date(let seconds): return .date(Date(timeIntervalSinceReferenceDate: seconds))
         case .data(let range):
             try count(range)
-            return .data(Data(list[range]))
+            return .data(WipedBytes(list[range]))
+        // The only reason why `text` throws is that the bytes are not in their encoding.
         case .ascii(let range):
             try count(range)
-            return .text(try list.text(ascii: range))
+            return (try? list.text(ascii: range)).map { .text($0) } ?? .undecodable
         case .utf16(let range):
             try count(range)
-            return .text(try list.text(utf16: range))
+            return (try? list.text(utf16: range)).map { .text($0) } ?? .undecodable
         case .uid(let place):
             guard let place = Int32(exactly: place) else {
                 throw BinaryPropertyList.Malformed("a reference is out of range")

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A value of a property list. Any text may be a token, so texts stand in memory that is wiped.
+/// A value of a property list. Any text or data may hold a token, so they stand in memory that is wiped.
 indirect enum LegacyValue {
     case null
     case boolean(Bool)
@@ -15,7 +15,9 @@ indirect enum LegacyValue {
     case date(Date)
     /// In UTF-8.
     case text(WipedBytes)
-    case data(Data)
+    /// A text that is not in its encoding: no reason to refuse the file, as long as no field needs it.
+    case undecodable
+    case data(WipedBytes)
     case array([LegacyValue])
     case dictionary([String: LegacyValue])
 
@@ -34,6 +36,7 @@ indirect enum LegacyValue {
         case .real: "a number"
         case .date: "a date"
         case .text: "a text"
+        case .undecodable: "a damaged text"
         case .data: "data"
         case .array: "a list"
         case .dictionary: "a dictionary"
@@ -42,20 +45,15 @@ indirect enum LegacyValue {
         }
     }
 
-    /// How many bytes of text and data it has, without those of its elements.
+    /// Without the bytes of its elements.
     var byteCount: Int {
         switch self {
-        case .text(let text): text.count
-        case .data(let data): data.count
+        case .text(let bytes), .data(let bytes): bytes.count
         default: 0
         }
     }
-}
 
-// MARK: What a field needs
-
-extension LegacyValue {
-    /// A text or whole number as a text; `nil` for anything else.
+    /// Of a text or whole number.
     var string: String? {
         switch self {
         case .text(let text): String(decoding: text, as: UTF8.self)
@@ -65,20 +63,17 @@ extension LegacyValue {
         }
     }
 
-    /// A whole number, also as a text; `nil` for anything else.
-    ///
-    /// Archivers keep equal numbers once, and a 1 that was met as `true` before comes back as `true`.
     var integer: Int64? {
         switch self {
         case .integer(let number): Int64(exactly: number)
         case .real(let number): Int64(exactly: number)
+        // Archivers keep equal numbers once, so a 1 that was met as `true` before comes back as `true`.
         case .boolean(let value): value ? 1 : 0
         case .text: string.flatMap { Int64($0) }
         default: nil
         }
     }
 
-    /// A truth value, also as a number or text; `nil` for anything else.
     var boolean: Bool? {
         switch self {
         case .boolean(let value): value
@@ -89,7 +84,6 @@ extension LegacyValue {
         }
     }
 
-    /// A time; `nil` for anything else.
     var date: Date? {
         switch self {
         case .date(let date): LegacyDate.isInCalendar(date) ? date : nil

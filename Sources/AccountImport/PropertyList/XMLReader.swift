@@ -1,3 +1,4 @@
+import AccountKit
 import Sealing
 
 #if canImport(FoundationEssentials)
@@ -15,8 +16,7 @@ struct XMLReader {
     private var scanner: XMLScanner
     private var remainingValues = ImportLimits.valueCount
 
-    /// The whole list.
-    static func read(_ bytes: WipedBytes) throws(ImportFault) -> LegacyValue {
+    static func read(_ bytes: WipedBytes) throws(AccountError) -> LegacyValue {
         var reader = XMLReader(scanner: XMLScanner(bytes))
         try reader.scanner.skipProlog()
         guard try reader.scanner.tag() == .open("plist") else { throw XMLScanner.notPropertyList }
@@ -26,7 +26,7 @@ struct XMLReader {
         return value
     }
 
-    private mutating func value(_ tag: XMLScanner.Tag, depth: Int) throws(ImportFault) -> LegacyValue {
+    private mutating func value(_ tag: XMLScanner.Tag, depth: Int) throws(AccountError) -> LegacyValue {
         guard depth <= ImportLimits.depth else { throw .damaged("values are nested too deeply") }
         remainingValues -= 1
         guard remainingValues >= 0 else { throw .damaged("it holds too many values") }
@@ -37,9 +37,15 @@ struct XMLReader {
         case .empty("string"): return .text(WipedBytes())
         case .empty("array"): return .array([])
         case .empty("dict"): return .dictionary([:])
-        case .empty("data"): return .data(Data())
-        case .open("string"): return .text(try scanner.text(upTo: "string"))
-        case .open("data"): return .data(try data(try scanner.text(upTo: "data")))
+        case .empty("data"): return .data(WipedBytes())
+        case .open("string"):
+            let text = try scanner.text(upTo: "string")
+            return text.isUTF8 ? .text(text) : .undecodable
+        case .open("data"):
+            guard let data = WipedBytes(base64: try scanner.text(upTo: "data")) else {
+                throw .damaged("data is not base64")
+            }
+            return .data(data)
         case .open("integer"): return .integer(try integer(try scanner.word(upTo: "integer")))
         case .open("real"):
             guard let value = Double(try scanner.word(upTo: "real")) else {
@@ -60,7 +66,7 @@ struct XMLReader {
         }
     }
 
-    private mutating func array(depth: Int) throws(ImportFault) -> LegacyValue {
+    private mutating func array(depth: Int) throws(AccountError) -> LegacyValue {
         var values: [LegacyValue] = []
         while true {
             let tag = try scanner.tag()
@@ -69,14 +75,16 @@ struct XMLReader {
         }
     }
 
-    private mutating func dictionary(depth: Int) throws(ImportFault) -> LegacyValue {
+    private mutating func dictionary(depth: Int) throws(AccountError) -> LegacyValue {
         var values: [String: LegacyValue] = [:]
         while true {
             let tag = try scanner.tag()
             if tag == .close("dict") { break }
             guard tag == .open("key") || tag == .empty("key") else { throw .damaged("a key is missing") }
             let key = tag == .empty("key") ? WipedBytes() : try scanner.text(upTo: "key")
-            guard key.count <= ImportLimits.keyByteCount else { throw .damaged("a key is too long") }
+            guard key.count <= ImportLimits.keyByteCount, key.isUTF8 else {
+                throw .damaged("a key is too long, or not a text")
+            }
             let value = try value(try scanner.tag(), depth: depth + 1)
             guard values.updateValue(value, forKey: String(decoding: key, as: UTF8.self)) == nil else {
                 throw .damaged("a key stands there twice")
@@ -89,14 +97,7 @@ struct XMLReader {
         return .dictionary(values)
     }
 
-    private func data(_ text: WipedBytes) throws(ImportFault) -> Data {
-        guard let data = Data(base64Encoded: Data(text.filter { !$0.isXMLSpace })) else {
-            throw .damaged("data is not base64")
-        }
-        return data
-    }
-
-    private func integer(_ word: String) throws(ImportFault) -> Int128 {
+    private func integer(_ word: String) throws(AccountError) -> Int128 {
         let sign = word.hasPrefix("-") ? "-" : ""
         let digits = word.hasPrefix("-") || word.hasPrefix("+") ? word.dropFirst() : Substring(word)
         let isHexadecimal = digits.hasPrefix("0x") || digits.hasPrefix("0X")

@@ -1,3 +1,4 @@
+import AccountKit
 import Sealing
 
 /// Reads the tags and texts of an XML property list one after the other.
@@ -12,17 +13,14 @@ struct XMLScanner {
     private let bytes: WipedBytes
     private var index = 0
 
-    init(_ bytes: WipedBytes) {
-        self.bytes = bytes
-    }
+    init(_ bytes: WipedBytes) { self.bytes = bytes }
 
-    static let notPropertyList = ImportFault.unusable(
+    static let notPropertyList = AccountError.unusable(
         """
         It is neither a keyed archive nor a property list. Choose the file that the old app kept its account in; \
         a text or JSON file has to be converted first, for example with `plutil -convert xml1`.
         """)
 
-    /// The next byte; `nil` at the end.
     private var next: UInt8? { index < bytes.count ? bytes[index] : nil }
 
     private func isAt(_ text: StaticString) -> Bool {
@@ -36,14 +34,14 @@ struct XMLScanner {
         return true
     }
 
-    private mutating func skip(to end: StaticString) throws(ImportFault) {
+    private mutating func skip(to end: StaticString) throws(AccountError) {
         while !skip(end) {
             guard index < bytes.count else { throw .damaged("it is cut off") }
             index += 1
         }
     }
 
-    private mutating func skipSpaceAndComments() throws(ImportFault) {
+    private mutating func skipSpaceAndComments() throws(AccountError) {
         while let byte = next {
             if byte.isXMLSpace {
                 index += 1
@@ -56,13 +54,9 @@ struct XMLScanner {
             }
         }
     }
-}
 
-// MARK: Around the list
-
-extension XMLScanner {
     /// Goes to the first tag, over the declaration, comments and the document type.
-    mutating func skipProlog() throws(ImportFault) {
+    mutating func skipProlog() throws(AccountError) {
         if bytes.isEmpty { throw .unusable("It is empty; choose the file that the old app kept its account in.") }
         if isAt("\u{04}\u{0B}streamtyped") {
             throw .unusable("It was written by NSArchiver, not by NSKeyedArchiver; sign in again instead.")
@@ -82,7 +76,7 @@ extension XMLScanner {
     }
 
     /// Refuses another encoding than UTF-8 and ASCII, as the XML declaration names it.
-    private func requireUTF8() throws(ImportFault) {
+    private func requireUTF8() throws(AccountError) {
         let isUTF16 = [[0xFE, 0xFF], [0xFF, 0xFE], [0, 0x3C], [0x3C, 0]].contains(Array(bytes.prefix(2)))
         let declaration = String(
             decoding: isAt("<?xml") ? bytes[index...].prefix(200).prefix { $0 != UInt8(ascii: ">") } : bytes[..<0],
@@ -94,18 +88,13 @@ extension XMLScanner {
         }
     }
 
-    /// Makes sure that only white space and comments follow.
-    mutating func expectEnd() throws(ImportFault) {
+    mutating func expectEnd() throws(AccountError) {
         try skipSpaceAndComments()
         guard next == nil else { throw .damaged("something follows its end") }
     }
-}
 
-// MARK: In the list
-
-extension XMLScanner {
     /// The next tag. Anything but white space and comments before it is a fault.
-    mutating func tag() throws(ImportFault) -> Tag {
+    mutating func tag() throws(AccountError) -> Tag {
         try skipSpaceAndComments()
         guard skip("<") else {
             throw .damaged(next == nil ? "it is cut off" : "a text stands outside the values")
@@ -122,7 +111,7 @@ extension XMLScanner {
     }
 
     /// Goes behind the `>`; `true` if a `/` stood before it.
-    private mutating func skipAttributes() throws(ImportFault) -> Bool {
+    private mutating func skipAttributes() throws(AccountError) -> Bool {
         while let byte = next {
             index += 1
             switch byte {
@@ -136,8 +125,9 @@ extension XMLScanner {
         throw .damaged("it is cut off")
     }
 
-    /// The text up to the closing tag `name`, in which entities and CDATA sections are replaced; goes behind that tag.
-    mutating func text(upTo name: String) throws(ImportFault) -> WipedBytes {
+    /// The text up to the closing tag `name`, in which entities and CDATA sections are replaced; goes behind that tag. It may
+    /// not be UTF-8.
+    mutating func text(upTo name: String) throws(AccountError) -> WipedBytes {
         var text = WipedBytes()
         while let byte = next {
             switch byte {
@@ -148,7 +138,6 @@ extension XMLScanner {
                     text.append(contentsOf: bytes[start..<index - 3])
                 } else {
                     guard try tag() == .close(name) else { throw .damaged("a text holds another value") }
-                    guard text.isUTF8 else { throw .damaged("a text is not UTF-8") }
                     return text
                 }
             case UInt8(ascii: "&"):
@@ -165,7 +154,6 @@ extension XMLScanner {
         throw .damaged("it is cut off")
     }
 
-    /// The character that an entity stands for.
     private static func scalar(_ entity: WipedBytes.SubSequence) -> Unicode.Scalar? {
         let name = String(decoding: entity, as: UTF8.self)
         switch name {
@@ -185,7 +173,7 @@ extension XMLScanner {
     }
 
     /// The short text up to the closing tag `name`, without the white space around it.
-    mutating func word(upTo name: String) throws(ImportFault) -> String {
+    mutating func word(upTo name: String) throws(AccountError) -> String {
         let text = try text(upTo: name).drop { $0.isXMLSpace }
         let word = text.prefix((text.lastIndex { !$0.isXMLSpace } ?? text.startIndex - 1) - text.startIndex + 1)
         guard word.count <= 64, word.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
@@ -196,20 +184,12 @@ extension XMLScanner {
 }
 
 extension UInt8 {
-    /// Whether it is white space in XML.
-    var isXMLSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
+    fileprivate var isXMLSpace: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
 }
 
 extension WipedBytes {
-    fileprivate var isUTF8: Bool {
-        var parser = UTF8.ForwardParser()
-        var bytes = makeIterator()
-        while true {
-            switch parser.parseScalar(from: &bytes) {
-            case .valid: continue
-            case .emptyInput: return true
-            case .error: return false
-            }
-        }
+    var isUTF8: Bool {
+        let isBroken = transcode(makeIterator(), from: UTF8.self, to: UTF8.self, stoppingOnError: true) { _ in }
+        return !isBroken
     }
 }

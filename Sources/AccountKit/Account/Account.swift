@@ -71,14 +71,6 @@ public struct Account: Sendable, Equatable, Identifiable {
     }
 
     /// Creates an account.
-    ///
-    /// - Parameters:
-    ///   - id: The user at the service.
-    ///   - issuer: The service.
-    ///   - username: The user's name.
-    ///   - credentials: The tokens.
-    ///   - profile: Everything else.
-    ///   - verifiedAt: When the service last accepted the access token.
     public init(
         id: String, issuer: String? = nil, username: String? = nil, credentials: Credentials,
         profile: UserProfile = UserProfile(), verifiedAt: Date? = nil
@@ -104,11 +96,10 @@ public struct Account: Sendable, Equatable, Identifiable {
         left.isIdentical(to: right) || left.fields == right.fields
     }
 
-    /// Whether both are copies of one value, which says more than that they are equal.
+    /// Whether both are copies of one value: found out at once, however much is known of the user.
     func isIdentical(to other: Account) -> Bool { storage === other.storage }
 
-    /// What to call the user: the user name; where there is none the full name, the e-mail address or the casual name, in
-    /// this order; and the id only where nothing else is known.
+    /// What to call the user: the first that is known of user name, full name, e-mail address, casual name and id.
     public var displayName: String {
         for name in [username, profile.name, profile.email, profile.nickname] {
             if let name, name.contains(where: { !$0.isWhitespace }) { return name }
@@ -128,7 +119,6 @@ public struct Account: Sendable, Equatable, Identifiable {
         return credentials.accessToken == other.credentials.accessToken
     }
 
-    /// Whether both are the same user with the same tokens.
     package func isSameGrant(as other: Account) -> Bool {
         isSameUser(as: other) && credentials.hasSameTokens(as: other.credentials)
     }

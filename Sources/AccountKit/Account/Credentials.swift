@@ -33,16 +33,6 @@ public struct Credentials: Sendable, Equatable {
     public var expiresAt: Date?
 
     /// Creates credentials.
-    ///
-    /// - Parameters:
-    ///   - accessToken: Sent with each request.
-    ///   - refreshToken: Exchanged for a new access token.
-    ///   - idToken: The OpenID Connect ID token.
-    ///   - tokenType: How the access token is sent.
-    ///   - scopes: What the tokens allow.
-    ///   - clientID: The OAuth client that they were issued to.
-    ///   - issuedAt: When they were received.
-    ///   - expiresAt: When the access token expires; `nil` where unknown.
     public init(
         accessToken: Secret, refreshToken: Secret? = nil, idToken: Secret? = nil, tokenType: String = "Bearer",
         scopes: [String] = [], clientID: String? = nil, issuedAt: Date, expiresAt: Date? = nil
@@ -63,32 +53,29 @@ public struct Credentials: Sendable, Equatable {
         return expiresAt <= date.addingTimeInterval(duration.seconds)
     }
 
-    /// For how long a token should still be good, where nobody says more: a minute, but not so long that a token that lives
-    /// a minute is never good enough.
+    /// How long a token should still be good for where the caller does not say: a minute, but at most half the token's life, or
+    /// one that lives a minute would never do.
     package var usualValidity: Duration {
         guard let expiresAt else { return .seconds(60) }
         return .seconds(min(60, max(0, expiresAt.timeIntervalSince(issuedAt) / 2)))
     }
 
-    /// Whether the tokens seem to have been received after `date`: the clock was set back since then, and the expiry, which
-    /// was reckoned by it, says nothing. Some minutes are no sign of that: machines that share a folder differ by so much.
+    /// Whether the clock was set back since the tokens were received, so that the expiry says nothing. Some minutes are no sign
+    /// of that: the clocks of machines that share a folder differ by so much.
     package func isFromFuture(at date: Date) -> Bool {
         expiresAt != nil && issuedAt.timeIntervalSince(date) > 300
     }
 
-    /// What a refresh that answered with `renewed` leaves: what the response left out stays as it was.
-    ///
-    /// Source: RFC 6749, section 6 (refresh token and scope may be missing), OpenID Connect Core, section 12.2 (ID token).
-    package func renewed(by renewed: Credentials) -> Credentials {
-        var result = renewed
-        result.refreshToken = renewed.refreshToken ?? refreshToken
-        result.idToken = renewed.idToken ?? idToken
-        result.scopes = renewed.scopes.isEmpty ? scopes : renewed.scopes
-        result.clientID = renewed.clientID ?? clientID
+    /// What the response to a refresh left out stays as it was (RFC 6749, section 6; OpenID Connect Core, section 12.2).
+    package func renewed(by response: Credentials) -> Credentials {
+        var result = response
+        result.refreshToken = response.refreshToken ?? refreshToken
+        result.idToken = response.idToken ?? idToken
+        result.scopes = response.scopes.isEmpty ? scopes : response.scopes
+        result.clientID = response.clientID ?? clientID
         return result
     }
 
-    /// Whether both are the same grant at the same point of its life. Two accounts may share all but this.
     package func hasSameTokens(as other: Credentials) -> Bool {
         accessToken == other.accessToken && refreshToken == other.refreshToken
     }

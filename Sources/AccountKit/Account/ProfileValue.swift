@@ -27,8 +27,10 @@ extension ProfileValue: Codable {
             self = .string(value)
         } else if let value = try? container.decode(Bool.self) {
             self = .boolean(value)
+        } else if let value = try? container.decode(Int64.self) {
+            self = .integer(value)
         } else if let value = try? container.decode(Double.self) {
-            self = Self.number(value, in: container)
+            self = .real(value)
         } else if let value = try? container.decode(Date.self) {
             // After the numbers, since JSON decoders take a number for a date.
             self = .date(value)
@@ -39,11 +41,6 @@ extension ProfileValue: Codable {
         } else {
             self = .dictionary(try container.decode([String: ProfileValue].self))
         }
-    }
-
-    private static func number(_ value: Double, in container: any SingleValueDecodingContainer) -> ProfileValue {
-        if let integer = try? container.decode(Int64.self) { return .integer(integer) }
-        return .real(value)
     }
 
     /// Writes the bare value, without a tag for its kind.

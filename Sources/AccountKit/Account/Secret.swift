@@ -31,7 +31,7 @@ public struct Secret: Sendable {
         self.range = range
     }
 
-    /// How many bytes the secret has. Internal to the package, since a length tells something.
+    /// Not public, since a length tells something.
     package var byteCount: Int { range.count }
 
     /// Lends the bytes for the time of `body`, without copying them.

@@ -9,15 +9,11 @@
 /// ``DeviceAuthority`` and ``BrowserAuthority``. So is a profile that can be changed: ``ProfileAuthority``.
 public protocol AccountAuthority: Sendable {
     /// Asks the service whose the access token is.
-    ///
-    /// - Returns: The user, as the service knows them now.
-    /// - Throws: An ``AuthorityError``.
     func verify(_ account: Account) async throws -> Identity
 
     /// Exchanges the refresh token for a new access token. Called only for an account that has a refresh token.
     ///
     /// - Returns: The new credentials. What the response leaves out is `nil` or empty; the store keeps what it had.
-    /// - Throws: An ``AuthorityError``.
     func refresh(_ account: Account) async throws -> Credentials
 
     /// Tells the service that this sign-in is over, so that it revokes the refresh token and the access token.
@@ -44,7 +40,7 @@ public protocol AccountAuthority: Sendable {
 }
 
 extension AccountAuthority {
-    /// For a service without refresh tokens: no account of it has one, so there is nothing to exchange.
+    /// For a service without refresh tokens.
     public func refresh(_ account: Account) async throws -> Credentials {
         throw AuthorityError.misconfigured("this service is not known to refresh tokens")
     }
@@ -88,27 +84,18 @@ public struct Identity: Sendable, Hashable {
 
 /// An authority at which one signs in with a user name and a password.
 public protocol PasswordAuthority: AccountAuthority {
-    /// Signs in.
-    ///
-    /// - Returns: The account, as far as the service told it.
-    /// - Throws: An ``AuthorityError``.
+    /// Signs in; the account is what the service says of it.
     func signIn(username: String, password: Secret) async throws -> Account
 }
 
 /// An authority that can tell whose a given access token is.
 public protocol TokenAuthority: AccountAuthority {
-    /// Signs in with a token that the user got elsewhere.
-    ///
-    /// - Returns: The account, as far as the service told it.
-    /// - Throws: An ``AuthorityError``.
+    /// Signs in with a token that the user got elsewhere; the account is what the service says of it.
     func signIn(token: Secret) async throws -> Account
 }
 
 /// An authority at which the user's profile can be changed.
 public protocol ProfileAuthority: AccountAuthority {
-    /// Sends the profile of `account` to the service.
-    ///
-    /// - Returns: The user, as the service knows them after the change.
-    /// - Throws: An ``AuthorityError``.
+    /// Sends the profile of `account` to the service, and returns the user as the service knows them after the change.
     func updateProfile(of account: Account) async throws -> Identity
 }

@@ -25,13 +25,10 @@ public protocol BrowserSignIn: Sendable {
     func waitForResponse() async throws
 
     /// Exchanges what the browser brought for tokens. That can be done once.
-    ///
-    /// - Throws: An ``AuthorityError``.
     func credentials() async throws -> Credentials
 
     /// Asks whose the tokens are. It may be asked again.
     ///
-    /// - Returns: The account, with these tokens.
     /// - Throws: An ``AuthorityError``, also if the tokens are not of this sign-in.
     func account(with credentials: Credentials) async throws -> Account
 

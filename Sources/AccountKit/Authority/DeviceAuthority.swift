@@ -2,21 +2,15 @@
 /// asks until that is done (RFC 8628).
 public protocol DeviceAuthority: AccountAuthority {
     /// Asks the service for a code to show.
-    ///
-    /// - Throws: An ``AuthorityError``.
     func beginDeviceSignIn() async throws -> DeviceAuthorization
 
     /// Asks once whether the user has entered the code. Once tokens came, the code is spent.
     ///
-    /// - Returns: The tokens, once the user has agreed.
     /// - Throws: An ``AuthorityError``: `oauthError(.authorizationPending)` for "not yet", and the others of RFC 8628,
     ///   section 3.5.
     func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws -> Credentials
 
     /// Asks whose tokens these are that a poll brought. It may be asked again.
-    ///
-    /// - Returns: The account, with these tokens.
-    /// - Throws: An ``AuthorityError``.
     func account(with credentials: Credentials) async throws -> Account
 }
 
@@ -37,18 +31,10 @@ public struct DeviceAuthorization: Sendable, Equatable {
     /// How long the code is good, from its receipt.
     public var lifetime: Duration
 
-    /// How long to wait between two polls.
+    /// How long to wait between two polls; 5 s where the service does not say (RFC 8628, section 3.2).
     public var interval: Duration
 
     /// Creates an authorization.
-    ///
-    /// - Parameters:
-    ///   - deviceCode: What the service knows this sign-in by.
-    ///   - userCode: What the user enters.
-    ///   - verificationURI: Where the user enters it.
-    ///   - verificationURIComplete: The same with the code in it.
-    ///   - lifetime: How long the code is good.
-    ///   - interval: How long to wait between two polls; 5 s where the service does not say (RFC 8628, section 3.2).
     public init(
         deviceCode: Secret, userCode: String, verificationURI: String, verificationURIComplete: String? = nil,
         lifetime: Duration, interval: Duration = .seconds(5)

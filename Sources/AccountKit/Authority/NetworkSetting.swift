@@ -3,16 +3,13 @@ package struct NetworkSetting: Sendable, Hashable {
     /// Where it is set, such as `HTTPS_PROXY`.
     package var variable: String
 
-    /// What it is set to, without a password.
+    /// Without a password.
     package var value: String
 
-    /// What that does, in a few words.
+    /// What the value does, in a few words.
     package var effect: String
-
-    /// What is wrong with it; `nil` if nothing is.
     package var problem: String?
 
-    /// Creates a setting.
     package init(variable: String, value: String, effect: String, problem: String? = nil) {
         self.variable = variable
         self.value = value
@@ -23,6 +20,6 @@ package struct NetworkSetting: Sendable, Hashable {
 
 /// An authority that can tell what of the machine's settings there is on the way to its service, such as a proxy.
 package protocol NetworkSettingsAuthority: AccountAuthority {
-    /// The settings. Nothing is sent to find out.
+    /// Nothing is sent to find out.
     var networkSettings: [NetworkSetting] { get }
 }

@@ -57,19 +57,22 @@ public struct AppContainer: Hashable, Sendable {
         let root = root.droppingTrailingSlash
         self.identifier = identifier
         self.root = root
-        documents = URL(filePath: root + "/Documents", directoryHint: .isDirectory)
-        caches = URL(filePath: root + "/Library/Caches", directoryHint: .isDirectory)
-        preferences = URL(filePath: root + "/Library/Preferences", directoryHint: .isDirectory)
-        keys = URL(filePath: root + "/Library/Keys", directoryHint: .isDirectory)
-        temporary = URL(filePath: root + "/tmp", directoryHint: .isDirectory)
+        documents = (root + "/Documents").directory
+        caches = (root + "/Library/Caches").directory
+        preferences = (root + "/Library/Preferences").directory
+        keys = (root + "/Library/Keys").directory
+        temporary = (root + "/tmp").directory
     }
 
     package init(
         identifier: String, environment: (String) -> String?, home: String?
     ) throws(AccountError) {
         try Self.check(identifier: identifier)
+        func absolutePath(_ variable: String) -> String? {
+            environment(variable).flatMap { $0.hasPrefix("/") ? $0 : nil }
+        }
         func base(_ variable: String, _ fallback: String) throws(AccountError) -> String {
-            if let path = environment(variable), path.hasPrefix("/") { return path + "/" + identifier }
+            if let path = absolutePath(variable) { return path + "/" + identifier }
             guard let home else {
                 throw AccountError(.invalidArgument, "there is no home directory: set HOME, or \(variable)")
             }
@@ -85,16 +88,13 @@ public struct AppContainer: Hashable, Sendable {
         let folders = (data: ".local/share", caches: ".cache", settings: ".config", keys: ".local/state")
         #endif
         root = try base("XDG_DATA_HOME", folders.data)
-        documents = URL(filePath: root + "/Documents", directoryHint: .isDirectory)
-        caches = URL(filePath: try base("XDG_CACHE_HOME", folders.caches), directoryHint: .isDirectory)
-        preferences = URL(filePath: try base("XDG_CONFIG_HOME", folders.settings), directoryHint: .isDirectory)
-        keys = URL(filePath: try base("XDG_STATE_HOME", folders.keys), directoryHint: .isDirectory)
-        let runtime = environment("XDG_RUNTIME_DIR").flatMap { $0.hasPrefix("/") ? $0 : nil }
-        let temporaryBase = environment("TMPDIR").flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "/tmp"
-        temporary = URL(
-            filePath: runtime.map { $0 + "/" + identifier }
-                ?? "\(temporaryBase)/\(identifier)-\(SystemCall.effectiveUser)",
-            directoryHint: .isDirectory)
+        documents = (root + "/Documents").directory
+        caches = try base("XDG_CACHE_HOME", folders.caches).directory
+        preferences = try base("XDG_CONFIG_HOME", folders.settings).directory
+        keys = try base("XDG_STATE_HOME", folders.keys).directory
+        let runtime = absolutePath("XDG_RUNTIME_DIR").map { $0 + "/" + identifier }
+        let shared = absolutePath("TMPDIR") ?? "/tmp"
+        temporary = (runtime ?? "\(shared)/\(identifier)-\(SystemCall.effectiveUser)").directory
     }
 
     private static func check(identifier: String) throws(AccountError) {
@@ -108,13 +108,11 @@ public struct AppContainer: Hashable, Sendable {
 }
 
 extension AppContainer {
-    /// The folder of a session's archive.
     package func directory(of session: SessionName) -> String {
-        let documents = documents.path(percentEncoded: false).droppingTrailingSlash
-        return session == .default ? documents : documents + "/Sessions/" + session.rawValue
+        session == .default ? documentsPath : documentsPath + "/Sessions/" + session.rawValue
     }
 
-    /// The folder of the keys, without a slash at its end.
+    private var documentsPath: String { documents.path(percentEncoded: false).droppingTrailingSlash }
     package var keysPath: String { keys.path(percentEncoded: false).droppingTrailingSlash }
 
     /// The sessions of which there is anything: those that were signed in once, in the order of their names, the
@@ -127,8 +125,8 @@ extension AppContainer {
             if try SystemCall.status(directory(of: .default) + "/" + ArchiveEntry.account.rawValue) != nil {
                 sessions.append(.default)
             }
-            let folder = documents.path(percentEncoded: false).droppingTrailingSlash + "/Sessions"
-            let names = try SystemCall.names(in: folder).sorted()
+            let names = try SystemCall.names(in: documentsPath + "/Sessions").sorted()
+            // Anything that cannot be a session's name is something else.
             return sessions + names.compactMap { name in try? SessionName(name) }.filter { $0 != .default }
         } catch {
             throw AccountError(.inaccessible, "the sessions cannot be listed", cause: error)
@@ -137,6 +135,8 @@ extension AppContainer {
 }
 
 extension String {
+    fileprivate var directory: URL { URL(filePath: self, directoryHint: .isDirectory) }
+
     fileprivate var droppingTrailingSlash: String {
         utf8.count > 1 && utf8.last == UInt8(ascii: "/") ? String(utf8.dropLast())! : self
     }

@@ -26,16 +26,8 @@ public struct SessionName: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension String {
-    /// Whether the text consists of 1 to `limit` of `a-z A-Z 0-9 . _ -`, without a dot at the start.
     func isFileName(upTo limit: Int) -> Bool {
-        let isAllowed = { (byte: UInt8) in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
-                true
-            default: false
-            }
-        }
-        return (1...limit).contains(utf8.count) && utf8.allSatisfy(isAllowed) && !hasPrefix(".")
+        (1...limit).contains(utf8.count) && !hasPrefix(".")
+            && utf8.allSatisfy { $0.isASCIIAlphanumeric || "._-".utf8.contains($0) }
     }
 }

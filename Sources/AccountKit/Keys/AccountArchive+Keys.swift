@@ -1,13 +1,9 @@
 import Sealing
 
-/// Changes of who can open the archive, for whoever holds the lock. The account in it stays what it is.
 extension AccountArchive {
-    /// Openers of slots by the slots' key IDs.
+    /// By the slots' key IDs.
     typealias Openers = [[UInt8]: KeySlot.Opener]
 
-    /// Opens what is stored now.
-    ///
-    /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if there is none.
     func opened(in transaction: any ArchiveTransaction) async throws -> OpenedArchive {
         switch await load(in: transaction) {
         case .absent: throw AccountError.noArchive
@@ -19,8 +15,8 @@ extension AccountArchive {
         }
     }
 
-    /// Whether what is stored is sealed for keys of kinds that are not set up here: a new archive in its place might open
-    /// with something weaker.
+    /// Whether none of the kinds of keys that open what is stored is set up here: a new archive in its place might open with
+    /// something weaker.
     func hasOtherKindsOfKeys() async throws -> Bool {
         let envelope: Envelope?
         do {
@@ -35,10 +31,8 @@ extension AccountArchive {
 
     /// What opens each slot, as far as that can be had.
     ///
-    /// - Parameters:
-    ///   - isNeeded: For which slots.
-    ///   - asksPerson: Whether to ask for passphrases, and to open the archive with what they open from now on. Not under the
-    ///     lock, where others would wait.
+    /// - Parameter asksPerson: Whether to ask for passphrases, and to open the archive with what they open from now on. Not
+    ///   under the lock, where others would wait.
     func openers(
         of envelope: Envelope, where isNeeded: (KeySlot) -> Bool = { _ in true }, asksPerson: Bool
     ) async throws(AccountError) -> Openers {
@@ -72,7 +66,6 @@ extension AccountArchive {
             throw AccountError(.conflict, "the archive was changed meanwhile: try again")
         }
         let envelope = try codec.envelope(in: stored.bytes)
-        // A slot that one does not open is another key's; that it opens none is what is told.
         for opener in checked {
             let isOpened = envelope.slots.contains { keys.isOpened($0, by: opener, context: codec.context) }
             guard isOpened else { throw AccountError(EnvelopeError.wrongKeyOrDamaged) }
@@ -88,10 +81,9 @@ extension AccountArchive {
             account: opened.account, generation: generation, keys: keys, revision: receipt.revision)
     }
 
-    /// New keys for an archive that only some of its slots open from now on.
+    /// A new data key, sealed for some of the slots.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/noKey`` if one of those is not at hand, since the new data key must be
-    ///   sealed for it.
+    /// - Throws: ``AccountError/Code-swift.struct/noKey`` if what opens one of those is not at hand.
     func renewedKeys(
         of opened: OpenedArchive, keeping isKept: (KeySlot) -> Bool, _ openers: Openers
     ) throws -> ArchiveKeys {
@@ -107,30 +99,24 @@ extension AccountArchive {
         }
     }
 
-    /// Slots, each with what opens it.
-    ///
-    /// - Throws: ``AccountError/Code-swift.struct/noKey`` if that of one is not at hand.
+    /// Each slot with what opens it.
     func fittings(
         of slots: [KeySlot], _ openers: Openers
     ) throws(AccountError) -> [(slot: KeySlot, opener: KeySlot.Opener)] {
-        var fittings: [(slot: KeySlot, opener: KeySlot.Opener)] = []
-        for slot in slots {
-            guard let opener = openers[slot.keyID] else {
-                let advice =
-                    slot.kind == .passphrase
-                    ? "the passphrase could not be asked for: do this on a terminal, or unlock the archive first"
-                    : "its key is not at hand: do this where it is, or remove that slot first"
-                throw AccountError(
-                    .noKey,
-                    "the slot \(slot.keyID.hexadecimal), which \(KeyKind(slot.kind).text) opens, has to be sealed anew, and "
-                        + advice + ". Nothing was changed")
-            }
-            fittings.append((slot, opener))
+        try slots.map { slot throws(AccountError) in
+            if let opener = openers[slot.keyID] { return (slot, opener) }
+            let advice =
+                slot.kind == .passphrase
+                ? "the passphrase could not be asked for: do this on a terminal, or unlock the archive first"
+                : "its key is not at hand: do this where it is, or remove that slot first"
+            throw AccountError(
+                .noKey,
+                "the slot \(slot.keyID.hexadecimal), which \(KeyKind(slot.kind).text) opens, has to be sealed anew, and "
+                    + advice + ". Nothing was changed")
         }
-        return fittings
     }
 
-    /// The slots that these keys of one kind open.
+    /// The IDs of the slots that these keys of one kind open.
     func slots(
         of archive: ArchiveKeys, openedBy keys: [ArchiveKey], kind: KeyKind
     ) async throws(AccountError) -> Set<[UInt8]> {

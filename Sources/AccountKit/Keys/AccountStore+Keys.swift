@@ -9,8 +9,6 @@ import Foundation
 extension AccountStore {
     private var archive: AccountArchive { driver.archive }
 
-    // MARK: The ways into the archive
-
     /// The slots of the archive; empty if nobody is signed in. No person is asked for anything.
     public func keySlots() async throws(AccountError) -> [ArchiveKeySlot] {
         try await accountErrors {
@@ -20,10 +18,8 @@ extension AccountStore {
         }
     }
 
-    /// Lets a further key open the archive. If it does already, nothing is changed.
+    /// Lets a further key open the archive; it is made if there is none yet. If it opens it already, nothing is changed.
     ///
-    /// - Parameter source: Where the key is from. It is made if there is none yet.
-    /// - Returns: The slot.
     /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if there is no archive.
     @discardableResult
     public func addKey(from source: any KeySource) async throws(AccountError) -> ArchiveKeySlot {
@@ -113,7 +109,6 @@ extension AccountStore {
         }
     }
 
-    /// A source that stores its key itself.
     private struct StoredSource {
         let source: any KeySource
         let storage: any KeyStorage
@@ -166,7 +161,7 @@ extension AccountStore {
         return opened
     }
 
-    /// Whether the replacement of a stored key was begun and not finished, for instance since the process was killed.
+    /// A process that is killed leaves one.
     package func hasUnfinishedReplacement() async throws(AccountError) -> Bool {
         try await accountErrors {
             for stored in storedSources where try await stored.storage.hasReplacement() { return true }
@@ -174,7 +169,6 @@ extension AccountStore {
         }
     }
 
-    /// Finishes it: the archive opens with the key that is there, and nothing of the other one is left.
     package func finishReplacement() async throws(AccountError) {
         try await accountErrors {
             for stored in storedSources {
@@ -194,8 +188,7 @@ extension AccountStore {
         let openers = try await openersBeforeLock()
         let new = try await source.makeKey()
         try await withOpenedArchive { opened, transaction in
-            let old = opened.keys.slots.filter { $0.kind == source.kind.slot && openers[$0.keyID] != nil }
-                .map(\.keyID)
+            let old = opened.keys.slots.filter { $0.kind == source.kind.slot && openers[$0.keyID] != nil }.map(\.keyID)
             guard !old.isEmpty else {
                 throw AccountError(
                     .noKey, "\(source.kind.text) that opens this archive is not known, so there is nothing to replace")
@@ -206,7 +199,6 @@ extension AccountStore {
         }
     }
 
-    /// Adds a key, puts it in its place, and takes old ones away.
     private func replace(
         _ old: Set<[UInt8]>, by new: ArchiveKey, of source: any KeySource, opened: OpenedArchive,
         _ openers: AccountArchive.Openers, in transaction: any ArchiveTransaction, install: () async throws -> Void
@@ -221,7 +213,7 @@ extension AccountStore {
         _ = try await resealEverything(opened, with: only, openers, in: transaction)
     }
 
-    /// Seals the archive with other keys, and what is still to be told to a service.
+    /// Seals the archive with other keys, and likewise the revocations that are still to be sent.
     private func resealEverything(
         _ opened: OpenedArchive, with keys: ArchiveKeys, _ openers: AccountArchive.Openers,
         in transaction: any ArchiveTransaction
@@ -232,7 +224,7 @@ extension AccountStore {
         return resealed
     }
 
-    /// What opens the slots, passphrases included: nobody is asked under the lock, where others would wait.
+    /// Asks for passphrases now, since under the lock others would wait.
     private func openersBeforeLock(
         where isNeeded: (KeySlot) -> Bool = { _ in true }
     ) async throws -> AccountArchive.Openers {

@@ -17,16 +17,12 @@ public struct CommandKey: KeySource {
     /// How long the program may take; it may have to ask a person.
     public let timeout: Duration
 
-    /// Environment variables that the program does not get.
+    /// Environment variables that the program does not get, such as one with a token; it gets all others.
     public let hiddenVariables: [String]
 
     /// A program that prints a key: 32 random bytes as Base64 or in hexadecimal, and nothing else.
     ///
-    /// - Parameters:
-    ///   - command: The program, by its path or as a name that is looked for in `$PATH`, and its arguments.
-    ///   - timeout: How long it may take.
-    ///   - hiddenVariables: Environment variables that are no business of the program, such as one with a token. It gets all
-    ///     others.
+    /// - Parameter command: The program, by its path or as a name that is looked for in `$PATH`, and its arguments.
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an empty command.
     public init(
         _ command: [String], timeout: Duration = .seconds(60), hiding hiddenVariables: [String] = []

@@ -14,7 +14,7 @@ public struct KeyFile: KeySource {
     /// Where the file is.
     public let path: String
 
-    /// The folder that must belong to the user, together with all that is below it on the way to the file.
+    /// This folder, and all below it on the way to the file, must belong to the user.
     private let root: String
 
     /// A key file of one archive: it is replaced and removed with the archive's keys, so another archive that shared it would
@@ -121,15 +121,11 @@ public struct KeyFile: KeySource {
         }
     }
 
-    // MARK: Replacing
+    // MARK: As ``KeyStorage`` says
 
-    /// The key that is to come, while the archive does not open with it yet.
     private var successor: String { path + ".next" }
-
-    /// The key from before, as long as the archive may still have a slot for it.
     private var predecessor: String { path + ".old" }
 
-    /// Makes a key that is to replace this one, in a file beside it.
     fileprivate func makeSuccessor() throws(AccountError) -> ArchiveKey {
         try makeFolder()
         let key = ArchiveKey.random()
@@ -137,7 +133,6 @@ public struct KeyFile: KeySource {
         return key
     }
 
-    /// Puts the successor in place. The key from before stays beside it.
     fileprivate func installSuccessor() throws(AccountError) {
         try mapping(path) { () throws(SystemCallError) in
             try SystemCall.remove(predecessor)
@@ -147,7 +142,6 @@ public struct KeyFile: KeySource {
         }
     }
 
-    /// The keys of a replacement that was begun and not finished: the one to come, and the one from before.
     fileprivate func unfinished() throws -> [ArchiveKey] {
         try [successor, predecessor].compactMap { path in
             do {
@@ -159,7 +153,6 @@ public struct KeyFile: KeySource {
         }
     }
 
-    /// Whether a replacement was begun and not finished.
     fileprivate func hasReplacement() throws(AccountError) -> Bool {
         try mapping(path) { () throws(SystemCallError) in
             if try SystemCall.status(successor) != nil { return true }
@@ -167,7 +160,6 @@ public struct KeyFile: KeySource {
         }
     }
 
-    /// Removes what a replacement has beside the key.
     fileprivate func forgetReplacement() throws(AccountError) {
         try mapping(path) { () throws(SystemCallError) in
             let hadSuccessor = try SystemCall.remove(successor)
@@ -176,7 +168,6 @@ public struct KeyFile: KeySource {
         }
     }
 
-    /// Removes the key, once no archive opens with it any more.
     fileprivate func remove() throws(AccountError) {
         try mapping(path) { () throws(SystemCallError) in
             try SystemCall.remove(path)
@@ -184,18 +175,15 @@ public struct KeyFile: KeySource {
         }
     }
 
-    /// Waits until the disk has the file, before an archive is sealed with it for the first time: whoever made it may have
-    /// died before that. Removes what that one left behind.
     fileprivate func settle() throws(AccountError) {
-        let folder = path.parentDirectory
         for leftover in try leftovers() {
             // What cannot be removed is in nobody's way.
             _ = try? SystemCall.remove(leftover)
         }
-        try mapping(path) { () throws(SystemCallError) in try SystemCall.synchronizeDirectory(folder) }
+        try mapping(path) { () throws(SystemCallError) in try SystemCall.synchronizeDirectory(path.parentDirectory) }
     }
 
-    /// The files that were to become the key, left behind by processes that died.
+    /// What processes that died while they wrote a key left behind.
     package func leftovers() throws(AccountError) -> [String] {
         let folder = path.parentDirectory
         let prefix = path.lastComponent + "."
@@ -209,7 +197,7 @@ public struct KeyFile: KeySource {
     }
 }
 
-/// A key file, and what can be done with it, away from the threads that tasks share: all of it may wait for the disk.
+/// Away from the threads that tasks share, since the disk may have to be waited for.
 private struct StoredKeyFile: KeyStorage {
     let file: KeyFile
 

@@ -2,9 +2,7 @@ package import Sealing
 
 /// A kind of key that opens an archive. More may be added.
 public struct KeyKind: Hashable, Sendable {
-    /// The kind of slot that such a key opens.
     package let slot: KeySlot.Kind
-
     package init(_ slot: KeySlot.Kind) { self.slot = slot }
 
     /// A file of 32 random bytes.

@@ -10,10 +10,7 @@ import Foundation
 
 /// The key sources of an archive: each of them opens it.
 struct KeyRing: Sendable {
-    /// A slot, what opens it, and what is behind it.
     typealias Match = (slot: KeySlot, opener: KeySlot.Opener, keys: ArchiveKeys)
-
-    private static let attempts = 1...3
 
     let sources: [any KeySource]
     private let context: SealingContext
@@ -34,12 +31,11 @@ struct KeyRing: Sendable {
 
     // MARK: Opening
 
-    /// The keys of an archive, by the first source that opens it: those that ask nobody come first.
     func unlock(_ envelope: Envelope, asksPerson: Bool) async throws(AccountError) -> ArchiveKeys {
         try await match(for: envelope.slots, of: envelope, asksPerson: asksPerson).keys
     }
 
-    /// The first of some slots that a source opens.
+    /// The first of some slots that a source opens. Sources that ask nobody come first.
     func match(
         for slots: [KeySlot], of envelope: Envelope, asksPerson: Bool
     ) async throws(AccountError) -> Match {
@@ -64,7 +60,7 @@ struct KeyRing: Sendable {
         }
         for source in asked where asksPerson {
             let slots = slots.filter { $0.kind == source.kind.slot }
-            for attempt in Self.attempts {
+            for attempt in 1...3 {
                 let key: ArchiveKey?
                 do {
                     key = try await asking { try await source.keyFromPerson(attempt: attempt) }
@@ -187,7 +183,7 @@ struct KeyRing: Sendable {
             created: UInt32(clamping: Int64(date.timeIntervalSince1970)), cost: key.cost)
     }
 
-    /// These keys and one more, which has the last slot.
+    /// The new key has the last slot.
     func adding(
         _ key: ArchiveKey, of source: any KeySource, to keys: ArchiveKeys, at date: Date
     ) async throws(AccountError) -> ArchiveKeys {
@@ -197,7 +193,6 @@ struct KeyRing: Sendable {
         }
     }
 
-    /// Makes sure that a key survives a power cut, before an archive is sealed with it.
     func settle(_ source: any KeySource) async throws(AccountError) {
         try await asking { try await source.storage?.settle() }
     }
@@ -219,7 +214,6 @@ struct KeyRing: Sendable {
         }
     }
 
-    /// The same for what may have to make a key of a passphrase.
     private func sealing<Value: Sendable>(
         takesLong: Bool, _ body: @escaping @Sendable () throws(EnvelopeError) -> Value
     ) async throws(AccountError) -> Value {

@@ -80,7 +80,7 @@ public protocol KeyStorage: Sendable {
 public struct ArchiveKey: Sendable {
     package let opener: KeySlot.Opener
 
-    /// What guessing it is to cost, if it is a passphrase.
+    /// For a passphrase only.
     let cost: PassphraseCost
 
     /// A key of exactly 32 bytes.
@@ -120,14 +120,13 @@ public struct ArchiveKey: Sendable {
         self.cost = cost
     }
 
-    /// A key that is where it should stay.
+    /// Makes no copy.
     init(guarded bytes: GuardedBytes) {
         precondition(bytes.count == 32, "a key has 32 bytes")
         opener = .key(bytes)
         cost = .moderate
     }
 
-    /// A new random key.
     static func random() -> ArchiveKey { ArchiveKey(guarded: .random(count: 32)) }
 }
 

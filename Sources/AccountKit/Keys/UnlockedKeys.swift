@@ -12,7 +12,6 @@ import Darwin
 /// What Argon2id made of a passphrase, in the Linux kernel's keyring of the login session, until it is locked again: not
 /// on disk, not swapped, and gone with the login session (keyrings(7)).
 enum UnlockedKeys {
-    /// The key of a slot; `nil` if it is locked.
     static func key(of keyID: [UInt8]) -> GuardedBytes? {
         struct Locked: Error {}
         return try? GuardedBytes(count: 32) { key throws(Locked) in
@@ -20,11 +19,8 @@ enum UnlockedKeys {
         }
     }
 
-    /// Keeps the key of a slot for a while.
     static func keep(_ key: GuardedBytes, of keyID: [UInt8], for seconds: UInt32) throws(AccountError) {
-        let status = key.withUnsafeBytes {
-            accountkit_keyring_put(name(keyID), $0.baseAddress!, $0.count, seconds)
-        }
+        let status = key.withUnsafeBytes { accountkit_keyring_put(name(keyID), $0.baseAddress!, $0.count, seconds) }
         guard status == 0 else {
             throw AccountError(
                 .inaccessible,
@@ -33,7 +29,7 @@ enum UnlockedKeys {
         }
     }
 
-    /// Forgets the key of a slot; that there is none is no error.
+    /// That there is none is no error.
     static func forget(_ keyID: [UInt8]) throws(AccountError) {
         guard accountkit_keyring_remove(name(keyID)) != 0, accountkit_keyring_is_absent(errno) == 0 else { return }
         throw AccountError(
@@ -45,7 +41,6 @@ enum UnlockedKeys {
 }
 
 extension [UInt8] {
-    /// Two digits a byte.
     var hexadecimal: String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] }, as: UTF8.self)

@@ -9,9 +9,7 @@ import Musl
 import Darwin
 #endif
 
-/// A program that is run for its output, which is secret.
 enum ChildProcess {
-    /// Why there is no output.
     struct Failure: Error {
         /// What the program did, to go behind its name.
         var text: String
@@ -23,7 +21,6 @@ enum ChildProcess {
     ///   - command: The program, by its path or as a name in `$PATH`, and its arguments. There is no shell.
     ///   - hidden: Environment variables that the program does not get.
     ///   - limit: How many bytes it may print: less than a pipe holds, since they are read when it has ended.
-    ///   - timeout: How long it may take; after that it is killed.
     static func output(
         of command: [String], hiding hidden: [String] = [], limit: Int, timeout: Duration
     ) async throws(Failure) -> Secret {
@@ -40,18 +37,17 @@ enum ChildProcess {
         // The low seven bits are the signal, the next eight the exit code (wait(2)).
         guard status & 0x7F == 0 else { throw Failure(text: "was killed by signal \(status & 0x7F)") }
         guard status >> 8 & 0xFF == 0 else { throw Failure(text: "ended with \(status >> 8 & 0xFF)") }
+        var count = 0
+        let bytes: GuardedBytes
         do {
-            var count = 0
-            let bytes = try GuardedBytes(count: limit + 1) { buffer throws(SystemCallError) in
+            bytes = try GuardedBytes(count: limit + 1) { buffer throws(SystemCallError) in
                 count = try reading.read(into: buffer)
             }
-            guard count <= limit else { throw Failure(text: "printed more than \(limit) bytes") }
-            return Secret(bytes, range: 0..<count)
-        } catch let error as Failure {
-            throw error
         } catch {
             throw Failure(text: "printed what could not be read: \(error)")
         }
+        guard count <= limit else { throw Failure(text: "printed more than \(limit) bytes") }
+        return Secret(bytes, range: 0..<count)
     }
 
     private static func start(
@@ -66,8 +62,7 @@ enum ChildProcess {
         return process
     }
 
-    /// Waits for the end of a process; it is asked again and again, so that no thread is held up for as long as a person may
-    /// take to answer.
+    /// Polls: a wait would hold up a thread for as long as a person may take to answer.
     private static func end(of process: pid_t, timeout: Duration) async throws(Failure) -> Int32 {
         let deadline = ContinuousClock.now.advanced(by: timeout)
         var pause = Duration.milliseconds(1)

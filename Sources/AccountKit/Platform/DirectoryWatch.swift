@@ -11,10 +11,9 @@ import Darwin
 /// On Linux the kernel tells (inotify(7)): a thread sleeps until it does, so an idle watch costs nothing. Where the kernel
 /// cannot, the folder's entry is looked at eleven times a second.
 enum DirectoryWatch {
-    /// How often an entry is looked at where nobody tells of its changes.
-    static let interval: Duration = .milliseconds(90)
+    fileprivate static let pollInterval: Duration = .milliseconds(90)
 
-    /// Changes of the entry `name` from now on; several that come close together are one.
+    /// Changes from now on; several that come close together are one.
     static func changes(of name: String, in folder: String) -> AsyncThrowingStream<Void, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
@@ -38,7 +37,7 @@ enum DirectoryWatch {
     ) async {
         var last = first
         while !Task.isCancelled {
-            try? await Task.sleep(for: interval)
+            try? await Task.sleep(for: pollInterval)
             let now = try? SystemCall.identity(path)
             if now != last { continuation.yield() }
             last = now
@@ -60,8 +59,7 @@ private final class Notifier: Sendable {
         let notifications = inotify_init1(O_CLOEXEC)
         guard notifications >= 0 else { return nil }
         var ends: [Int32] = [-1, -1]
-        guard Self.watch(folder, notifications), pipe(&ends) == 0
-        else {
+        guard Self.watch(folder, notifications), pipe(&ends) == 0 else {
             close(notifications)
             return nil
         }
@@ -108,7 +106,7 @@ private final class Notifier: Sendable {
         var last: FileIdentity??
         var isFolderGone = false
         while true {
-            switch wait(upTo: isFolderGone ? DirectoryWatch.interval : nil) {
+            switch wait(upTo: isFolderGone ? DirectoryWatch.pollInterval : nil) {
             case .stopped: return
             case .failed(let errno):
                 return continuation.finish(
@@ -132,16 +130,13 @@ private final class Notifier: Sendable {
     }
 
     private var path: String { folder + "/" + name }
-
     private enum Waited { case told, timeIsUp, stopped, failed(errno: Int32) }
 
-    /// Asks the kernel to tell of a folder: of what happens in it, and of its own end.
     private static func watch(_ folder: String, _ notifications: Int32) -> Bool {
         let events = IN_MOVED_TO | IN_DELETE | IN_MOVE_SELF | IN_DELETE_SELF
         return inotify_add_watch(notifications, folder, UInt32(events)) >= 0
     }
 
-    /// Sleeps until the kernel has something to tell, until the time is up, or until the watch is stopped.
     private func wait(upTo limit: Duration?) -> Waited {
         let milliseconds = limit.map { Int32($0.components.attoseconds / 1_000_000_000_000_000) } ?? -1
         while true {

@@ -1,5 +1,4 @@
 extension Duration {
-    /// In seconds, as dates reckon.
     package var seconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
 
     /// In words, for a person: "250 ms", "5 s", "2 min", "8 h", "30 days".

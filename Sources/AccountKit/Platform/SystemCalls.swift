@@ -30,22 +30,12 @@ public struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertibl
         self.errno = errno
     }
 
-    /// Whether there is no such file, or no folder that it could be in.
     package var isNoEntry: Bool { errno == ENOENT }
-
-    /// Whether a file stands where a folder on the way should be.
     package var isNoDirectory: Bool { errno == ENOTDIR }
-
-    /// Whether there is a symbolic link where none is followed.
     package var isLink: Bool { errno == ELOOP }
-
-    /// Whether something may not be opened, or cannot be waited for.
     package var isRefusal: Bool { errno == EACCES || errno == EPERM || errno == EINVAL }
-
-    /// Whether the file system does not have what was asked for.
     package var isUnsupported: Bool { errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS }
 
-    /// The message of an errno, such as "No space left on device".
     private static func text(_ errno: Int32) -> String {
         strerror(errno).map { String(cString: $0) } ?? "error \(errno)"
     }
@@ -55,7 +45,6 @@ public struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertibl
     }
 }
 
-/// What the system tells about a file.
 package struct FileStatus: Sendable {
     package enum Kind: Sendable { case regular, directory, symbolicLink, other }
 
@@ -78,14 +67,10 @@ package struct FileDescriptor: ~Copyable {
     package let number: Int32
     package let path: String
 
-    private init(number: Int32, path: String) {
-        self.number = number
-        self.path = path
-    }
-
     /// Takes over a descriptor that is open already; `path` names it in errors.
     init(adopting number: Int32, path: String) {
-        self.init(number: number, path: path)
+        self.number = number
+        self.path = path
     }
 
     deinit { _ = close(number) }
@@ -97,12 +82,10 @@ package struct FileDescriptor: ~Copyable {
         try open(path, O_RDONLY | O_NONBLOCK | (followingLinks ? O_NOCTTY : O_NOFOLLOW))
     }
 
-    /// Opens a directory, to synchronise it.
     package static func openDirectory(_ path: String) throws(SystemCallError) -> FileDescriptor {
         try open(path, O_RDONLY | O_DIRECTORY)
     }
 
-    /// Opens a lock file, and makes it if it is not there.
     fileprivate static func openLock(_ path: String) throws(SystemCallError) -> FileDescriptor {
         try open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK)
     }
@@ -113,18 +96,8 @@ package struct FileDescriptor: ~Copyable {
     }
 
     private static func open(_ path: String, _ flags: Int32) throws(SystemCallError) -> FileDescriptor {
-        let number = try SystemCall.retrying("open", path) { Self.openCall(path, flags | O_CLOEXEC) }
-        return FileDescriptor(number: number, path: path)
-    }
-
-    private static func openCall(_ path: String, _ flags: Int32) -> Int32 {
-        #if canImport(Glibc)
-        Glibc.open(path, flags, 0o600)
-        #elseif canImport(Musl)
-        Musl.open(path, flags, 0o600)
-        #else
-        Darwin.open(path, flags, 0o600)
-        #endif
+        let number = try SystemCall.retrying("open", path) { sysOpen(path, flags | O_CLOEXEC) }
+        return FileDescriptor(adopting: number, path: path)
     }
 
     package borrowing func status() throws(SystemCallError) -> FileStatus {
@@ -174,18 +147,11 @@ package struct FileDescriptor: ~Copyable {
     /// Whether nothing follows what was read so far.
     package borrowing func isAtEnd() throws(SystemCallError) -> Bool {
         var byte: UInt8 = 0
-        while true {
-            let got = sysRead(number, &byte, 1)
-            if got >= 0 { return got == 0 }
-            if errno != EINTR { throw SystemCallError("read", path, errno: errno) }
-        }
+        return try withUnsafeMutableBytes(of: &byte) { byte throws(SystemCallError) in try read(into: byte) } == 0
     }
 
     package borrowing func write(_ bytes: [UInt8]) throws(SystemCallError) {
-        let result = bytes.withUnsafeBytes { bytes in
-            Result { () throws(SystemCallError) in try write(bytes) }
-        }
-        try result.get()
+        try bytes.withUnsafeBufferPointer { bytes throws(SystemCallError) in try write(UnsafeRawBufferPointer(bytes)) }
     }
 
     package borrowing func write(_ bytes: UnsafeRawBufferPointer) throws(SystemCallError) {
@@ -210,7 +176,6 @@ package struct FileDescriptor: ~Copyable {
         try SystemCall.check("ftruncate", path, ftruncate(number, off_t(count)))
     }
 
-    /// Reserves disk space for a file of `count` bytes.
     package borrowing func reserve(_ count: Int) throws(SystemCallError) {
         let code = accountkit_reserve(number, off_t(count))
         guard code == 0 else { throw SystemCallError("fallocate", path, errno: code) }
@@ -247,7 +212,6 @@ package struct FileLock: ~Copyable {
     }
 }
 
-/// System calls on paths.
 package enum SystemCall {
     package static var effectiveUser: UInt32 { geteuid() }
 
@@ -263,43 +227,35 @@ package enum SystemCall {
         }
     }
 
-    /// What to say of a file or folder that another user owns, to go behind its path.
+    /// To go behind the path of a file or folder that another user owns.
     static func ownership(_ owner: UInt32) -> String {
         let (owner, user) = (userName(owner), userName(effectiveUser))
         return "belongs to \(owner), and this runs as \(user): run it as \(owner)"
             + (effectiveUser == 0 ? " (without sudo)" : "")
     }
 
-    /// What is at `path`, not following a link at its end; `nil` if there is nothing.
-    package static func status(_ path: String) throws(SystemCallError) -> FileStatus? {
-        var info = stat()
-        guard lstat(path, &info) == 0 else {
-            if errno == ENOENT { return nil }
-            throw SystemCallError("lstat", path, errno: errno)
-        }
-        return FileStatus(info)
-    }
-
-    /// Whether what `path` leads to can be read by this process.
     package static func isReadable(_ path: String) -> Bool { access(path, R_OK) == 0 }
 
-    /// What `path` leads to; `nil` if there is nothing.
-    package static func targetStatus(_ path: String) throws(SystemCallError) -> FileStatus? {
-        var info = stat()
-        guard stat(path, &info) == 0 else {
-            if errno == ENOENT { return nil }
-            throw SystemCallError("stat", path, errno: errno)
-        }
-        return FileStatus(info)
+    /// Of a link itself; `nil` if there is nothing.
+    package static func status(_ path: String) throws(SystemCallError) -> FileStatus? {
+        try info(of: path, followingLink: false).map { FileStatus($0) }
     }
 
-    /// What tells a file from the one that was at `path` before; `nil` if there is none.
-    package static func identity(_ path: String) throws(SystemCallError) -> FileIdentity? {
+    /// Of what a link leads to; `nil` if there is nothing.
+    package static func targetStatus(_ path: String) throws(SystemCallError) -> FileStatus? {
+        try info(of: path, followingLink: true).map { FileStatus($0) }
+    }
+
+    private static func info(of path: String, followingLink: Bool) throws(SystemCallError) -> stat? {
         var info = stat()
-        guard lstat(path, &info) == 0 else {
-            if errno == ENOENT { return nil }
-            throw SystemCallError("lstat", path, errno: errno)
-        }
+        if (followingLink ? stat(path, &info) : lstat(path, &info)) == 0 { return info }
+        if errno == ENOENT { return nil }
+        throw SystemCallError(followingLink ? "stat" : "lstat", path, errno: errno)
+    }
+
+    /// Of a link itself; `nil` if there is nothing.
+    package static func identity(_ path: String) throws(SystemCallError) -> FileIdentity? {
+        guard let info = try info(of: path, followingLink: false) else { return nil }
         #if canImport(Darwin)
         let changed = info.st_ctimespec
         #else
@@ -322,25 +278,12 @@ package enum SystemCall {
     }
 
     package static func rename(_ source: String, to destination: String) throws(SystemCallError) {
-        #if canImport(Glibc)
-        try check("rename", destination, Glibc.rename(source, destination))
-        #elseif canImport(Musl)
-        try check("rename", destination, Musl.rename(source, destination))
-        #else
-        try check("rename", destination, Darwin.rename(source, destination))
-        #endif
+        try check("rename", destination, sysRename(source, destination))
     }
 
     /// Gives a file a second name; `false` if there is something of that name.
     package static func link(_ source: String, as destination: String) throws(SystemCallError) -> Bool {
-        #if canImport(Glibc)
-        let status = Glibc.link(source, destination)
-        #elseif canImport(Musl)
-        let status = Musl.link(source, destination)
-        #else
-        let status = Darwin.link(source, destination)
-        #endif
-        if status == 0 { return true }
+        if sysLink(source, destination) == 0 { return true }
         if errno == EEXIST { return false }
         throw SystemCallError("link", destination, errno: errno)
     }
@@ -376,7 +319,6 @@ package enum SystemCall {
         return names
     }
 
-    /// Waits until the disk has a directory's entries.
     package static func synchronizeDirectory(_ path: String) throws(SystemCallError) {
         try FileDescriptor.openDirectory(path).synchronize()
     }
@@ -390,7 +332,7 @@ package enum SystemCall {
         guard status == 0 else { throw SystemCallError(call, path, errno: errno) }
     }
 
-    /// Repeats a call that a signal interrupted.
+    /// A signal may interrupt a call.
     package static func retrying(
         _ call: String, _ path: String, _ body: () -> Int32
     ) throws(SystemCallError) -> Int32 {
@@ -421,7 +363,11 @@ extension [UInt8] {
     func isSame(as other: [UInt8]) -> Bool { count == other.count && memcmp(self, other, count) == 0 }
 }
 
-// Inside FileDescriptor its own `read` and `write` hide those of the C library.
+// The functions of the C library that those of the same names above hide.
+private func sysOpen(_ path: String, _ flags: Int32) -> Int32 { open(path, flags, 0o600) }
+private func sysRename(_ source: String, _ destination: String) -> Int32 { rename(source, destination) }
+private func sysLink(_ source: String, _ destination: String) -> Int32 { link(source, destination) }
+
 private func sysRead(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer, _ count: Int) -> Int {
     read(descriptor, buffer, count)
 }

@@ -4,28 +4,22 @@
 package struct ArchiveKeys: Sendable {
     package let storeID: [UInt8]
     package let dataKeyID: [UInt8]
+    let dataKey: GuardedBytes
     package let slots: [KeySlot]
-    private let dataKey: GuardedBytes
+}
 
-    init(storeID: [UInt8], dataKeyID: [UInt8], dataKey: GuardedBytes, slots: [KeySlot]) {
-        self.storeID = storeID
-        self.dataKeyID = dataKeyID
-        self.dataKey = dataKey
-        self.slots = slots
-    }
-
-    /// A way into an archive that is to be made.
+extension ArchiveKeys {
+    /// A key slot that is still to be made.
     package struct NewSlot {
-        /// A passphrase for a slot of that kind, a key of exactly 32 bytes for any other.
-        package var opener: KeySlot.Opener
-        package var kind: KeySlot.Kind
+        let opener: KeySlot.Opener
+        package let kind: KeySlot.Kind
+        let created: UInt32
+        let cost: PassphraseCost
 
-        /// Seconds since 1970.
-        package var created: UInt32
-
-        /// For a passphrase only.
-        package var cost: PassphraseCost
-
+        /// - Parameters:
+        ///   - opener: A passphrase for a slot of that kind, a key of exactly 32 bytes for any other.
+        ///   - created: Seconds since 1970.
+        ///   - cost: For a passphrase only.
         package init(
             opener: KeySlot.Opener, kind: KeySlot.Kind, created: UInt32, cost: PassphraseCost = .moderate
         ) {
@@ -34,27 +28,17 @@ package struct ArchiveKeys: Sendable {
             self.created = created
             self.cost = cost
         }
-
-        fileprivate func slot(
-            wrapping dataKey: GuardedBytes, storeID: [UInt8], context: SealingContext
-        ) throws(EnvelopeError) -> KeySlot {
-            try KeySlot(
-                wrapping: dataKey, for: opener, kind: kind, created: created, cost: cost, storeID: storeID,
-                context: context)
-        }
     }
 
-    /// Whether what these keys seal has the data key of an envelope.
     package func isOfSameData(as envelope: Envelope) -> Bool {
         storeID == envelope.storeID && dataKeyID == envelope.dataKeyID
     }
 
-    /// Whether this opens a slot. Why it does not is nobody's concern.
     package func isOpened(_ slot: KeySlot, by opener: KeySlot.Opener, context: SealingContext) -> Bool {
+        // Why it does not open is nobody's concern.
         (try? slot.unwrap(with: opener, storeID: storeID, context: context)) != nil
     }
 
-    /// How many slots there may be.
     package static let slotCounts = EnvelopeHeader.slotCounts
 
     /// A new lineage with a new data key, which each of the new slots opens.
@@ -62,9 +46,8 @@ package struct ArchiveKeys: Sendable {
         precondition(EnvelopeHeader.slotCounts.contains(new.count))
         let storeID = Sodium.randomBytes(count: 16)
         let dataKey = GuardedBytes.random(count: KeySlot.keyByteCount)
-        var slots: [KeySlot] = []
-        for new in new {
-            slots.append(try new.slot(wrapping: dataKey, storeID: storeID, context: context))
+        let slots = try new.map { new throws(EnvelopeError) in
+            try KeySlot(new, wrapping: dataKey, storeID: storeID, context: context)
         }
         self.init(storeID: storeID, dataKeyID: Sodium.randomBytes(count: 16), dataKey: dataKey, slots: slots)
     }
@@ -72,26 +55,25 @@ package struct ArchiveKeys: Sendable {
     /// The same with one slot more; the data key stays.
     package func adding(_ new: NewSlot, context: SealingContext) throws(EnvelopeError) -> ArchiveKeys {
         precondition(EnvelopeHeader.slotCounts.contains(slots.count + 1))
-        let slot = try new.slot(wrapping: dataKey, storeID: storeID, context: context)
+        let slot = try KeySlot(new, wrapping: dataKey, storeID: storeID, context: context)
         return ArchiveKeys(storeID: storeID, dataKeyID: dataKeyID, dataKey: dataKey, slots: slots + [slot])
     }
 
-    /// A new data key for the same lineage, which these of its slots open and no others: whoever had a way in that is no
-    /// longer there, and the data key from then, cannot read what is written from now on.
+    /// A new data key, which only these slots open: whoever knows the old one, from a slot that is removed, cannot read
+    /// what is written from now on.
     package func renewing(
         keeping kept: [(slot: KeySlot, opener: KeySlot.Opener)], context: SealingContext
     ) throws(EnvelopeError) -> ArchiveKeys {
         precondition(!kept.isEmpty)
         let dataKey = GuardedBytes.random(count: KeySlot.keyByteCount)
-        var slots: [KeySlot] = []
-        for (slot, opener) in kept {
-            slots.append(try slot.rewrapping(dataKey, for: opener, storeID: storeID, context: context))
+        let slots = try kept.map { kept throws(EnvelopeError) in
+            try kept.slot.rewrapping(dataKey, for: kept.opener, storeID: storeID, context: context)
         }
         return ArchiveKeys(
             storeID: storeID, dataKeyID: Sodium.randomBytes(count: 16), dataKey: dataKey, slots: slots)
     }
 
-    /// The keys of one write: from the data key and that write's salt.
+    /// - Parameter salt: Another one each write.
     func fileKeys(salt: [UInt8]) -> SubkeyPair {
         SubkeyPair(key: dataKey, message: salt + storeID + dataKeyID, purpose: .file)
     }

@@ -4,7 +4,6 @@
 /// checked to the byte here: a library would also accept changed bytes that mean the same, and this reader must notice
 /// every changed bit. Source of the layout: CFBinaryPList.c of swift-corelibs-foundation, format "bplist00".
 package enum ArchivePropertyList {
-    /// The largest archive, in bytes.
     package static let maximumByteCount = 1024 * 1024
 
     /// Everything before the length of the data: a dictionary of three keys and values, then the objects it refers to.
@@ -15,16 +14,10 @@ package enum ArchivePropertyList {
         return bytes + [0x5F, 0x10, UInt8(format.utf8.count)] + format.utf8 + [0x10, 1, 0x4F, 0x12]
     }()
 
-    /// Where the version number stands.
     private static let versionOffset = prefix.count - 3
-
-    /// Where the seven objects are.
     private static let objectOffsets: [UInt32] = [8, 15, 22, 30, 37, 58, 60]
-
-    /// How many bytes stand around an envelope.
     private static let overhead = encode(sealed: [UInt8]()).count
 
-    /// The property list around an envelope.
     package static func encode(sealed: some Collection<UInt8>) -> [UInt8] {
         var bytes = prefix + bigEndian(UInt32(sealed.count)) + sealed
         let tableOffset = UInt64(bytes.count)
@@ -33,7 +26,6 @@ package enum ArchivePropertyList {
         return bytes
     }
 
-    /// The envelope in a property list.
     package static func decode(_ bytes: [UInt8]) throws(EnvelopeError) -> [UInt8] {
         guard bytes.count <= maximumByteCount else {
             throw .damaged("it has \(bytes.count) bytes, an archive at most \(maximumByteCount)")

@@ -13,7 +13,7 @@ package struct Envelope: Sendable {
     package let slots: [KeySlot]
     private let header: EnvelopeHeader
 
-    /// The header and the slots, as they stand in the file.
+    /// The header's bytes and the slots'.
     private let prefix: [UInt8]
     private let ciphertext: ArraySlice<UInt8>
     private let commitment: ArraySlice<UInt8>
@@ -34,18 +34,14 @@ package struct Envelope: Sendable {
         guard plaintextCount > 0, plaintextCount % Self.paddingBlock == 0 else {
             throw .damaged("its ciphertext has no possible length")
         }
-        var slots: [KeySlot] = []
-        slots.reserveCapacity(header.slotCount)
-        for start in stride(from: EnvelopeHeader.byteCount, to: prefixCount, by: KeySlot.byteCount) {
-            slots.append(try KeySlot(parsing: bytes[start..<start + KeySlot.byteCount]))
+        slots = try stride(from: EnvelopeHeader.byteCount, to: prefixCount, by: KeySlot.byteCount).map {
+            start throws(EnvelopeError) in try KeySlot(parsing: bytes[start..<start + KeySlot.byteCount])
         }
-        self.slots = slots
         prefix = Array(bytes[..<prefixCount])
         ciphertext = bytes[prefixCount..<ciphertextEnd]
         commitment = bytes[ciphertextEnd...]
     }
 
-    /// The keys of this archive, by the opener of a slot of it.
     package func unlock(
         _ slot: KeySlot, with opener: KeySlot.Opener, context: SealingContext
     ) throws(EnvelopeError) -> ArchiveKeys {
@@ -76,7 +72,7 @@ package struct Envelope: Sendable {
         return (plaintext, count)
     }
 
-    /// How long the padded form of a plaintext is: always at least one byte of padding.
+    /// With at least one byte of padding.
     package static func paddedByteCount(_ count: Int) -> Int {
         (count / paddingBlock + 1) * paddingBlock
     }
@@ -88,8 +84,6 @@ package struct Envelope: Sendable {
         precondition(status == 0, "the buffer is too short for its padding")
     }
 
-    /// The bytes of a new envelope.
-    ///
     /// - Parameter plaintext: Padded with ``pad(_:count:)``.
     package static func seal(
         _ plaintext: GuardedBytes, generation: UInt64, keys: ArchiveKeys, context: SealingContext

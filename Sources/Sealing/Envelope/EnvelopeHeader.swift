@@ -10,16 +10,12 @@ struct EnvelopeHeader: Hashable, Sendable {
     /// Grows by one with each write of the archive.
     var generation: UInt64
 
-    /// 16 random bytes, the same for the life of the archive's lineage.
+    /// Random, and the same for the life of the archive's lineage.
     var storeID: [UInt8]
-
-    /// 16 random bytes that name the data key.
     var dataKeyID: [UInt8]
 
-    /// 32 random bytes, fresh each write.
+    /// Like the nonce, other random bytes each write.
     var salt: [UInt8]
-
-    /// 24 random bytes, fresh each write.
     var nonce: [UInt8]
 
     /// What stands before the ciphertext: this header and the slots.

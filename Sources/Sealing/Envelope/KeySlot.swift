@@ -22,7 +22,7 @@ package struct KeySlot: Hashable, Sendable {
 
     package let kind: Kind
 
-    /// When the slot was made, in seconds since 1970.
+    /// Seconds since 1970.
     package let created: UInt32
 
     /// 16 random bytes that name the slot.
@@ -30,38 +30,28 @@ package struct KeySlot: Hashable, Sendable {
 
     /// For a passphrase only.
     package let cost: PassphraseCost?
-
     let salt: [UInt8]
     private(set) var nonce: [UInt8]
-    private(set) var wrappedKey: [UInt8]
-    private(set) var commitment: [UInt8]
+    private(set) var wrappedKey: [UInt8] = []
+    private(set) var commitment: [UInt8] = []
 
-    /// Wraps `dataKey` for a new slot.
-    ///
-    /// - Parameters:
-    ///   - opener: A passphrase for a slot of that kind, a key of exactly 32 bytes for any other.
-    ///   - created: Seconds since 1970.
     init(
-        wrapping dataKey: GuardedBytes, for opener: Opener, kind: Kind, created: UInt32, cost: PassphraseCost,
-        storeID: [UInt8], context: SealingContext
+        _ new: ArchiveKeys.NewSlot, wrapping dataKey: GuardedBytes, storeID: [UInt8], context: SealingContext
     ) throws(EnvelopeError) {
         // A slot of any other pairing could be written, and never be read.
-        switch (opener, kind) {
-        case (.passphrase, .passphrase): self.cost = cost
+        switch (new.opener, new.kind) {
+        case (.passphrase, .passphrase): cost = new.cost
         case (.key(let raw), .keyFile), (.key(let raw), .command), (.key(let raw), .environment):
-            guard raw.count == Self.keyByteCount else { throw .unfitKey(kind) }
-            self.cost = nil
-        default: throw .unfitKey(kind)
+            guard raw.count == Self.keyByteCount else { throw .unfitKey(new.kind) }
+            cost = nil
+        default: throw .unfitKey(new.kind)
         }
-        self.kind = kind
-        self.created = created
+        kind = new.kind
+        created = new.created
         keyID = Sodium.randomBytes(count: 16)
         salt = Sodium.randomBytes(count: 16)
         nonce = Sodium.randomBytes(count: 24)
-        wrappedKey = []
-        commitment = []
-
-        try wrap(dataKey, for: opener, storeID: storeID, context: context)
+        try wrap(dataKey, for: new.opener, storeID: storeID, context: context)
     }
 
     /// The same slot for another data key: what opens it stays the same, and so does its name.
@@ -89,7 +79,6 @@ package struct KeySlot: Hashable, Sendable {
         return key
     }
 
-    /// Reads a slot, and checks its numbers before anyone works with them.
     init(parsing bytes: ArraySlice<UInt8>) throws(EnvelopeError) {
         var fields = FieldReader(bytes)
         let kindNumber = fields.number(UInt8.self)
@@ -119,16 +108,9 @@ package struct KeySlot: Hashable, Sendable {
         }
     }
 
-    /// The slot as it stands in the file.
-    var bytes: [UInt8] {
-        var bytes = head
-        bytes += wrappedKey
-        bytes += commitment
-        bytes.append(littleEndian: UInt64(0))
-        return bytes
-    }
+    var bytes: [UInt8] { head + wrappedKey + commitment + [UInt8](repeating: 0, count: 8) }
 
-    /// The data key, if `opener` is the slot's.
+    /// The data key.
     func unwrap(with opener: Opener, storeID: [UInt8], context: SealingContext) throws(EnvelopeError) -> GuardedBytes {
         let keys = try subkeys(for: opener, storeID: storeID)
         guard Sodium.isEqual(keys.commitment(to: commitmentMessage(storeID: storeID, context: context)), commitment),
@@ -155,14 +137,10 @@ package struct KeySlot: Hashable, Sendable {
     private func subkeys(for opener: Opener, storeID: [UInt8]) throws(EnvelopeError) -> SubkeyPair {
         let key: GuardedBytes
         switch (opener, cost) {
-        case (.key(let raw), nil) where raw.count == Self.keyByteCount:
-            key = raw
-        case (.passphrase(let passphrase), _?):
-            key = try derivedKey(of: passphrase)
-        case (.derived(let derived, keyID), _?) where derived.count == Self.keyByteCount:
-            key = derived
-        default:
-            throw .wrongKeyOrDamaged
+        case (.key(let raw), nil) where raw.count == Self.keyByteCount: key = raw
+        case (.passphrase(let passphrase), _?): key = try derivedKey(of: passphrase)
+        case (.derived(let derived, keyID), _?) where derived.count == Self.keyByteCount: key = derived
+        default: throw .wrongKeyOrDamaged
         }
         return SubkeyPair(key: key, message: storeID + [kind.rawValue] + salt, purpose: .slot)
     }

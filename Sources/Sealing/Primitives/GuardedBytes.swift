@@ -13,7 +13,6 @@ package final class GuardedBytes: @unchecked Sendable {
     // @unchecked Sendable: what `base` points to is written in `init` only, before anyone else can hold the object, and in
     // `deinit`, when nobody holds it any more.
     private let base: UnsafeMutableRawPointer
-
     package let count: Int
 
     /// Makes `count` zero bytes and lets `body` fill them; nothing can write to them afterwards.
@@ -35,7 +34,6 @@ package final class GuardedBytes: @unchecked Sendable {
         self.init(count: bytes.count) { $0.copyBytes(from: bytes) }
     }
 
-    /// Random bytes, fit for keys.
     package static func random(count: Int) -> GuardedBytes {
         GuardedBytes(count: count) { randombytes_buf($0.baseAddress!, $0.count) }
     }
@@ -44,14 +42,13 @@ package final class GuardedBytes: @unchecked Sendable {
         GuardedMemory.giveBack(base, count: count)
     }
 
-    /// Lends the bytes for the time of `body`.
     package func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(UnsafeRawBufferPointer(start: base, count: count))
     }
 
-    /// Compares two ranges of guarded bytes in a time that depends on their lengths alone.
+    /// Takes a time that depends on the lengths alone.
     package static func isEqual(
         _ left: GuardedBytes, _ leftRange: Range<Int>, _ right: GuardedBytes, _ rightRange: Range<Int>
     ) -> Bool {
@@ -62,7 +59,6 @@ package final class GuardedBytes: @unchecked Sendable {
     }
 }
 
-/// Where guarded bytes come from, and go to.
 private enum GuardedMemory {
     /// Writable and zero.
     private struct Free: @unchecked Sendable {

@@ -1,6 +1,4 @@
-/// Appends the envelope's number and length formats to bytes.
 extension [UInt8] {
-    /// A number, little-endian.
     package mutating func append(littleEndian value: some FixedWidthInteger) {
         Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
     }

@@ -1,13 +1,23 @@
 import CSodium
 
-/// The library's start, random bytes and hashing.
 package enum Sodium {
     private static let started: Bool = sodium_init() >= 0
 
-    /// Starts libsodium once; safe from any thread, and free after the first time.
+    /// Safe from any thread, and free after the first time.
     package static func start() {
         // Fails only where the system has no random numbers at all; there is no safe way on from there.
         precondition(started, "libsodium did not start: the system gives no random numbers")
+    }
+
+    /// Whether the system lets as much memory as a command needs be kept from being swapped to disk; otherwise guarded memory
+    /// is used unlocked.
+    package static func canLockMemory() -> Bool {
+        start()
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 4096)
+        defer { memory.deallocate() }
+        guard sodium_mlock(memory.baseAddress!, memory.count) == 0 else { return false }
+        sodium_munlock(memory.baseAddress!, memory.count)
+        return true
     }
 
     package static func randomBytes(count: Int) -> [UInt8] {
@@ -38,7 +48,7 @@ package enum Sodium {
         }
     }
 
-    /// Compares in a time that depends on the lengths alone.
+    /// Takes a time that depends on the lengths alone.
     package static func isEqual(_ left: some Sequence<UInt8>, _ right: some Sequence<UInt8>) -> Bool {
         let left = Array(left)
         let right = Array(right)

@@ -18,18 +18,15 @@ struct SubkeyPair {
     /// 32 bytes that encrypt, then 32 that commit.
     private let bytes: GuardedBytes
 
-    private static let byteCount = 64
-
-    /// A pair that is there already.
     init(bytes: [UInt8]) {
-        precondition(bytes.count == Self.byteCount)
+        precondition(bytes.count == 64)
         self.bytes = GuardedBytes(copying: bytes)
     }
 
     /// Derives the pair: `crypto_generichash_blake2b_salt_personal`, 64 bytes, keyed, without its salt argument.
     init(key: GuardedBytes, message: [UInt8], purpose: Purpose) {
         let personal = Array(purpose.rawValue.utf8) + [UInt8](repeating: 0, count: 16 - purpose.rawValue.utf8.count)
-        bytes = GuardedBytes(count: Self.byteCount) { derived in
+        bytes = GuardedBytes(count: 64) { derived in
             key.withUnsafeBytes { key in
                 _ = crypto_generichash_blake2b_salt_personal(
                     derived.baseAddress!, derived.count, message, UInt64(message.count),

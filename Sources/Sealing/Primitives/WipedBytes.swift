@@ -22,20 +22,18 @@ package struct WipedBytes: Sendable {
 
     package private(set) var count = 0
 
-    /// No bytes.
     package init() { self.init(capacity: 0) }
 
-    /// A copy of bytes; wiping the original is up to the caller.
+    /// Wiping the original is up to the caller.
     @inlinable
     package init(_ bytes: some Collection<UInt8>) {
         self.init(capacity: bytes.count)
         append(contentsOf: bytes)
     }
 
-    /// No bytes, with room for so many.
     package init(capacity: Int) { storage = Storage(capacity: capacity) }
 
-    /// What `body` puts into so much memory; it returns how many bytes that is.
+    /// `body` returns how many bytes it has put there.
     package init<Failure: Error>(
         capacity: Int, filledBy body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
     ) throws(Failure) {
@@ -43,7 +41,22 @@ package struct WipedBytes: Sendable {
         count = try body(storage.buffer)
     }
 
-    /// Lends the bytes for the time of `body`.
+    /// What Base64 stands for (RFC 4648, section 4), with white space anywhere in it; `nil` for anything else.
+    package init?(base64 text: WipedBytes) {
+        var status: Int32 = -1
+        self.init(capacity: text.count) { buffer in
+            var count = 0
+            let base = buffer.baseAddress!.assumingMemoryBound(to: UInt8.self)
+            text.withUnsafeBytes { text in
+                status = sodium_base642bin(
+                    base, buffer.count, text.baseAddress!.assumingMemoryBound(to: CChar.self), text.count, " \t\r\n",
+                    &count, nil, sodium_base64_VARIANT_ORIGINAL)
+            }
+            return count
+        }
+        guard status == 0 else { return nil }
+    }
+
     package func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -72,7 +85,6 @@ package struct WipedBytes: Sendable {
         count += bytes.count
     }
 
-    /// Makes sure that there is an allocation of one's own, with room for so many bytes more.
     private mutating func makeRoom(for more: Int) {
         guard count + more > storage.buffer.count || !isKnownUniquelyReferenced(&storage) else { return }
         let larger = Storage(capacity: Swift.max(count + more, 2 * count))

@@ -14,7 +14,7 @@ package struct BinaryPropertyList {
         package init(_ reason: String) { self.reason = reason }
     }
 
-    /// One object. A range says where its content is; ``References`` say where its elements are.
+    /// A range says where the content is; ``References`` say where the elements are.
     package enum Object {
         case null
         case boolean(Bool)
@@ -30,13 +30,11 @@ package struct BinaryPropertyList {
         case dictionary(References)
     }
 
-    /// The elements of an object, which are numbers of others.
+    /// Of the numbers of other objects.
     package struct References {
         fileprivate let start: Int
         package let count: Int
     }
-
-    private static let trailerByteCount = 32
 
     private let bytes: UnsafeRawBufferPointer
     private let maximumDepth: Int
@@ -49,17 +47,16 @@ package struct BinaryPropertyList {
     /// small.
     private var remainingCount: Int
 
-    /// The object that holds all others.
+    /// The number of the object that holds all others.
     package let top: Int
 
     /// - Parameters:
     ///   - bytes: Must outlive the reader.
-    ///   - maximumDepth: How deep objects may be nested.
     ///   - maximumCount: How many objects may be read, counting one again each time that it is referred to.
     package init(
         _ bytes: UnsafeRawBufferPointer, maximumDepth: Int, maximumCount: Int = .max
     ) throws(Malformed) {
-        let trailer = bytes.count - Self.trailerByteCount
+        let trailer = bytes.count - 32
         guard trailer > 8, bytes.starts(with: "bplist00".utf8) else { throw Malformed("it is cut off") }
         self.bytes = bytes
         self.maximumDepth = maximumDepth
@@ -77,7 +74,6 @@ package struct BinaryPropertyList {
         else { throw Malformed("its end is not that of a binary property list, so it is cut off or changed") }
     }
 
-    /// The object of a number.
     package mutating func object(at index: Int, depth: Int) throws(Malformed) -> Object {
         remainingCount -= 1
         guard remainingCount >= 0 else { throw Malformed("it holds too many values") }
@@ -112,7 +108,6 @@ package struct BinaryPropertyList {
         }
     }
 
-    /// The number of one of the objects that an object refers to.
     package func element(_ index: Int, of references: References) throws(Malformed) -> Int {
         try Self.integer(bits(at: references.start + index * referenceByteCount, byteCount: referenceByteCount))
     }
@@ -137,12 +132,8 @@ package struct BinaryPropertyList {
         guard first <= tableOffset, count <= (tableOffset - first) / unit else { throw Malformed("a value is cut off") }
         return first..<first + count * unit
     }
-}
 
-// MARK: Numbers
-
-extension BinaryPropertyList {
-    /// The big-endian bytes of an object.
+    /// Of a big-endian number.
     private func bits(at index: Int, byteCount: Int) throws(Malformed) -> UInt64 {
         try Self.bits(of: bytes, at: index, byteCount: byteCount, before: tableOffset)
     }
@@ -156,17 +147,13 @@ extension BinaryPropertyList {
         return result
     }
 
-    /// A count, an offset or a reference.
     private static func integer(_ bits: UInt64) throws(Malformed) -> Int {
         guard let result = Int32(exactly: bits) else { throw Malformed("a length or place is too large") }
         return Int(result)
     }
 }
 
-// MARK: Content
-
 extension BinaryPropertyList {
-    /// Lends the content of an object.
     package subscript(range: Range<Int>) -> UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: bytes[range]) }
 
     /// A text that is no secret.
@@ -179,9 +166,7 @@ extension BinaryPropertyList {
     /// A text that may be a secret, in UTF-8.
     package func text(ascii range: Range<Int>) throws(Malformed) -> WipedBytes {
         guard self[range].reduce(0, |) < 0x80 else { throw Malformed("a text is not ASCII") }
-        var text = WipedBytes(capacity: range.count)
-        text.append(contentsOf: self[range])
-        return text
+        return WipedBytes(self[range])
     }
 
     /// A text that may be a secret, in UTF-8.

@@ -1,5 +1,6 @@
 import AccountKit
 import FoundationEssentials
+import Sealing
 import Testing
 
 @testable import AccountHTTP
@@ -52,7 +53,7 @@ struct ResultPageTests {
         let html = ResultPage.wrongState.html
         let start = try #require(html.firstRange(of: "<style>")).upperBound
         let end = try #require(html.firstRange(of: "</style>")).lowerBound
-        let hash = Data(Digest.sha256(html[start..<end].utf8)).base64EncodedString()
+        let hash = Data(Sodium.sha256(html[start..<end].utf8)).base64EncodedString()
         let policy = ResultPage.headers.first { $0.name == "Content-Security-Policy" }?.value
         #expect(
             policy

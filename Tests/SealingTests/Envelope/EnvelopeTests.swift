@@ -30,7 +30,7 @@ struct EnvelopeTests {
         let openers = [SampleArchive.opener(of: .keyFile), SampleArchive.opener(of: .keyFile)]
         let slots = try openers.map { opener in
             try KeySlot(
-                wrapping: dataKey, for: opener, kind: .keyFile, created: 0, cost: .moderate, storeID: storeID,
+                ArchiveKeys.NewSlot(opener: opener, kind: .keyFile, created: 0), wrapping: dataKey, storeID: storeID,
                 context: SampleArchive.context)
         }
         let keys = ArchiveKeys(

@@ -8,8 +8,8 @@ struct KeySlotTests {
 
     private func slot(_ opener: KeySlot.Opener, _ kind: KeySlot.Kind) throws(EnvelopeError) -> KeySlot {
         try KeySlot(
-            wrapping: dataKey, for: opener, kind: kind, created: 0x0102_0304, cost: SampleArchive.cheapest,
-            storeID: storeID, context: SampleArchive.context)
+            ArchiveKeys.NewSlot(opener: opener, kind: kind, created: 0x0102_0304, cost: SampleArchive.cheapest),
+            wrapping: dataKey, storeID: storeID, context: SampleArchive.context)
     }
 
     @Test(arguments: KeySlot.Kind.allCases)

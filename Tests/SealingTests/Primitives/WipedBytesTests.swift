@@ -17,6 +17,19 @@ struct WipedBytesTests {
         #expect(WipedBytes() == WipedBytes([]))
     }
 
+    @Test("Base64 is decoded, white space and all, and nothing else is")
+    func base64() {
+        for (text, bytes) in [
+            ("", []), ("AQID", [1, 2, 3]), ("\n\tAQID\r\n BAU = \n", [1, 2, 3, 4, 5]), ("+/8=", [0xFB, 0xFF]),
+            (" ", []),
+        ] as [(String, [UInt8])] {
+            #expect(WipedBytes(base64: WipedBytes(text.utf8)).map { Array($0) } == bytes, "\(text)")
+        }
+        for text in ["*", "A", "AQI", "AQID=", "-_8=", "AQ=I", "AQID BA"] {
+            #expect(WipedBytes(base64: WipedBytes(text.utf8)) == nil, "\(text)")
+        }
+    }
+
     @Test("A copy stays as it is when the original grows, and the other way round")
     func values() {
         var original = WipedBytes([1, 2])
