@@ -170,7 +170,7 @@ public struct AuthenticatedClient: Sendable {
         if account.credentials.refreshToken == nil,
             case .signedOut(let signOut) = await store.checkSession(with: authority)
         {
-            throw AccountError(notSignedIn: signOut)
+            throw store.notSignedIn(signOut)
         }
         return response
     }

@@ -47,9 +47,9 @@ final class AccountArchive: Sendable {
         return content
     }
 
-    /// Asks for a passphrase before the lock is taken, where others would wait; once, if nobody knows it.
+    /// Asks a person or a program for the key before the lock is taken, where others would wait; once, if nobody knows it.
     func askBeforeLock() async {
-        guard ring.sources.contains(where: \.asksPerson), !personDidNotKnow.withLock({ $0 }),
+        guard ring.sources.contains(where: \.takesLong), !personDidNotKnow.withLock({ $0 }),
             // Who takes the lock says why there is none.
             let envelope = try? await envelope(), knownKeys(for: envelope) == nil
         else { return }

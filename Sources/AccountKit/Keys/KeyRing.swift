@@ -16,7 +16,7 @@ struct KeyRing: Sendable {
     private let context: SealingContext
     private let logger: Logger?
 
-    /// Passphrases that a person was asked for before the lock was taken, for an archive that is to be made.
+    /// Keys that a person or a program was asked for before the lock was taken, for an archive that is to be made.
     private let prepared = Prepared()
 
     private final class Prepared: Sendable {
@@ -142,12 +142,12 @@ struct KeyRing: Sendable {
     /// Asks for what only a person has for an archive that is to be made, so that nobody is asked under the lock.
     func prepare() async throws(AccountError) {
         try checkCount()
-        for (index, source) in sources.enumerated() where source.asksPerson {
+        for (index, source) in sources.enumerated() where source.takesLong {
             guard prepared.keys.withLock({ $0[index] }) == nil else { continue }
             let key = try await made(source)
             prepared.keys.withLock { $0[index] = key }
         }
-        for source in sources where !source.asksPerson { _ = try await made(source) }
+        for source in sources where !source.takesLong { _ = try await made(source) }
     }
 
     /// The keys of a new archive: a new lineage and a new data key, which each of the sources opens. What has no key yet
@@ -223,4 +223,9 @@ struct KeyRing: Sendable {
             throw AccountError(error)
         }
     }
+}
+
+extension KeySource {
+    /// Whether a person or a program is asked, never under the lock if that can be avoided.
+    var takesLong: Bool { asksPerson || kind == .command }
 }

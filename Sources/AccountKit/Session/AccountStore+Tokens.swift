@@ -123,10 +123,14 @@ extension AccountStore {
         return try await refreshedAccount(account, with: authority, timeout, isUsable: false)
     }
 
+    package func notSignedIn(_ signOut: SignOut) -> AccountError {
+        givenToken?.rejection(signOut) ?? AccountError(notSignedIn: signOut)
+    }
+
     func loadedAccount() async throws(AccountError) -> Account {
         switch await load() {
         case .verified(let account), .unverified(let account, _): return account
-        case .signedOut(let signOut): throw givenToken?.rejection(signOut) ?? AccountError(notSignedIn: signOut)
+        case .signedOut(let signOut): throw notSignedIn(signOut)
         case .unreadable(let error): throw error
         }
     }

@@ -89,7 +89,8 @@ struct AuthenticatedClientTests {
                     #expect(try await client.get("/").head.status == .ok)
                     #expect(authority.requests == [])
                 } else {
-                    await expectAccountError(.notSignedIn) { try await client.get("/") }
+                    let error = await expectAccountError(.notSignedIn) { try await client.get("/") }
+                    #expect(error?.message.hasSuffix("set another one, or unset NOTES_TOKEN") == true)
                     #expect(authority.requests == [.signIn])
                 }
             }

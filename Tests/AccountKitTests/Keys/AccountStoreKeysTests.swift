@@ -204,6 +204,28 @@ struct AccountStoreKeysTests {
         #expect(storage.entries.isEmpty)
     }
 
+    // MARK: A program
+
+    @Test func `A program is asked once, and while nobody waits for the archive`() async throws {
+        let runs = Mutex(0)
+        let program = TestKey(
+            .command,
+            before: {
+                runs.withLock { $0 += 1 }
+                let transaction = try await storage.beginTransaction(timeout: .zero)
+                await transaction.end()
+            }
+        ) { 2 }
+        let store = try await signedIn(program)
+        #expect(runs.withLock(\.self) == 1)
+        try await store.update { $0.profile.nickname = "Ally" }
+        #expect(runs.withLock(\.self) == 1)
+        try await self.store(program).update { $0.profile.nickname = "Al" }
+        #expect(runs.withLock(\.self) == 2)
+        try await self.store(program).signOut()
+        #expect(runs.withLock(\.self) == 3)
+    }
+
     // MARK: Adding
 
     @Test func `A key that is added opens the archive, and is added once`() async throws {
