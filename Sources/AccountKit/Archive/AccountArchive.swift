@@ -26,8 +26,8 @@ final class AccountArchive: Sendable {
     private let cache = OpenedArchiveCache()
     private let logger: Logger?
 
-    /// Whether a person was asked for the key, and did not know it.
-    private let personDidNotKnow = Mutex(false)
+    /// Whether the last read without the lock found no key that opens the archive; then nobody is asked again before a lock.
+    private let noKeyFitted = Mutex(false)
 
     init(storage: any ArchiveStorage, keySources: [any KeySource], context: SealingContext, logger: Logger?) {
         self.storage = storage
@@ -39,23 +39,26 @@ final class AccountArchive: Sendable {
 
     // MARK: Reading
 
+    /// Reads without a lock and without writing anything. Tokens that this process could not save stand in place of the
+    /// stored ones.
     func load() async -> Content {
         let content = await content(isLocked: false) { try await self.storage.read($0) }
-        personDidNotKnow.withLock { didNotKnow in
-            if case .unreadable(let error) = content { didNotKnow = error.isAboutKey } else { didNotKnow = false }
+        noKeyFitted.withLock { noKeyFitted in
+            if case .unreadable(let error) = content { noKeyFitted = error.isAboutKey } else { noKeyFitted = false }
         }
         return content
     }
 
-    /// Asks a person or a program for the key before the lock is taken, where others would wait; once, if nobody knows it.
+    /// Asks a person or a program for the key before the lock is taken, where others would wait; not again after none fitted.
     func askBeforeLock() async {
-        guard ring.sources.contains(where: \.takesLong), !personDidNotKnow.withLock({ $0 }),
+        guard ring.sources.contains(where: \.asksOutside), !noKeyFitted.withLock({ $0 }),
             // Who takes the lock says why there is none.
             let envelope = try? await envelope(), knownKeys(for: envelope) == nil
         else { return }
         _ = await load()
     }
 
+    /// The same for whoever holds the lock: what is read is the newest.
     func load(in transaction: any ArchiveTransaction) async -> Content {
         let content = await content(isLocked: true) { try await transaction.read($0) }
         // Who holds the lock sees the newest revision: what was to replace an older one never will.
@@ -153,7 +156,9 @@ final class AccountArchive: Sendable {
         if let keys = cache.keys { return keys }
         guard !ring.sources.contains(where: { $0.kind == .passphrase }) else {
             throw AccountError(
-                .noKey, "there is no archive whose keys it could be sealed with, and nobody to ask for one")
+                .noKey,
+                "the tokens to be revoked cannot be stored: there is no account archive whose keys could be used, and nobody can "
+                    + "be asked for the passphrase")
         }
         return try await ring.makeKeys(at: date)
     }
@@ -202,11 +207,11 @@ final class AccountArchive: Sendable {
         return (kept.account ?? account, receipt)
     }
 
-    /// Makes sure that an account of about the stored one's size can be saved, and that there is a key for it.
+    /// Reserves room to save an account of about the stored one's size.
     ///
     /// Done before anything is spent that could not be had again if the save failed.
     func prepareSave(in transaction: any ArchiveTransaction) async throws {
-        // What cannot be read now is of no size that is known.
+        // If it cannot be read, its size counts as 0.
         let stored = try? await transaction.read(.account)
         try await transaction.reserve(.account, byteCount: (stored?.bytes.count ?? 0) + 32 * 1024)
     }
@@ -240,7 +245,7 @@ final class AccountArchive: Sendable {
             // It goes by itself, and opens nothing any more.
             try? UnlockedKeys.forget(slot.keyID)
         }
-        unsaved.giveUp()
+        unsaved.drop()
     }
 
     /// Forgets why the last session ended and whether its refresh token was being spent, now that there is a new one. A
@@ -267,7 +272,7 @@ extension AccountError {
         case .damaged(let what):
             self.init(
                 .damaged,
-                "Account.plist is truncated or not an account archive: \(what). Nobody was signed out; put a backup back, or sign in again"
+                "Account.plist is truncated or not an account archive: \(what). Nobody was signed out; restore a backup, or sign in again"
             )
         case .unsupported(let what):
             self.init(

@@ -37,6 +37,7 @@ struct RefreshJournal: Sendable {
         }
     }
 
+    /// Removes the record: the response is stored, or there is none to wait for.
     func forget(in transaction: any ArchiveTransaction) async throws {
         guard let revision = try await transaction.read(.refreshRecord)?.revision else { return }
         _ = try await transaction.remove(.refreshRecord, ifRevision: revision)

@@ -11,10 +11,14 @@ import Foundation
 struct RefreshRecord: Codable, Equatable, Sendable {
     /// When the request was sent that may have spent the stored refresh token; `nil` if none was.
     var date: Date?
+
+    /// How many refreshes of these tokens have failed in a row.
     var failureCount: Int?
 
     /// The code of the last failure's ``UnverifiedReason``.
     var reason: String?
+
+    /// When the next one may be sent.
     var nextTry: Date?
 
     /// The first pause, which doubles with each failure, in seconds.
@@ -27,6 +31,7 @@ struct RefreshRecord: Codable, Equatable, Sendable {
     /// any moment.
     static let longestPauseOffline: TimeInterval = 5
 
+    /// How many seconds to wait until the next try; `nil` if it may be now.
     func wait(at now: Date) -> TimeInterval? {
         guard let nextTry else { return nil }
         let wait = nextTry.timeIntervalSince(now)

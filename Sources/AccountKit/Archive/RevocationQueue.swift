@@ -155,8 +155,8 @@ struct RevocationQueue: Sendable {
             if case .unknown(let reason) = receipt.durability {
                 throw AccountError(
                     .durabilityUnknown,
-                    "the disk does not confirm that what is still to be told to the service survives a power cut (\(reason)): "
-                        + "the keys from before were kept; repeat it when the disk is well")
+                    "the disk did not confirm that the queue of pending revocations survives a power cut (\(reason)): the previous "
+                        + "keys were kept; try again once the disk is healthy")
             }
         }
     }

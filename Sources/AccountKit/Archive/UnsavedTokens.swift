@@ -24,7 +24,7 @@ final class UnsavedTokens: Sendable {
         /// Whether they are being spent themselves, so that the record of the intent is about them.
         var isBeingSpent = false
 
-        /// Whether those who had the lock since have found these, and not those that were spent for them.
+        /// Whether a holder of the lock has read these in place of the spent ones, and so saves, queues or revokes them itself.
         var isSeenUnderLock = false
 
         /// Another account with these tokens in place of its own.
@@ -41,15 +41,18 @@ final class UnsavedTokens: Sendable {
         var lastAttempt: Date?
         var orphans: [Account] = []
 
-        /// Others have taken their place, or nobody is signed in any more. Who did that has seen to them, or did not know
-        /// them yet.
-        mutating func giveUp() {
+        /// Drops the kept tokens: they have just been saved, or were replaced, or nobody is signed in any more. If no holder of
+        /// the lock has read them, nobody can have saved or queued them, so they become orphans.
+        mutating func drop() {
             if let kept = kept.take(), !kept.isSeenUnderLock { orphans.append(kept.account) }
         }
     }
 
     private let state = Mutex(State())
-    var spent: Account? { state.withLock { $0.kept?.stored } }
+
+    /// The account as it is stored: its tokens were spent for those kept here, directly or in several steps. `nil` if none are
+    /// kept.
+    var storedAccount: Account? { state.withLock { $0.kept?.stored } }
 
     func keep(_ account: Account, inPlaceOf spent: Account, ifRevision revision: ArchiveRevision) {
         state.withLock { state in
@@ -96,15 +99,15 @@ final class UnsavedTokens: Sendable {
         }
     }
 
-    /// Looks after them, now that an account was saved.
+    /// To be called after an account has been written.
     ///
-    /// - Returns: Whether the record of their refresh is of no use any more, or else the account with them: whoever has saved
-    ///   the spent ones once more had read them before.
+    /// - Returns: `isOver` if the kept tokens were saved or replaced, so that the refresh record can go. `account` if the writer
+    ///   wrote the spent tokens once more, having read them before the refresh: what was written, with the kept tokens.
     func noteWritten(_ account: Account, _ revision: ArchiveRevision) -> (isOver: Bool, account: Account?) {
         state.withLock { state in
             guard let kept = state.kept else { return (false, nil) }
             guard kept.stored.isSameGrant(as: account) || kept.spent.isSameGrant(as: account) else {
-                state.giveUp()
+                state.drop()
                 return (!kept.isBeingSpent, nil)
             }
             let merged = kept.credentials(for: account)
@@ -115,7 +118,7 @@ final class UnsavedTokens: Sendable {
         }
     }
 
-    func giveUp() { state.withLock { $0.giveUp() } }
+    func drop() { state.withLock { $0.drop() } }
 
     /// Whoever holds the lock has found something else: another process has signed the user out or somebody in. They are
     /// good at the service all the same.

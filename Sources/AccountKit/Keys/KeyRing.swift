@@ -142,12 +142,12 @@ struct KeyRing: Sendable {
     /// Asks for what only a person has for an archive that is to be made, so that nobody is asked under the lock.
     func prepare() async throws(AccountError) {
         try checkCount()
-        for (index, source) in sources.enumerated() where source.takesLong {
+        for (index, source) in sources.enumerated() where source.asksOutside {
             guard prepared.keys.withLock({ $0[index] }) == nil else { continue }
             let key = try await made(source)
             prepared.keys.withLock { $0[index] = key }
         }
-        for source in sources where !source.takesLong { _ = try await made(source) }
+        for source in sources where !source.asksOutside { _ = try await made(source) }
     }
 
     /// The keys of a new archive: a new lineage and a new data key, which each of the sources opens. What has no key yet
@@ -172,7 +172,7 @@ struct KeyRing: Sendable {
         guard ArchiveKeys.slotCounts.contains(sources.count) else {
             throw AccountError(
                 .invalidArgument,
-                "an archive has 1 to \(ArchiveKeys.slotCounts.upperBound) keys, and \(sources.count) are set up: remove some"
+                "an archive has 1 to \(ArchiveKeys.slotCounts.upperBound) keys, and \(sources.count) are set up: \(sources.isEmpty ? "add one" : "remove some")"
             )
         }
     }
@@ -210,7 +210,7 @@ struct KeyRing: Sendable {
         } catch is CancellationError {
             throw AccountError(.cancelled, "cancelled while waiting for a key: nothing was changed")
         } catch {
-            throw AccountError(.inaccessible, "the key could not be had", cause: error)
+            throw AccountError(.inaccessible, "the key could not be read", cause: error)
         }
     }
 
@@ -227,5 +227,5 @@ struct KeyRing: Sendable {
 
 extension KeySource {
     /// Whether a person or a program is asked, never under the lock if that can be avoided.
-    var takesLong: Bool { asksPerson || kind == .command }
+    var asksOutside: Bool { asksPerson || kind == .command }
 }

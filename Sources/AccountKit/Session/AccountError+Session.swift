@@ -13,7 +13,7 @@ extension AccountError {
         let message =
             switch signOut.reason {
             case .neverSignedIn: "nobody is signed in: sign in first"
-            case .signedOutByUser: "nobody is signed in any more: sign in again"
+            case .signedOutByUser: "you have signed out: sign in again"
             case .sessionEnded:
                 "\(signOut.issuer ?? "the service") ended this session\(signOut.detail.map { " (\($0))" } ?? ""): sign in again"
             }
@@ -42,10 +42,12 @@ extension AccountError {
     }
 
     /// What an answer to a sign-in means to whoever wanted to sign in. Nothing that was stored has changed.
-    init(signIn failure: AuthorityError) {
+    ///
+    /// - Parameter advice: What to do if the service refused what the user entered.
+    init(signIn failure: AuthorityError, advice: String) {
         switch SessionDecision.afterSignIn(failure) {
         case .refused(let detail):
-            let advice = detail.hasPrefix("invalid_grant") ? "check user name and password" : "nothing was changed"
+            let advice = detail.hasPrefix("invalid_grant") ? advice : "nothing was changed"
             self.init(.signInRefused, "the service refused the sign-in (\(detail)): \(advice)")
         case .startOver: self.init(.signInRefused, "the code has expired: start again")
         case .unclear(let reason) where reason.code == .misconfigured:

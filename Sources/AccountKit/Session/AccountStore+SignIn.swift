@@ -44,7 +44,7 @@ extension AccountStore {
         asking ask: () async throws -> (username: String, password: Secret)
     ) async throws(AccountError) -> Account {
         try await driver.prepareSave()
-        return try await signInErrors {
+        return try await signInErrors(advice: "check user name and password") {
             let (username, password) = try await ask()
             return try await exchanging(with: authority) { exchange in
                 let account = try await shielded {
@@ -313,16 +313,16 @@ extension AccountStore {
     }
 
     private func signInErrors(
-        _ body: () async throws -> Account
+        advice: String = "start the sign-in again", _ body: () async throws -> Account
     ) async throws(AccountError) -> Account {
         do {
             return try await body()
         } catch let error as AccountError {
             throw error
         } catch let error as Unstored {
-            throw error.cause as? AccountError ?? AccountError(signIn: AuthorityError(error.cause))
+            throw error.cause as? AccountError ?? AccountError(signIn: AuthorityError(error.cause), advice: advice)
         } catch {
-            throw AccountError(signIn: AuthorityError(error))
+            throw AccountError(signIn: AuthorityError(error), advice: advice)
         }
     }
 }

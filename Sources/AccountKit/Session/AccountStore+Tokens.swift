@@ -66,7 +66,7 @@ extension AccountStore {
             account = try await renewed(account, with: authority, timeout, isUsable: false)
         }
         guard account.isSameUser(as: refused) else {
-            throw AccountError(.conflict, "another user has signed in meanwhile: what was asked for was not repeated")
+            throw AccountError(.conflict, "another user has signed in meanwhile, so the request was not repeated")
         }
         return account
     }
@@ -82,8 +82,8 @@ extension AccountStore {
             if isUsable { return account }
             throw AccountError(
                 .serviceUnavailable,
-                "the token is not good any more and could not be refreshed a moment ago; the next try is in "
-                    + "\(Int(wait) + 1) s, and you are still signed in")
+                "the access token is no longer valid, and refreshing it failed a moment ago: try again in \(Int(wait) + 1) s; "
+                    + "you are still signed in")
         }
         let renewed = try await refreshedAccount(account, with: authority, timeout, isUsable: isUsable)
         // Another process may have signed in at another service.

@@ -129,10 +129,10 @@ public final class AccountStore: Sendable {
         } catch is CancellationError where Task.isCancelled {
             return
         } catch {
-            throw AccountError(.inaccessible, "the storage does not tell of changes any more", cause: error)
+            throw AccountError(.inaccessible, "the storage no longer reports changes", cause: error)
         }
         guard Task.isCancelled else {
-            throw AccountError(.inaccessible, "the storage does not tell of changes any more: follow them again")
+            throw AccountError(.inaccessible, "the storage no longer reports changes: call followChanges() again")
         }
     }
 
@@ -235,7 +235,7 @@ public final class AccountStore: Sendable {
         } catch {
             let failure = AuthorityError(error)
             throw AccountError(
-                .serviceUnavailable, "the service did not take the change of the profile", cause: failure)
+                .serviceUnavailable, "the profile could not be changed at the service", cause: failure)
         }
         let changed = account
         return try await update { stored throws(AccountError) in

@@ -36,6 +36,7 @@ final class Exchanges: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
+    /// Waits until none is under way.
     func finish() async {
         await withCheckedContinuation { continuation in
             let isEmpty = state.withLock { state in
@@ -46,8 +47,9 @@ final class Exchanges: Sendable {
         }
     }
 
-    /// Runs `body` in a task of its own. Who is cancelled leaves at once, and the task is cancelled and goes on: what it must
-    /// not break off it shields with ``shielded(_:)``. While it stores, nobody leaves, so that who does knows that nothing is stored.
+    /// Runs `body` in a task of its own. A caller that is cancelled returns at once; `body` is cancelled too, but runs to its
+    /// end, and shields with ``shielded(_:)`` what must not be interrupted. While `body` stores something the caller stays, so
+    /// a caller that got a `CancellationError` knows that nothing was stored.
     func run<Value: Sendable>(
         limit: Duration, _ body: @escaping @Sendable (any Storing) async throws -> Value
     ) async throws -> Value {

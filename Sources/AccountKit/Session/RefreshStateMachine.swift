@@ -28,7 +28,7 @@ struct RefreshStateMachine: SessionStateMachine {
         case withdrawingSpent(Account, ArchiveRevision)
         case saving(Account, ArchiveRevision, isRetry: Bool)
         case supersededSave(Account, ArchiveRevision, AccountError, isRetry: Bool)
-        case keeping(RefreshOutcome)
+        case keepingUnsaved(RefreshOutcome)
 
         case openingToClear(Account, String)
         case comparingToClear(String)
@@ -40,7 +40,7 @@ struct RefreshStateMachine: SessionStateMachine {
         case queueingOrphan(Account, RefreshOutcome)
         case closingForOrphan(Account, RevocationQueue.Pending?, RefreshOutcome)
         case revokingOrphan(RefreshOutcome)
-        case forgetting(RefreshOutcome)
+        case updatingRecord(RefreshOutcome)
         case finished
     }
 
@@ -69,7 +69,7 @@ struct RefreshStateMachine: SessionStateMachine {
         case (.opening, .done): return go(to: .comparing, .load)
 
         case (.comparing, .content(.present(let stored, let revision))):
-            guard isAboutToBeReplaced(stored) else { return finish(.adopted(stored)) }
+            guard isStillStored(stored) else { return finish(.adopted(stored)) }
             guard stored.credentials.refreshToken != nil else {
                 return finish(.kept(stored, .init(.notChecked, detail: "there is no refresh token")))
             }
@@ -98,7 +98,7 @@ struct RefreshStateMachine: SessionStateMachine {
             return decide(on: failure, stored)
 
         case (.openingToCommit, _), (.comparingToCommit, _), (.withdrawingSpent, _), (.saving, _), (.supersededSave, _),
-            (.keeping, _):
+            (.keepingUnsaved, _):
             return commit(event)
         case (.openingToClear, _), (.comparingToClear, _), (.clearing, _), (.supersededClear, _):
             return clear(event)
@@ -108,15 +108,16 @@ struct RefreshStateMachine: SessionStateMachine {
         case (.openingToRecord(_, let reason, let failure), .done):
             return go(to: .comparingToRecord(reason, failure), .load)
         case (.comparingToRecord(let reason, let failure), .content(.present(let stored, _)))
-        where isAboutToBeReplaced(stored):
+        where isStillStored(stored):
             // As long as the token may have been spent, now or before, the record says so.
             let mayBeSpent = unfinishedRefresh != nil || !failure.wasCertainlyNotCarriedOut
-            return go(to: .forgetting(.kept(stored, reason)), .recordFailure(reason, mayBeSpent: mayBeSpent))
+            return go(to: .updatingRecord(.kept(stored, reason)), .recordFailure(reason, mayBeSpent: mayBeSpent))
         // The failure is not about what is stored now.
         case (.comparingToRecord, .content(let content)): return finish(outcome(of: content))
-        // The record of the intent stays, which says more than is known; the next refresh replaces it.
+        // The intent record stays, and says that the token may be spent, even if it is not. A refresh whose tokens are saved
+        // removes it.
         case (.openingToRecord(let stored, let reason, _), .failed): return finish(.kept(stored, reason))
-        case (.forgetting(let outcome), .done), (.forgetting(let outcome), .failed): return finish(outcome)
+        case (.updatingRecord(let outcome), .done), (.updatingRecord(let outcome), .failed): return finish(outcome)
 
         default: unexpected(event, in: state)
         }
@@ -142,20 +143,20 @@ struct RefreshStateMachine: SessionStateMachine {
             return go(to: .comparingToCommit(credentials, stored, revision), .load)
 
         case (.comparingToCommit(let credentials, _, _), .content(.present(let stored, let revision)))
-        where isAboutToBeReplaced(stored):
-            // A sign-out that began meanwhile and died has left the tokens that were spent to be revoked. See above.
+        where isStillStored(stored):
+            // A process that died while it signed out meanwhile may have queued the spent tokens for revocation.
             return go(to: .withdrawingSpent(renewed(stored, credentials), revision), .withdrawRevocation(stored))
         case (.comparingToCommit(let credentials, let sent, let revision), .content(.unreadable(let error))):
             return keepUnsaved(renewed(sent, credentials), sent, revision, .unreadable(error))
         case (.comparingToCommit(let credentials, let sent, _), .content(let content)):
             return orphan(renewed(sent, credentials), content)
 
-        // What could not be withdrawn is looked at again before it is told; saving comes first.
+        // If that failed, save all the same: each entry is compared with the stored account before the service is told.
         case (.withdrawingSpent(let renewed, let revision), .done),
             (.withdrawingSpent(let renewed, let revision), .failed):
             return go(to: .saving(renewed, revision, isRetry: false), .save(renewed, ifRevision: revision))
 
-        case (.saving, .saved(let account)): return go(to: .forgetting(.renewed(account)), .forgetRefreshes)
+        case (.saving, .saved(let account)): return go(to: .updatingRecord(.renewed(account)), .forgetRefreshRecord)
         case (.saving(let renewed, let revision, let isRetry), .failed(let error)) where error.code == .conflict:
             return go(to: .supersededSave(renewed, revision, error, isRetry: isRetry), .load)
         // The old token is spent, so it is worth a second try: with a new file, not with what was reserved.
@@ -166,7 +167,7 @@ struct RefreshStateMachine: SessionStateMachine {
 
         // Somebody changed the archive although it was locked, but not the tokens: the new ones belong into it.
         case (.supersededSave(let renewed, _, let error, let isRetry), .content(.present(var stored, let revision)))
-        where isAboutToBeReplaced(stored):
+        where isStillStored(stored):
             stored.credentials = renewed.credentials
             stored.verifiedAt = now
             if isRetry { return keepUnsaved(stored, account, revision, .unsaved(stored, error)) }
@@ -175,7 +176,7 @@ struct RefreshStateMachine: SessionStateMachine {
             return keepUnsaved(renewed, account, revision, .unreadable(error))
         case (.supersededSave(let renewed, _, _, _), .content(let content)): return orphan(renewed, content)
 
-        case (.keeping(let outcome), .done): return finish(outcome)
+        case (.keepingUnsaved(let outcome), .done): return finish(outcome)
         default: unexpected(event, in: state)
         }
     }
@@ -194,7 +195,7 @@ struct RefreshStateMachine: SessionStateMachine {
     ) -> SessionAction<RefreshOutcome> {
         var outcome = outcome
         if case .unsaved(_, let error) = outcome { outcome = .unsaved(renewed, error) }
-        return go(to: .keeping(outcome), .keepUnsaved(renewed, inPlaceOf: spent, ifRevision: revision))
+        return go(to: .keepingUnsaved(outcome), .keepUnsaved(renewed, inPlaceOf: spent, ifRevision: revision))
     }
 
     // MARK: New tokens that came too late
@@ -234,14 +235,14 @@ struct RefreshStateMachine: SessionStateMachine {
         case (.openingToClear(_, let detail), .done): return go(to: .comparingToClear(detail), .load)
         // Clearing compares the revision once more.
         case (.comparingToClear(let detail), .content(.present(let stored, let revision)))
-        where isAboutToBeReplaced(stored):
+        where isStillStored(stored):
             let signOut = SignOut(
                 .sessionEnded, date: now, issuer: stored.issuer, detail: detail, unfinishedRefresh: unfinishedRefresh)
             return go(to: .clearing(stored, signOut), .clear(signOut, ifRevision: revision))
         case (.clearing(_, let signOut), .done): return finish(.signedOut(signOut))
         case (.clearing, .failed(let error)) where error.code == .conflict: return go(to: .supersededClear, .load)
         case (.clearing(let stored, _), .failed(let error)): return finish(.kept(stored, .cannotClear(error)))
-        case (.supersededClear, .content(.present(let stored, _))) where isAboutToBeReplaced(stored):
+        case (.supersededClear, .content(.present(let stored, _))) where isStillStored(stored):
             return finish(.kept(stored, .init(.replacedMeanwhile)))
         case (.comparingToClear, .content(let content)), (.supersededClear, .content(let content)):
             return finish(outcome(of: content))
@@ -251,7 +252,8 @@ struct RefreshStateMachine: SessionStateMachine {
 
     // MARK: Helpers
 
-    private func isAboutToBeReplaced(_ stored: Account) -> Bool { stored.isSameGrant(as: account) }
+    /// Whether the archive still holds the tokens that this refresh is about.
+    private func isStillStored(_ stored: Account) -> Bool { stored.isSameGrant(as: account) }
 
     private func outcome(of content: AccountArchive.Content) -> RefreshOutcome {
         switch content {

@@ -26,6 +26,7 @@ struct SessionDriver: Sendable {
         /// Until when a request that can be broken off is waited for.
         var deadline: ContinuousClock.Instant?
 
+        /// Told just before the refresh token is sent.
         var progress: SingleFlight<Account, RefreshOutcome>.Progress?
 
         /// How many refreshes of these tokens had failed before the lease was waited for.
@@ -78,7 +79,7 @@ struct SessionDriver: Sendable {
             case .endTransaction: await begun.transaction.take()?.end()
             case .prepareSave: try await archive.prepareSave(in: transaction)
             case .recordIntent:
-                // Whoever has waited for another process's refresh of these tokens, which failed, sends none at once.
+                // If another process's refresh failed while this one waited for the lease, do not send another at once.
                 if let record = try await archive.journal.record(in: transaction),
                     record.failureCount ?? 0 != context.failureCount, let reason = record.pause(at: clock.now)
                 {
@@ -86,14 +87,15 @@ struct SessionDriver: Sendable {
                 }
                 exchanges.begin(limit: authority.exchangeTimeout)
                 begun.isExchanging = true
-                // In this order: whoever leaves after it finds an exchange to wait for, and whoever left before it gave it up.
+                // In this order: a caller that leaves after the commit finds an exchange to wait for. If all left before it, nothing
+                // is sent.
                 if let progress = context.progress, !progress.commit() { throw CancellationError() }
                 archive.unsaved.markSpending()
                 return .intentRecorded(
                     unfinished: try await archive.journal.recordIntent(at: clock.now, in: transaction))
             case .recordFailure(let reason, let mayBeSpent):
                 try await archive.journal.recordFailure(reason, mayBeSpent: mayBeSpent, at: clock.now, in: transaction)
-            case .forgetRefreshes: try await archive.journal.forget(in: transaction)
+            case .forgetRefreshRecord: try await archive.journal.forget(in: transaction)
             case .verify(let account): return await verify(account, authority, until: context.deadline)
             case .requestTokens(let account):
                 do {
@@ -154,7 +156,7 @@ struct SessionDriver: Sendable {
             let changeCount = shared.changeCount
             let content =
                 if let transaction { await archive.load(in: transaction) } else { await archive.load() }
-            // What was published meanwhile may be older than what was read, or newer: another look tells.
+            // Something was published during the read, and may be older or newer than what was read: read again.
             guard shared.publish(content, readSince: changeCount) else { continue }
             guard archive.unsaved.mayHaveOrphans(beside: content) else {
                 if transaction == nil, content.account != nil, archive.unsaved.isTimeToSave(at: clock.now) {
@@ -175,29 +177,31 @@ struct SessionDriver: Sendable {
 
     /// Saves tokens that could not be saved when they came, if there are any: the disk may have room again.
     ///
-    /// Under the lease, since a refresh of the stored tokens by another process would end up with tokens of the same sign-in,
-    /// and have those revoked. Who waits for the lease in vain saves them all the same.
+    /// Under the lease: a process that is refreshing the stored tokens now would find these in their place, take its own new
+    /// tokens for orphans, and revoke them, and with them this sign-in. With a timeout of zero nothing is saved without the
+    /// lease; with a longer one they are saved all the same, since the process may be about to end.
     func saveUnsaved(timeout: Duration) async {
-        guard archive.unsaved.spent != nil else { return }
+        guard archive.unsaved.storedAccount != nil else { return }
         let lease = try? await archive.storage.acquireRefreshLease(timeout: timeout)
         if lease == nil, timeout == .zero { return }
         // What fails is tried again by whoever looks next.
         try? await withTransaction(timeout: timeout, under: lease) { transaction in
-            // They are what is read, unless somebody else has ended their sign-in.
-            guard case .present(let account, let revision) = await load(transaction), archive.unsaved.spent != nil
+            // This loads the unsaved tokens in place of the stored ones, unless somebody else has ended their sign-in.
+            guard case .present(let account, let revision) = await load(transaction),
+                archive.unsaved.storedAccount != nil
             else { return }
             _ = try await save(account, revision, transaction)
         }
         await lease?.end()
     }
 
-    /// Has the service revoke tokens that could not be saved, once their sign-in was ended by somebody who did not know them.
+    /// Queues, for revocation, tokens that could not be saved and whose sign-in was ended by somebody who did not know them.
     private func queueOrphans(
         beside content: AccountArchive.Content, in transaction: any ArchiveTransaction
     ) async {
         for orphan in archive.unsaved.takeOrphans() {
-            // No lease kept others from spending the stored tokens once more, which some services allow for a while. So other
-            // tokens of the user may be of the same sign-in, whatever the service leaves alone otherwise.
+            // Another process may have refreshed the stored tokens too, since some services accept a spent one for a while. So
+            // the stored tokens may be of the same sign-in as the orphan, even where the service revokes single grants.
             if let stored = content.account, stored.isEnded(byRevoking: orphan, revokesSingleGrants: false) { continue }
             do {
                 try await revocations.add(orphan, at: clock.now, in: transaction)
@@ -236,7 +240,7 @@ struct SessionDriver: Sendable {
         _ account: Account, _ revision: ArchiveRevision?, isSignIn: Bool = false, _ transaction: any ArchiveTransaction
     ) async throws -> Account {
         // A sign-out that died while these could not be saved has left those that were spent for them to be revoked.
-        if !isSignIn, let spent = archive.unsaved.spent {
+        if !isSignIn, let spent = archive.unsaved.storedAccount {
             try? await revocations.withdraw(spent, in: transaction)
         }
         let (saved, receipt) = try await archive.save(

@@ -51,7 +51,7 @@ enum SessionAction<Outcome: Sendable>: Sendable {
     case recordFailure(UnverifiedReason, mayBeSpent: Bool)
 
     /// Forget that record (`done`, `failed`).
-    case forgetRefreshes
+    case forgetRefreshRecord
 
     /// Ask the service whose the token is (`verified`, `refused`).
     case verify(Account)
@@ -108,10 +108,13 @@ enum SessionEvent: Sendable {
 }
 
 enum RefreshOutcome: Sendable {
+    /// The service issued new tokens, and they are stored.
     case renewed(Account)
 
     /// These tokens are what the archive holds now, in place of those that were to be refreshed.
     case adopted(Account)
+
+    /// No new tokens: the account is as it was, and why.
     case kept(Account, UnverifiedReason)
 
     /// The tokens are new, and could not be stored.

@@ -78,7 +78,7 @@ struct RefreshStateMachineSearchTests {
             #expect(stored.isSameGrant(as: Fixture.alice), "\(actions)")
             #expect(account.profile == stored.profile, "a change is undone: \(actions)")
             #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
-        case .recordIntent, .recordFailure, .prepareSave, .forgetRefreshes, .withdrawRevocation, .queueRevocation:
+        case .recordIntent, .recordFailure, .prepareSave, .forgetRefreshRecord, .withdrawRevocation, .queueRevocation:
             #expect(isLocked, "\(actions)")
         case .finish(let outcome): check(outcome, run, events, lastContent, revokesSingleGrants)
         default: break

@@ -73,7 +73,7 @@ struct RefreshStateMachineTests {
         #expect(account.verifiedAt == Fixture.now)
         #expect(account.profile == Fixture.alice.profile)
         try run.expect("save", then: .saved(account))
-        try run.expect("forget refreshes", then: .done)
+        try run.expect("forget refresh record", then: .done)
         #expect(run.outcome?.text == "renewed access-2")
     }
 
@@ -197,7 +197,7 @@ struct RefreshStateMachineTests {
         }
         run.answer(.done)
         #expect(run.outcome?.text == "kept access-1: offline")
-        #expect(!run.actions.contains("forget refreshes"))
+        #expect(!run.actions.contains("forget refresh record"))
     }
 
     @Test(arguments: Fixture.authorityErrors.filter { $0 != .oauthError(.invalidGrant) && $0 != .rejected("closed") })
@@ -291,7 +291,7 @@ struct RefreshStateMachineTests {
                 if case .queued = event { #expect(pending != nil) } else { #expect(pending == nil) }
                 run.answer(.done)
                 #expect(run.outcome?.text == "signed out: signedOutByUser")
-                #expect(run.actions.count { $0 == "save" } <= 1 && !run.actions.contains("forget refreshes"))
+                #expect(run.actions.count { $0 == "save" } <= 1 && !run.actions.contains("forget refresh record"))
             }
         }
     }
@@ -460,7 +460,7 @@ struct RefreshStateMachineTests {
             return
         }
         run.answer(.saved(account))
-        try run.expect("forget refreshes", then: .failed(Self.diskFull))
+        try run.expect("forget refresh record", then: .failed(Self.diskFull))
         #expect(run.outcome?.text == "renewed access-2", "a record too many is harmless")
     }
 

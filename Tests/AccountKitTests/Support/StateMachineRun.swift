@@ -56,7 +56,7 @@ extension SessionAction {
         case .prepareSave: "prepare save"
         case .recordIntent: "record intent"
         case .recordFailure: "record failure"
-        case .forgetRefreshes: "forget refreshes"
+        case .forgetRefreshRecord: "forget refresh record"
         case .verify: "verify"
         case .requestTokens: "request tokens"
         case .refresh: "refresh"
