@@ -8,6 +8,7 @@ extension AccountStore {
     /// came are saved now if that can be done; otherwise they are lost when the process ends. Returns at once if there is nothing to wait for.
     public func finishExchanges() async {
         await driver.exchanges.finish()
+        guard driver.archive.unsaved.storedAccount != nil else { return }
         // Whoever ends is often cancelled.
         await shielded { [driver] in await driver.saveUnsaved(timeout: driver.lockTimeout) }
     }

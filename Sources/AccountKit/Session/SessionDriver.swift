@@ -181,7 +181,6 @@ struct SessionDriver: Sendable {
     /// tokens for orphans, and revoke them, and with them this sign-in. With a timeout of zero nothing is saved without the
     /// lease; with a longer one they are saved all the same, since the process may be about to end.
     func saveUnsaved(timeout: Duration) async {
-        guard archive.unsaved.storedAccount != nil else { return }
         let lease = try? await archive.storage.acquireRefreshLease(timeout: timeout)
         if lease == nil, timeout == .zero { return }
         // What fails is tried again by whoever looks next.
