@@ -49,7 +49,12 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
 
     /// A service with these responses.
     ///
-    /// - Parameter clock: The date of new tokens.
+    /// - Parameters:
+    ///   - verify: The responses to "whose is this token?".
+    ///   - refresh: The responses to "a new token, please".
+    ///   - revoke: The responses to "the user has signed out".
+    ///   - signIn: The responses to a sign-in.
+    ///   - clock: The date of new tokens.
     public init(
         verify: [Response] = [], refresh: [Response] = [], revoke: [Response] = [], signIn: [Response] = [],
         clock: any WallClock = ManualClock()

@@ -9,7 +9,11 @@ public import Foundation
 extension Account {
     /// An account for tests: user "alice", whose tokens were received at `date`.
     ///
-    /// - Parameter duration: For how long after `date` the access token is good; `nil` if that is not known.
+    /// - Parameters:
+    ///   - id: The user at the service.
+    ///   - date: When the tokens were received.
+    ///   - duration: For how long after `date` the access token is good; `nil` if that is not known.
+    ///   - hasRefreshToken: Whether there is a refresh token.
     public static func testing(
         id: String = "248289761001", at date: Date, expiringIn duration: Duration? = .seconds(3600),
         hasRefreshToken: Bool = true

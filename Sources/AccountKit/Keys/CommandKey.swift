@@ -22,7 +22,10 @@ public struct CommandKey: KeySource {
 
     /// A program that prints a key: 32 random bytes as Base64 or in hexadecimal, and nothing else.
     ///
-    /// - Parameter command: The program, by its path or as a name that is looked for in `$PATH`, and its arguments.
+    /// - Parameters:
+    ///   - command: The program, by its path or as a name that is looked for in `$PATH`, and its arguments.
+    ///   - timeout: How long it may take.
+    ///   - hiddenVariables: Environment variables that the program does not get.
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an empty command.
     public init(
         _ command: [String], timeout: Duration = .seconds(60), hiding hiddenVariables: [String] = []
