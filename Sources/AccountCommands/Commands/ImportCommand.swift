@@ -52,7 +52,9 @@ struct ImportCommand<App: AccountApplication>: AccountSubcommand {
                 try SystemCall.remove(file)
             } catch {
                 throw AccountError(
-                    .inaccessible, "the account was imported, and \(file) could not be removed", cause: error)
+                    .inaccessible,
+                    "the account was imported, but \(file) could not be removed: remove it yourself, it holds the old account",
+                    cause: error)
             }
         }
         for warning in imported.warnings { Terminal.say("note: \(warning)") }

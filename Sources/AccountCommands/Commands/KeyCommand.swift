@@ -84,7 +84,7 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
         if !settings.sources.contains(source) { settings.sources.append(source) }
         try await context.preferences.setKeySettings(settings, of: context.session)
         guard isSignedIn else {
-            Terminal.say("The archive that the next sign-in makes opens with this key too.")
+            Terminal.say("The next sign-in makes an archive that this key opens too.")
             return try await KeyDocument(context).print(asJSON: options.json)
         }
         let store = context.archive(with: try settings.sources(of: context.session, context.container, App.self))

@@ -98,6 +98,7 @@ private struct Members: Decodable {
 extension JSONValue: Decodable {
     init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
+        // A decoder does not say of which kind a value is, so a failed try only means another kind; the last one throws.
         if container.decodeNil() {
             self = .null
         } else if let value = try? container.decode(String.self) {

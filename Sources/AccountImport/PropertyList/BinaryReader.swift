@@ -16,7 +16,8 @@ struct BinaryReader {
         guard bytes.count <= 8 || bytes.starts(with: "bplist00".utf8) else {
             throw AccountError(
                 .unsupportedVersion,
-                "It is a binary property list of another version than 00; convert it with `plutil`.")
+                "It is a binary property list of a version that cannot be read; convert it, for example with `plutil -convert xml1`."
+            )
         }
         do throws(BinaryPropertyList.Malformed) {
             let list = try BinaryPropertyList(

@@ -23,6 +23,7 @@ extension ProfileValue: Codable {
     /// Reads a value of whichever kind stands there; the most frequent ones are tried first.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
+        // A decoder does not say of which kind a value is, so a failed try only means another kind; the last one throws.
         if let value = try? container.decode(String.self) {
             self = .string(value)
         } else if let value = try? container.decode(Bool.self) {

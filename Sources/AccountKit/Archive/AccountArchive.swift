@@ -226,7 +226,7 @@ final class AccountArchive: Sendable {
         await record(signOut, in: transaction)
         let durability = try await transaction.remove(.account, ifRevision: revision)
         forgetAccount()
-        // One too many is harmless.
+        // Without an account nobody acts on a record that stays, and the next sign-in removes it.
         try? await journal.forget(in: transaction)
         return durability
     }

@@ -236,7 +236,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     func end() async {
         // What cannot be looked at stays too.
         for entry in state.withLock({ $0.quarantined.keys }) where (try? isQuarantined(entry)) == true {
-            // Nothing took its place. What stays there is no worse than before.
+            // Nothing took its place. If it cannot be removed it stays, as unreadable as before, and a copy is in quarantine.
             _ = try? await BlockingWork.run { [directory] in try directory.remove(entry) }
         }
         if !isLeased { reservation.discard() }

@@ -127,7 +127,7 @@ struct RevocationQueue: Sendable {
     func pending(asksPerson: Bool = false) async throws -> [Pending] {
         var pending: [Pending] = []
         for entry in Self.entries {
-            // One that does not open now waits for whoever has its key.
+            // One that cannot be read or opened now stays in the queue, for whoever can.
             guard let stored = try? await storage.read(entry),
                 let (account, keys) = try? await open(stored.bytes, asksPerson: asksPerson)
             else { continue }

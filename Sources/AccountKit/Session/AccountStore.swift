@@ -235,7 +235,9 @@ public final class AccountStore: Sendable {
         } catch {
             let failure = AuthorityError(error)
             throw AccountError(
-                .serviceUnavailable, "the profile could not be changed at the service", cause: failure)
+                .serviceUnavailable,
+                "the profile could not be changed at the service, so it was not changed here: try again", cause: failure
+            )
         }
         let changed = account
         return try await update { stored throws(AccountError) in

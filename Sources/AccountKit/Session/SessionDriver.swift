@@ -263,7 +263,7 @@ struct SessionDriver: Sendable {
             throw error
         }
         archive.forgetAccount()
-        // One too many is harmless.
+        // Without an account nobody acts on a record that stays, and the next sign-in removes it.
         try? await archive.journal.forget(in: transaction)
         logger?.notice("an archive that could not be read was moved", metadata: ["to": "\(place)"])
         shared.publish(signOut)

@@ -5,22 +5,16 @@ import Testing
 struct RefreshStateMachineSearchTests {
     private typealias Run = StateMachineRun<RefreshStateMachine>
 
-    private static let diskFull = AccountError(.inaccessible, "no space left on device")
-    private static let conflict = AccountError(.conflict, "changed meanwhile")
-    private static let ended = SignOut(.signedOutByUser, date: Fixture.now)
-    private static let pending = RevocationQueue.Pending(
-        entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: Fixture.other, account: Fixture.alice)
-
     @Test(arguments: [false, true])
     func `Whatever comes of each action, no token is lost and nobody is signed out by mistake`(
         revokesSingleGrants: Bool
     ) {
         let contents: [AccountArchive.Content] = [
             .present(Fixture.alice, Fixture.old), .present(Fixture.renamed, Fixture.other),
-            .present(Fixture.replaced, Fixture.other), .present(Fixture.bob, Fixture.other), .absent(Self.ended),
+            .present(Fixture.replaced, Fixture.other), .present(Fixture.bob, Fixture.other), .absent(Fixture.ended),
             .unreadable(AccountError(.damaged, "")),
         ]
-        let failures: [SessionEvent] = [.failed(Self.diskFull), .failed(Self.conflict)]
+        let failures: [SessionEvent] = [.failed(Fixture.diskFull), .failed(Fixture.conflict)]
         let machine = RefreshStateMachine(
             of: Fixture.alice, now: Fixture.now, revokesSingleGrants: revokesSingleGrants)
         let endCount = Run.explore(machine) { run in
@@ -29,7 +23,7 @@ struct RefreshStateMachineSearchTests {
             case .requestTokens: [.renewed(Fixture.newTokens)] + Fixture.authorityErrors.map { .refused($0) }
             case .save(let account, _): failures + [.saved(account)]
             case .keepUnsaved, .endTransaction, .revoke: [.done]
-            case .queueRevocation: failures + [.queued(Self.pending)]
+            case .queueRevocation: failures + [.queued(Fixture.pending)]
             case .recordIntent: failures + [.intentRecorded(unfinished: nil), .postponed(.init(.serverError))]
             default: failures + [.done]
             }
@@ -113,7 +107,7 @@ struct RefreshStateMachineSearchTests {
         case .renewed: #expect(isSaved)
         case .kept: #expect(!hasResponse, "a response that is thrown away: \(actions)")
         case .unsaved: #expect(hasResponse && actions.contains("keep unsaved"), "\(actions)")
-        case .signedOut(let signOut): #expect(signOut == Self.ended || actions.contains("clear"), "\(actions)")
+        case .signedOut(let signOut): #expect(signOut == Fixture.ended || actions.contains("clear"), "\(actions)")
         case .adopted(let account):
             #expect(!account.credentials.hasSameTokens(as: Fixture.alice.credentials), "\(actions)")
         case .unreadable: break

@@ -11,13 +11,6 @@ import Foundation
 struct RefreshStateMachineTests {
     private typealias Run = StateMachineRun<RefreshStateMachine>
 
-    private static let diskFull = AccountError(.inaccessible, "no space left on device")
-    private static let conflict = AccountError(.conflict, "changed meanwhile")
-    private static let ended = SignOut(.signedOutByUser, date: Fixture.now)
-
-    private static let pending = RevocationQueue.Pending(
-        entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: Fixture.other, account: Fixture.alice)
-
     /// A refresh of Alice's tokens that has come to the request.
     private func asking(
         _ account: Account = Fixture.alice, unfinished: Date? = nil, revokesSingleGrants: Bool = false
@@ -122,7 +115,7 @@ struct RefreshStateMachineTests {
 
     @Test func `Without an archive, or without a readable one, nothing is asked`() throws {
         for (content, text) in [
-            (AccountArchive.Content.absent(Self.ended), "signed out: signedOutByUser"),
+            (AccountArchive.Content.absent(Fixture.ended), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
         ] {
             var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
@@ -221,7 +214,7 @@ struct RefreshStateMachineTests {
     func `A failure of each kind leaves the service alone for a while`(
         failure: AuthorityError, mayBeSpent: Bool
     ) throws {
-        for event in [SessionEvent.done, .failed(Self.diskFull)] {
+        for event in [SessionEvent.done, .failed(Fixture.diskFull)] {
             var run = try refused(failure)
             guard case .recordFailure(_, mayBeSpent) = run.action else {
                 Issue.record("\(run.actions)")
@@ -245,7 +238,7 @@ struct RefreshStateMachineTests {
         for (content, text) in [
             (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
             (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
-            (.absent(Self.ended), "signed out: signedOutByUser"),
+            (.absent(Fixture.ended), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
         ] {
             let run = try refused(.noResponse(.timeout), stored: content)
@@ -266,14 +259,14 @@ struct RefreshStateMachineTests {
     // MARK: What came in between
 
     @Test func `A response that comes after a sign-out changes nothing, and its tokens are revoked`() throws {
-        var runs = [try comparing(to: .absent(Self.ended))]
+        var runs = [try comparing(to: .absent(Fixture.ended))]
         // The same in spite of the lock.
         var superseded = try saving()
-        superseded.answer(.failed(Self.conflict))
-        try superseded.expect("load", then: .content(.absent(Self.ended)))
+        superseded.answer(.failed(Fixture.conflict))
+        try superseded.expect("load", then: .content(.absent(Fixture.ended)))
         runs.append(superseded)
         for run in runs {
-            for event in [SessionEvent.queued(Self.pending), .failed(Self.diskFull)] {
+            for event in [SessionEvent.queued(Fixture.pending), .failed(Fixture.diskFull)] {
                 var run = run
                 guard case .queueRevocation(let account) = run.action else {
                     Issue.record("live tokens are dropped: \(run.actions)")
@@ -309,12 +302,12 @@ struct RefreshStateMachineTests {
         var superseded = try comparing(
             to: .present(Fixture.alice, Fixture.old), revokesSingleGrants: revokesSingleGrants)
         try superseded.expect("withdraw revocation", then: .done)
-        try superseded.expect("save", then: .failed(Self.conflict))
+        try superseded.expect("save", then: .failed(Fixture.conflict))
         try superseded.expect("load", then: .content(content))
         for run in [try comparing(to: content, revokesSingleGrants: revokesSingleGrants), superseded] {
             var run = run
             if isRevoked {
-                try run.expect("queue revocation", then: .queued(Self.pending))
+                try run.expect("queue revocation", then: .queued(Fixture.pending))
                 try run.expect("end", then: .done)
                 try run.expect("revoke", then: .done)
             }
@@ -371,7 +364,7 @@ struct RefreshStateMachineTests {
     }
 
     @Test func `What a sign-out that died has queued is withdrawn before the new tokens are saved`() throws {
-        for event in [SessionEvent.done, .failed(Self.diskFull), .failed(Self.conflict)] {
+        for event in [SessionEvent.done, .failed(Fixture.diskFull), .failed(Fixture.conflict)] {
             var run = try comparing(to: .present(Fixture.alice, Fixture.old))
             guard case .withdrawRevocation(let account) = run.action else {
                 Issue.record("\(run.actions)")
@@ -385,7 +378,7 @@ struct RefreshStateMachineTests {
 
     @Test func `A change of the profile in spite of the lock is stored with the response`() throws {
         var run = try saving()
-        run.answer(.failed(Self.conflict))
+        run.answer(.failed(Fixture.conflict))
         try run.expect("load", then: .content(.present(Fixture.renamed, Fixture.other)))
         guard case .save(let account, let revision) = run.action else {
             Issue.record("the token is spent, and its successor is lost: \(run.actions)")
@@ -397,7 +390,7 @@ struct RefreshStateMachineTests {
 
         // It is changed again and again: the new tokens are remembered for the newest revision.
         let newest = ArchiveRevision(bytes: [3])
-        run.answer(.failed(Self.conflict))
+        run.answer(.failed(Fixture.conflict))
         try run.expect("load", then: .content(.present(Fixture.renamed, newest)))
         guard case .keepUnsaved(let kept, _, newest) = run.action else {
             Issue.record("\(run.actions)")
@@ -413,11 +406,11 @@ struct RefreshStateMachineTests {
             (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
             (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
             (.present(Fixture.renamed, Fixture.other), "kept access-1: replacedMeanwhile"),
-            (.absent(Self.ended), "signed out: signedOutByUser"),
+            (.absent(Fixture.ended), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
         ] {
             var run = try refused(.oauthError(.invalidGrant))
-            try run.expect("clear", then: .failed(Self.conflict))
+            try run.expect("clear", then: .failed(Fixture.conflict))
             try run.expect("load", then: .content(content))
             #expect(run.outcome?.text == text)
         }
@@ -428,7 +421,7 @@ struct RefreshStateMachineTests {
             for (content, text) in [
                 (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
                 (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
-                (.absent(Self.ended), "signed out: signedOutByUser"),
+                (.absent(Fixture.ended), "signed out: signedOutByUser"),
                 (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
             ] {
                 let run = try refused(failure, stored: content)
@@ -441,8 +434,8 @@ struct RefreshStateMachineTests {
 
     @Test func `New tokens that cannot be saved are tried once more, and then remembered`() throws {
         var run = try saving()
-        try run.expect("save", then: .failed(Self.diskFull))
-        try run.expect("save", then: .failed(Self.diskFull))
+        try run.expect("save", then: .failed(Fixture.diskFull))
+        try run.expect("save", then: .failed(Fixture.diskFull))
         guard case .keepUnsaved(let account, _, Fixture.old) = run.action else {
             Issue.record("the token is spent, and its successor is lost: \(run.actions)")
             return
@@ -454,13 +447,13 @@ struct RefreshStateMachineTests {
 
     @Test func `A second try that succeeds is a refresh like any other`() throws {
         var run = try saving()
-        try run.expect("save", then: .failed(Self.diskFull))
+        try run.expect("save", then: .failed(Fixture.diskFull))
         guard case .save(let account, Fixture.old) = run.action else {
             Issue.record("\(run.actions)")
             return
         }
         run.answer(.saved(account))
-        try run.expect("forget refresh record", then: .failed(Self.diskFull))
+        try run.expect("forget refresh record", then: .failed(Fixture.diskFull))
         #expect(run.outcome?.text == "renewed access-2", "a record too many is harmless")
     }
 

@@ -39,6 +39,12 @@ enum Fixture {
         accessToken: Secret("access-2"), refreshToken: Secret("refresh-2"), issuedAt: now,
         expiresAt: now.addingTimeInterval(3600))
 
+    static let diskFull = AccountError(.inaccessible, "no space left on device")
+    static let conflict = AccountError(.conflict, "changed meanwhile")
+    static let ended = SignOut(.signedOutByUser, date: now)
+    static let pending = RevocationQueue.Pending(
+        entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: other, account: alice)
+
     /// What a storage may fail with.
     static let failures: [AccountError] = [
         AccountError(.inaccessible, "no space left on device"),
