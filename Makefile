@@ -7,6 +7,8 @@ STATIC ?= yes
 SWIFT = swift
 # An import of a module that the target does not depend on is an error: the direction of the modules is kept by the build.
 BUILD_FLAGS = --explicit-target-dependency-import-check error
+# The modules that not everybody needs, for all that is built of this package itself.
+TRAITS = --traits Offline
 
 .PHONY: all build demo test model simulate simulate-all faults faults-all tsan fuzz fuzz-long bench check format docs install uninstall
 .PHONY: docs-serve docs-update demo-picture speed speed-baseline clean
@@ -15,7 +17,7 @@ all: build
 
 build:
 	@Scripts/bootstrap.sh build
-	$(SWIFT) build $(BUILD_FLAGS)
+	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS)
 
 # Signs in, goes offline, is refreshed, revoked and signed out, with the real command against the example server.
 demo:
@@ -27,10 +29,10 @@ demo:
 
 test:
 	@Scripts/bootstrap.sh test
-	$(SWIFT) build $(BUILD_FLAGS) --build-tests
-	$(SWIFT) test --skip-build --skip 'SystemTests|ReaderTests'
+	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --build-tests
+	$(SWIFT) test $(TRAITS) --skip-build --skip 'SystemTests|ReaderTests'
 # These wait for processes, which holds up tests that watch the clock; so they have a run of their own.
-	$(SWIFT) test --skip-build --filter 'SystemTests|ReaderTests'
+	$(SWIFT) test $(TRAITS) --skip-build --filter 'SystemTests|ReaderTests'
 	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --build-tests
 	$(SWIFT) test --package-path Examples --skip-build
 	@Tests/Model/check.sh
@@ -53,16 +55,16 @@ simulate-all:
 # Nothing is lost: each system call fails, the process dies, the power goes, the disk is full. About two minutes.
 faults:
 	@Scripts/bootstrap.sh faults
-	$(SWIFT) build $(BUILD_FLAGS) --product account
-	$(SWIFT) build $(BUILD_FLAGS) --product archive-exerciser
-	python3 -B Tests/Faults/faults.py --build "$$($(SWIFT) build --show-bin-path)"
+	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account
+	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product archive-exerciser
+	python3 -B Tests/Faults/faults.py --build "$$($(SWIFT) build $(TRAITS) --show-bin-path)"
 
 # The same with each error at each call, death before each call, and many more combinations. About ten minutes.
 faults-all:
 	@Scripts/bootstrap.sh faults
-	$(SWIFT) build $(BUILD_FLAGS) --product account
-	$(SWIFT) build $(BUILD_FLAGS) --product archive-exerciser
-	python3 -B Tests/Faults/faults.py --all --build "$$($(SWIFT) build --show-bin-path)"
+	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account
+	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product archive-exerciser
+	python3 -B Tests/Faults/faults.py --all --build "$$($(SWIFT) build $(TRAITS) --show-bin-path)"
 
 # The tests of what threads do at once, under Thread Sanitizer. A build of its own: some minutes the first time.
 tsan:
@@ -112,8 +114,8 @@ docs-serve: docs
 docs-update:
 	@Scripts/bootstrap.sh docs
 	Scripts/snippets.py --update
-	$(SWIFT) build $(BUILD_FLAGS) --product account
-	Scripts/commands_page.py "$$($(SWIFT) build --show-bin-path)/account" --update
+	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account
+	Scripts/commands_page.py "$$($(SWIFT) build $(TRAITS) --show-bin-path)/account" --update
 
 # The picture in the README, from what the demo says.
 demo-picture:

@@ -10,8 +10,15 @@ let package = Package(
         .library(name: "AccountHTTP", targets: ["AccountHTTP"]),
         .library(name: "AccountCommands", targets: ["AccountCommands"]),
         .library(name: "AccountImport", targets: ["AccountImport"]),
+        .library(name: "AccountOffline", targets: ["AccountOffline"]),
         .library(name: "AccountTesting", targets: ["AccountTesting"]),
         .executable(name: "account", targets: ["account"]),
+    ],
+    traits: [
+        // Whoever leaves it off neither fetches nor builds GRDB.
+        .trait(
+            name: "Offline",
+            description: "AccountOffline: what an account has seen stays, what its user does is sent later.")
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -19,6 +26,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2", traits: []),
     ],
@@ -68,6 +76,15 @@ let package = Package(
             ]
         ),
         .target(name: "AccountImport", dependencies: ["AccountKit", "Sealing"]),
+        .target(
+            name: "AccountOffline",
+            dependencies: [
+                "AccountKit",
+                "Sealing",
+                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Offline"])),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
         .target(
             name: "AccountTesting",
             dependencies: [
@@ -141,6 +158,16 @@ let package = Package(
             name: "AccountImportTests",
             dependencies: ["AccountImport", "AccountKit"],
             exclude: ["Fixtures"]
+        ),
+        .testTarget(
+            name: "AccountOfflineTests",
+            dependencies: [
+                "AccountKit",
+                "AccountOffline",
+                "AccountTesting",
+                "Sealing",
+                .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Offline"])),
+            ]
         ),
         .testTarget(
             name: "AccountKitSystemTests",

@@ -13,7 +13,7 @@ let package = Package(
         .executable(name: "oauth-login", targets: ["oauth-login"]),
     ],
     dependencies: [
-        .package(name: "swift-account-kit", path: ".."),
+        .package(name: "swift-account-kit", path: "..", traits: ["Offline"]),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),

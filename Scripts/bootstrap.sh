@@ -8,7 +8,7 @@ task=${1:?usage: bootstrap.sh build|install|demo|docs|test|faults|fuzz|speed|ben
 
 # Each element: the package, and a file or command that shows that it is there. Chosen by name below.
 # shellcheck disable=SC2034
-build=(libsodium-dev:/usr/include/sodium.h pkg-config:pkg-config)
+build=(libsodium-dev:/usr/include/sodium.h libsqlite3-dev:/usr/include/sqlite3.h pkg-config:pkg-config)
 # shellcheck disable=SC2034
 install=("${build[@]}" binutils:strip)
 # shellcheck disable=SC2034

@@ -13,7 +13,7 @@ echo "== shell scripts"
 git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
 
 echo "== warnings, and imports of modules that are not depended on"
-swift build --explicit-target-dependency-import-check error --build-tests
+swift build --traits Offline --explicit-target-dependency-import-check error --build-tests
 
 echo "== public API: as recorded, and without types of dependencies"
 Scripts/public_api.py
@@ -23,7 +23,7 @@ python3 -B Scripts/security_tests.py
 
 echo "== documentation: its code is compiled code, its commands are the commands, its states are the states"
 Scripts/snippets.py
-Scripts/commands_page.py "$(swift build --show-bin-path)/account"
+Scripts/commands_page.py "$(swift build --traits Offline --show-bin-path)/account"
 Scripts/session_life.py
 
 echo "== documentation pages: no link leads nowhere"

@@ -5,11 +5,11 @@ cd "$(dirname "$0")/.."
 
 output=${1:?usage: docs.sh FOLDER}
 # Those that others link to come first: a link can only lead to a module that is done.
-modules=(AccountKit AccountTesting AccountHTTP AccountImport AccountCommands)
+modules=(AccountKit AccountTesting AccountHTTP AccountImport AccountOffline AccountCommands)
 # Its exit code says that the test bundle has no symbols, which is as it should be.
-graphs=$({ swift package dump-symbol-graph --minimum-access-level public 2>&1 || true; } | sed -n 's/^Files written to //p' | tail -n 1)
+graphs=$({ swift package --traits Offline dump-symbol-graph --minimum-access-level public 2>&1 || true; } | sed -n 's/^Files written to //p' | tail -n 1)
 [[ -d $graphs ]] || {
-    echo "the symbol graphs cannot be made: run \`swift package dump-symbol-graph\` and see" >&2
+    echo "the symbol graphs cannot be made: run \`swift package --traits Offline dump-symbol-graph\` and see" >&2
     exit 1
 }
 

@@ -14,7 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = ROOT / "Scripts" / "public-api"
-MODULES = ["AccountKit", "AccountHTTP", "AccountCommands", "AccountImport", "AccountTesting"]
+MODULES = ["AccountKit", "AccountHTTP", "AccountCommands", "AccountImport", "AccountOffline", "AccountTesting"]
 
 # Modules whose types may change without notice to the users of this package. A symbol's identifier begins with the
 # length and the name of its module.
@@ -23,7 +23,7 @@ FORBIDDEN = re.compile(r"^s:\d+(NIO\w*?|AsyncHTTPClient|GRDB|Sealing|CSodium)(?=
 
 def symbol_graphs():
     """The symbol graphs of the modules, made anew."""
-    command = ["swift", "package", "dump-symbol-graph", "--minimum-access-level", "public", "--skip-synthesized-members"]
+    command = ["swift", "package", "--traits", "Offline", "dump-symbol-graph", "--minimum-access-level", "public", "--skip-synthesized-members"]
     result = subprocess.run(command, cwd=ROOT, text=True, capture_output=True)
     found = re.findall(r"Files written to (\S+)", result.stdout + result.stderr)
     if not found:

@@ -31,7 +31,7 @@ done
     exit 1
 }
 
-options=(--sanitize=thread --scratch-path "$scratch")
+options=(--traits Offline --sanitize=thread --scratch-path "$scratch")
 "$swift" build --build-tests "${options[@]}" --explicit-target-dependency-import-check error
 # Not by `swift test`, which would get the library too.
 tests=$("$swift" build "${options[@]}" --show-bin-path)/swift-account-kitPackageTests.xctest

@@ -11,7 +11,7 @@ extension OAuthAuthority: BrowserAuthority {
     /// - Throws: An `AuthorityError`: `misconfigured` if the service has no authorization endpoint; an `AccountError` if no
     ///   port can be had.
     public func beginBrowserSignIn() async throws -> any BrowserSignIn {
-        try await beginBrowserSignIn(deliveryTime: .seconds(2))
+        try await beginBrowserSignIn(deliveryTime: .seconds(15))
     }
 
     /// - Parameters:

@@ -11,6 +11,9 @@ struct SubkeyPair {
     enum Purpose: String {
         case slot = "acct.v1.slot"
         case file = "acct.v1.file"
+
+        /// Not a pair that commits: see ``RowSeal``.
+        case rows = "acct.v1.rows"
     }
 
     static let tagLength = Int(crypto_aead_xchacha20poly1305_ietf_ABYTES)
@@ -23,10 +26,14 @@ struct SubkeyPair {
         self.bytes = GuardedBytes(copying: bytes)
     }
 
-    /// Derives the pair: `crypto_generichash_blake2b_salt_personal`, 64 bytes, keyed, without its salt argument.
     init(key: GuardedBytes, message: [UInt8], purpose: Purpose) {
+        bytes = Self.derive(from: key, message: message, purpose: purpose)
+    }
+
+    /// Derives the pair's bytes: `crypto_generichash_blake2b_salt_personal`, 64 bytes, keyed, without its salt argument.
+    static func derive(from key: GuardedBytes, message: [UInt8], purpose: Purpose) -> GuardedBytes {
         let personal = Array(purpose.rawValue.utf8) + [UInt8](repeating: 0, count: 16 - purpose.rawValue.utf8.count)
-        bytes = GuardedBytes(count: 64) { derived in
+        return GuardedBytes(count: 64) { derived in
             key.withUnsafeBytes { key in
                 _ = crypto_generichash_blake2b_salt_personal(
                     derived.baseAddress!, derived.count, message, UInt64(message.count),

@@ -1,0 +1,23 @@
+#if Offline
+import AccountKit
+import GRDB
+
+extension AccountError {
+    /// What went wrong with a database of this module, for a person.
+    init(database name: String, _ error: any Error) {
+        switch error {
+        case let error as AccountError: self = error
+        case is CancellationError: self.init(.cancelled, "cancelled: \(name) is as it was before")
+        case let error as DatabaseError where error.resultCode == .SQLITE_BUSY || error.resultCode == .SQLITE_LOCKED:
+            self.init(.busy, "another process has been using \(name) for too long: try again", cause: error)
+        case let error as DatabaseError where error.resultCode == .SQLITE_FULL:
+            self.init(
+                .inaccessible, "\(name) cannot be saved, since the disk is full: it is as it was before", cause: error)
+        case let error as DatabaseError
+        where error.resultCode == .SQLITE_CORRUPT || error.resultCode == .SQLITE_NOTADB:
+            self.init(.damaged, "\(name) is damaged", cause: error)
+        default: self.init(.inaccessible, "\(name) cannot be used", cause: error)
+        }
+    }
+}
+#endif

@@ -1,0 +1,102 @@
+import CSodium
+
+/// Seals many small things under one key: rows of a database, documents, blobs' chunks.
+///
+/// Each has a type and an id, and opens only as that one. Its id is stored as a keyed hash, its length in steps of 64 bytes.
+/// There is no commitment to the key, as an ``Envelope`` has: the key is 32 random bytes that nobody chooses.
+///
+/// A sealed row is a nonce of 24 bytes, then XChaCha20-Poly1305-IETF of the row, padded (`sodium_pad`), and its tag. Additional data:
+/// `lp("AccountKit/row/1") ‖ lp(owner) ‖ lp(type) ‖ keyed id`, where `lp(x)` is the length of x as u32, then x.
+package struct RowSeal: Sendable {
+    package static let paddingBlock = 64
+
+    private static let nonceLength = Int(crypto_aead_xchacha20poly1305_ietf_NPUBBYTES)
+    private static let tagLength = Int(crypto_aead_xchacha20poly1305_ietf_ABYTES)
+
+    /// 32 bytes that encrypt, then 32 that hash ids.
+    private let keys: GuardedBytes
+    private let owner: [UInt8]
+
+    /// - Parameters:
+    ///   - key: 32 random bytes.
+    ///   - owner: Whose rows they are, such as the issuer and the account's id.
+    package init(key: GuardedBytes, owner: [String]) {
+        precondition(key.count == 32)
+        var bytes: [UInt8] = []
+        for part in owner { bytes.append(lengthPrefixed: Array(part.utf8)) }
+        self.owner = bytes
+        keys = SubkeyPair.derive(from: key, message: bytes, purpose: .rows)
+    }
+
+    /// The keyed hash that an id is stored as: BLAKE2b-128, the same for the same type and id.
+    package func keyedID(_ id: some Sequence<UInt8>, type: String) -> [UInt8] {
+        var message: [UInt8] = []
+        message.append(lengthPrefixed: Array(type.utf8))
+        message.append(lengthPrefixed: Array(id))
+        return keys.withUnsafeBytes { keys in
+            [UInt8](unsafeUninitializedCapacity: 16) { buffer, filled in
+                crypto_generichash_blake2b(
+                    buffer.baseAddress!, 16, message, UInt64(message.count), keys.baseAddress! + 32, 32)
+                filled = 16
+            }
+        }
+    }
+
+    /// - Parameter id: Its ``keyedID(_:type:)``, or any other bytes that say which it is.
+    package func seal(_ plaintext: some Collection<UInt8>, type: String, id: [UInt8]) -> [UInt8] {
+        let count = plaintext.count
+        let paddedCount = (count / Self.paddingBlock + 1) * Self.paddingBlock
+        let additionalData = additionalData(type: type, id: id)
+        return [UInt8](unsafeUninitializedCapacity: Self.nonceLength + paddedCount + Self.tagLength) { buffer, filled in
+            let start = buffer.baseAddress!
+            randombytes_buf(start, Self.nonceLength)
+            // In place, so that no copy of the plaintext stays behind.
+            let text = start + Self.nonceLength
+            _ = UnsafeMutableBufferPointer(start: text, count: count).initialize(fromContentsOf: plaintext)
+            (text + count).initialize(repeating: 0, count: paddedCount - count)
+            let status = sodium_pad(nil, text, count, Self.paddingBlock, paddedCount)
+            precondition(status == 0, "the buffer is too short for its padding")
+            keys.withUnsafeBytes { keys in
+                _ = crypto_aead_xchacha20poly1305_ietf_encrypt(
+                    text, nil, text, UInt64(paddedCount), additionalData, UInt64(additionalData.count), nil, start,
+                    keys.baseAddress!)
+            }
+            filled = Self.nonceLength + paddedCount + Self.tagLength
+        }
+    }
+
+    /// - Returns: `nil` if it was not sealed as this, or was changed.
+    package func open(_ sealed: some Collection<UInt8>, type: String, id: [UInt8]) -> [UInt8]? {
+        let sealed = Array(sealed)
+        let paddedCount = sealed.count - Self.nonceLength - Self.tagLength
+        guard paddedCount > 0, paddedCount.isMultiple(of: Self.paddingBlock) else { return nil }
+        let additionalData = additionalData(type: type, id: id)
+        var isAuthentic = false
+        let plaintext = [UInt8](unsafeUninitializedCapacity: paddedCount) { buffer, filled in
+            let status = keys.withUnsafeBytes { keys in
+                sealed.withUnsafeBufferPointer { sealed in
+                    crypto_aead_xchacha20poly1305_ietf_decrypt(
+                        buffer.baseAddress!, nil, nil, sealed.baseAddress! + Self.nonceLength,
+                        UInt64(paddedCount + Self.tagLength), additionalData, UInt64(additionalData.count),
+                        sealed.baseAddress!, keys.baseAddress!)
+                }
+            }
+            guard status == 0, sodium_unpad(&filled, buffer.baseAddress!, paddedCount, Self.paddingBlock) == 0 else {
+                filled = 0
+                return
+            }
+            isAuthentic = true
+        }
+        return isAuthentic ? plaintext : nil
+    }
+
+    private func additionalData(type: String, id: [UInt8]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(owner.count + type.utf8.count + id.count + 28)
+        bytes.append(lengthPrefixed: Array("AccountKit/row/1".utf8))
+        bytes.append(lengthPrefixed: owner)
+        bytes.append(lengthPrefixed: Array(type.utf8))
+        bytes += id
+        return bytes
+    }
+}

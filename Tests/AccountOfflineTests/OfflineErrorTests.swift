@@ -1,0 +1,21 @@
+#if Offline
+import AccountKit
+import GRDB
+import Testing
+
+@testable import AccountOffline
+
+struct OfflineErrorTests {
+    @Test func `Each kind of trouble with a database has a code of its own`() {
+        func code(_ result: ResultCode) -> AccountError.Code {
+            AccountError(database: "Lists.sqlite", DatabaseError(resultCode: result)).code
+        }
+        #expect(code(.SQLITE_BUSY) == .busy)
+        #expect(code(.SQLITE_FULL) == .inaccessible)
+        #expect(code(.SQLITE_CORRUPT) == .damaged)
+        #expect(code(.SQLITE_NOTADB) == .damaged)
+        #expect(code(.SQLITE_IOERR) == .inaccessible)
+        #expect(AccountError(database: "Lists.sqlite", CancellationError()).code == .cancelled)
+    }
+}
+#endif

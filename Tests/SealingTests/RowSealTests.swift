@@ -1,0 +1,50 @@
+import Testing
+
+@testable import Sealing
+
+struct RowSealTests {
+    private static let key = GuardedBytes(copying: (0..<32).map { UInt8($0) })
+    private let seal = RowSeal(key: key, owner: ["https://id.example", "u-1"])
+
+    @Test(arguments: [0, 1, 63, 64, 65, 1000])
+    func `What was sealed opens, and its length shows in steps of 64 only`(count: Int) {
+        let text = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
+        let sealed = seal.seal(text, type: "gist", id: [1])
+        #expect(seal.open(sealed, type: "gist", id: [1]) == text)
+        #expect(sealed.count == 24 + (count / 64 + 1) * 64 + 16)
+        #expect(sealed != seal.seal(text, type: "gist", id: [1]))
+    }
+
+    @Test func `It opens as nothing else, and for nobody else`() {
+        let sealed = seal.seal([1, 2, 3], type: "gist", id: [1])
+        #expect(seal.open(sealed, type: "list", id: [1]) == nil)
+        #expect(seal.open(sealed, type: "gist", id: [2]) == nil)
+        for owner in [["https://id.example", "u-2"], ["https://id.exampleu-1"], ["https://id.example", "u-1", ""]] {
+            #expect(RowSeal(key: Self.key, owner: owner).open(sealed, type: "gist", id: [1]) == nil)
+        }
+        let other = RowSeal(key: .random(count: 32), owner: ["https://id.example", "u-1"])
+        #expect(other.open(sealed, type: "gist", id: [1]) == nil)
+    }
+
+    @Test func `A bit that was flipped, or a byte that is missing, is noticed`() {
+        let sealed = seal.seal([1, 2, 3], type: "gist", id: [1])
+        for index in sealed.indices {
+            var changed = sealed
+            changed[index] ^= 1
+            #expect(seal.open(changed, type: "gist", id: [1]) == nil)
+        }
+        for count in sealed.indices { #expect(seal.open(sealed.prefix(count), type: "gist", id: [1]) == nil) }
+        #expect(seal.open(sealed + [UInt8](repeating: 0, count: 64), type: "gist", id: [1]) == nil)
+    }
+
+    @Test func `The same id of the same type has one keyed hash, and no other`() {
+        #expect(seal.keyedID("a".utf8, type: "gist") == seal.keyedID("a".utf8, type: "gist"))
+        let others = [
+            seal.keyedID("b".utf8, type: "gist"), seal.keyedID("a".utf8, type: "list"),
+            seal.keyedID("ta".utf8, type: "gis"),
+            RowSeal(key: Self.key, owner: ["u-2"]).keyedID("a".utf8, type: "gist"),
+        ]
+        #expect(!others.contains(seal.keyedID("a".utf8, type: "gist")))
+        #expect(Set(others).count == others.count)
+    }
+}
