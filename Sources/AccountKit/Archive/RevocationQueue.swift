@@ -9,9 +9,8 @@ import Foundation
 /// Tokens that a service is still to revoke, sealed, until it has: of sign-outs, of sign-ins that were replaced, and of exchanges
 /// whose outcome nobody wanted any more.
 ///
-/// Each is an archive of its own beside the account's, with the account's keys, so that no key is asked for to sign out; and
-/// sealed for a context that is no session's, so that nobody can sign a user in again by renaming one. There are at most
-/// eight, and none is older than 30 days: by then most tokens have expired, and the oldest ones make room first.
+/// There are at most eight, and none is older than 30 days: by then most tokens have expired, and the oldest ones make room
+/// first.
 struct RevocationQueue: Sendable {
     struct Pending: Sendable {
         let entry: ArchiveEntry
@@ -59,23 +58,19 @@ struct RevocationQueue: Sendable {
     static let maximumCount = 8
     static let maximumAge: TimeInterval = 30 * 24 * 3600
 
-    private static let entries = (1...maximumCount).map { ArchiveEntry(rawValue: "Revocation-\($0).plist") }
-
-    private let archive: AccountArchive
-    private let codec: ArchiveCodec
-    private var storage: any ArchiveStorage { archive.storage }
+    private let records: SealedRecords
+    private var archive: AccountArchive { records.archive }
 
     init(archive: AccountArchive, appIdentifier: String, session: SessionName) {
-        self.archive = archive
-        // No session has a slash in its name.
-        codec = ArchiveCodec(
-            context: SealingContext(appIdentifier: appIdentifier, sessionName: session.rawValue + "/revocations"))
+        records = SealedRecords(
+            "Revocation", count: Self.maximumCount, purpose: "revocations", name: "the queue of pending revocations",
+            archive: archive, appIdentifier: appIdentifier, session: session)
     }
 
     @discardableResult
     func add(_ account: Account, at date: Date, in transaction: any ArchiveTransaction) async throws -> Pending {
         var place: (entry: ArchiveEntry, revision: ArchiveRevision?, date: Date)?
-        for entry in Self.entries {
+        for entry in records.places {
             let found: StoredEntry?
             do {
                 found = try await transaction.read(entry)
@@ -88,13 +83,13 @@ struct RevocationQueue: Sendable {
                 break
             }
             // One that does not open can be of no use any more, so it goes first.
-            let age = (try? await open(stored.bytes))?.account.verifiedAt ?? .distantPast
+            let age = (try? await records.open(stored.bytes))?.account.verifiedAt ?? .distantPast
             if place == nil || age < place!.date { place = (entry, stored.revision, age) }
         }
         guard let place else { throw AccountError(.inaccessible, "the queue of revocations cannot be written") }
         let remains = Account(
             id: account.id, issuer: account.issuer, credentials: account.credentials, verifiedAt: date)
-        let (bytes, _) = try codec.seal(remains, with: try await archive.keysBeside(at: date))
+        let (bytes, _) = try records.codec.seal(remains, with: try await archive.keysBeside(at: date))
         let receipt = try await transaction.replace(place.entry, with: bytes, ifRevision: place.revision)
         return Pending(entry: place.entry, revision: receipt.revision, account: remains)
     }
@@ -103,7 +98,7 @@ struct RevocationQueue: Sendable {
         // With no account left a passphrase would have to be asked for again.
         var keys = pending.keys
         if keys == nil { keys = try await archive.keysBeside(at: date) }
-        let (bytes, _) = try codec.seal(pending.account, with: keys!)
+        let (bytes, _) = try records.codec.seal(pending.account, with: keys!)
         _ = try await transaction.replace(pending.entry, with: bytes, ifRevision: pending.revision)
     }
 
@@ -112,9 +107,9 @@ struct RevocationQueue: Sendable {
     /// What cannot be read, or does not open with the keys of this account, will not be told to a service by it, and is left
     /// where it is.
     func withdraw(_ account: Account, in transaction: any ArchiveTransaction) async throws {
-        for entry in Self.entries {
+        for entry in records.places {
             guard let stored = try? await transaction.read(entry) else { continue }
-            guard let queued = try? await open(stored.bytes).account, queued.sharesTokens(with: account) else {
+            guard let queued = try? await records.open(stored.bytes).account, queued.sharesTokens(with: account) else {
                 continue
             }
             _ = try await transaction.remove(entry, ifRevision: stored.revision)
@@ -126,46 +121,19 @@ struct RevocationQueue: Sendable {
     /// - Parameter asksPerson: Whether a person may be asked for a passphrase. Never under the lock, where others would wait.
     func pending(asksPerson: Bool = false) async throws -> [Pending] {
         var pending: [Pending] = []
-        for entry in Self.entries {
+        for entry in records.places {
             // One that cannot be read or opened now stays in the queue, for whoever can.
-            guard let stored = try? await storage.read(entry),
-                let (account, keys) = try? await open(stored.bytes, asksPerson: asksPerson)
+            guard let stored = try? await archive.storage.read(entry),
+                let (account, keys) = try? await records.open(stored.bytes, asksPerson: asksPerson)
             else { continue }
             pending.append(Pending(entry: entry, revision: stored.revision, account: account, keys: keys))
         }
         return pending
     }
 
-    /// Seals what is in the queue with other keys of the account, and leaves what does not open.
-    ///
-    /// - Throws: If something cannot be read now: with the old key it would be lost.
     func reseal(
         with keys: ArchiveKeys, before: ArchiveKeys, in transaction: any ArchiveTransaction
     ) async throws {
-        for entry in Self.entries {
-            guard let stored = try await transaction.read(entry) else { continue }
-            let account: Account
-            do {
-                account = try await open(stored.bytes, before: before).account
-            } catch let error as AccountError where error.isAboutContent {
-                continue
-            }
-            let (bytes, _) = try codec.seal(account, with: keys)
-            let receipt = try await transaction.replace(entry, with: bytes, ifRevision: stored.revision)
-            if case .unknown(let reason) = receipt.durability {
-                throw AccountError(
-                    .durabilityUnknown,
-                    "the disk did not confirm that the queue of pending revocations survives a power cut (\(reason)): the previous "
-                        + "keys were kept; try again once the disk is healthy")
-            }
-        }
-    }
-
-    private func open(
-        _ bytes: [UInt8], before: ArchiveKeys? = nil, asksPerson: Bool = false
-    ) async throws -> (account: Account, keys: ArchiveKeys) {
-        let envelope = try codec.envelope(in: bytes)
-        let keys = try await archive.keysBeside(of: envelope, before: before, asksPerson: asksPerson)
-        return (try codec.open(envelope, with: keys), keys)
+        try await records.reseal(with: keys, before: before, in: transaction)
     }
 }

@@ -213,7 +213,7 @@ extension AccountStore {
         _ = try await resealEverything(opened, with: only, openers, in: transaction)
     }
 
-    /// Seals the archive with other keys, and likewise the revocations that are still to be sent.
+    /// Seals the archive with other keys, and likewise what is sealed beside it.
     private func resealEverything(
         _ opened: OpenedArchive, with keys: ArchiveKeys, _ openers: AccountArchive.Openers,
         in transaction: any ArchiveTransaction
@@ -221,6 +221,7 @@ extension AccountStore {
         let resealed = try await archive.reseal(
             opened, with: keys, opening: keys.slots.compactMap { openers[$0.keyID] }, in: transaction)
         try await driver.revocations.reseal(with: keys, before: opened.keys, in: transaction)
+        try await driver.offlineKeys.reseal(with: keys, before: opened.keys, in: transaction)
         return resealed
     }
 

@@ -78,7 +78,9 @@ public final class AccountStore: Sendable {
         let revocations = RevocationQueue(
             archive: archive, appIdentifier: appIdentifier, session: session)
         driver = SessionDriver(
-            archive: archive, revocations: revocations, shared: SharedAccount(),
+            archive: archive, revocations: revocations,
+            offlineKeys: OfflineKeys(archive: archive, appIdentifier: appIdentifier, session: session),
+            shared: SharedAccount(),
             refreshes: SingleFlight { $0.isSameGrant(as: $1) },
             exchanges: Exchanges(), clock: clock, lockTimeout: lockTimeout, logger: logger)
     }

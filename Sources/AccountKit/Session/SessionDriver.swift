@@ -10,6 +10,7 @@ import Foundation
 struct SessionDriver: Sendable {
     let archive: AccountArchive
     let revocations: RevocationQueue
+    let offlineKeys: OfflineKeys
     let shared: SharedAccount
     let refreshes: SingleFlight<Account, RefreshOutcome>
     let exchanges: Exchanges
@@ -116,7 +117,7 @@ struct SessionDriver: Sendable {
                 shared.publish(account, isSignIn: false)
             case .quarantine(let signOut): return .quarantined(place: try await quarantine(signOut, transaction))
             case .clear(let signOut, let revision):
-                let durability = try await archive.clear(signOut, ifRevision: revision, in: transaction)
+                let durability = try await clear(signOut, revision, transaction)
                 shared.publish(signOut)
                 report(durability)
                 await queueOrphans(beside: .absent(signOut), in: transaction)
@@ -244,11 +245,43 @@ struct SessionDriver: Sendable {
         }
         let (saved, receipt) = try await archive.save(
             account, ifRevision: revision, at: clock.now, in: transaction)
-        if isSignIn { await archive.forgetLastSession(in: transaction) }
+        if isSignIn {
+            await archive.forgetLastSession(in: transaction)
+            do {
+                try await offlineKeys.removeMarked(in: transaction)
+            } catch {
+                logger?.warning("offline data of a sign-out could not be removed", metadata: ["error": "\(error)"])
+            }
+        }
         shared.publish(saved, isSignIn: isSignIn)
         report(receipt.durability)
         await queueOrphans(beside: .present(saved, receipt.revision), in: transaction)
         return saved
+    }
+
+    /// Removes the account, and, if that is the user's wish, the key of the offline data. What the service has ended leaves that
+    /// for the user's next sign-in.
+    private func clear(
+        _ signOut: SignOut, _ revision: ArchiveRevision, _ transaction: any ArchiveTransaction
+    ) async throws -> ArchiveReceipt.Durability {
+        guard signOut.reason == .signedOutByUser, case .present(let user, _) = await archive.load(in: transaction)
+        else {
+            return try await archive.clear(signOut, ifRevision: revision, in: transaction)
+        }
+        // In this order: a death on the way loses nothing of one who is still signed in, and leaves nothing that works of one who
+        // is not. A disk that is full keeps nobody signed in.
+        do {
+            try await offlineKeys.markForRemoval(of: user, at: clock.now, in: transaction)
+        } catch {
+            logger?.debug("the key of the offline data could not be marked", metadata: ["error": "\(error)"])
+        }
+        let durability = try await archive.clear(signOut, ifRevision: revision, in: transaction)
+        do {
+            try await offlineKeys.remove(of: user, in: transaction)
+        } catch {
+            logger?.error("the key of the offline data could not be removed", metadata: ["error": "\(error)"])
+        }
+        return durability
     }
 
     /// Moves an archive that cannot be read out of the way, because the user signs out.

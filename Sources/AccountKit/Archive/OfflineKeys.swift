@@ -1,0 +1,156 @@
+package import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The key of what is kept for a user on this machine besides the account, such as lists and unsent changes.
+package struct OfflineKey: Sendable {
+    /// Seals and opens all of it.
+    package let seal: RowSeal
+
+    let user: Account
+    let place: ArchiveEntry
+    let revision: ArchiveRevision
+    let secret: Secret
+
+    init(_ account: Account, _ place: ArchiveEntry, _ revision: ArchiveRevision) {
+        user = account
+        secret = account.credentials.accessToken
+        seal = RowSeal(
+            key: secret.withUnsafeBytes { GuardedBytes(copying: $0) }, owner: [account.issuer ?? "", account.id])
+        self.place = place
+        self.revision = revision
+    }
+}
+
+/// The keys of the users of a session, sealed beside the account.
+///
+/// A key is 32 random bytes of its own: not derived from the data key, which changes when a key of the archive is removed. It
+/// outlives a session that the service ended, so that what the user has not sent waits for the next sign-in. Signing out
+/// destroys it, and with it all that it sealed.
+struct OfflineKeys: Sendable {
+    /// So many users of a session can have unsent changes at a time.
+    static let maximumCount = 8
+
+    /// In a record: its user is signing out. It goes with the account, or, if the process died on the way, at the next sign-in.
+    private static let mark = "isSigningOut"
+
+    private let records: SealedRecords
+
+    init(archive: AccountArchive, appIdentifier: String, session: SessionName) {
+        records = SealedRecords(
+            "Offline", count: Self.maximumCount, purpose: "offline", name: "the key of the offline data",
+            archive: archive,
+            appIdentifier: appIdentifier, session: session)
+    }
+
+    private struct Found {
+        let place: ArchiveEntry
+        let revision: ArchiveRevision
+        let record: Account
+        var isMarked: Bool { record.profile[OfflineKeys.mark] != nil }
+    }
+
+    /// - Parameter asksPerson: Whether a person may be asked for the passphrase that it was sealed with, where that is another
+    ///   archive's by now: the one from before the service ended a session.
+    /// - Returns: `nil` if the user has none yet, or one that is to be kept with ``makeKey(of:knowing:at:in:)`` first.
+    func key(of user: Account, asksPerson: Bool = false) async throws -> OfflineKey? {
+        let found = try await found(asksPerson: asksPerson) { try await records.archive.storage.read($0) }
+        guard let mine = found.first(where: { $0.record.isSameUser(as: user) && !$0.isMarked }) else { return nil }
+        return OfflineKey(mine.record, mine.place, mine.revision)
+    }
+
+    /// The user's key, which is made if there is none, for whoever has loaded the user's account in this transaction.
+    ///
+    /// - Parameter known: One that opened with a passphrase that a person was asked for: it is sealed with the archive's keys now.
+    func makeKey(
+        of user: Account, knowing known: OfflineKey?, at date: Date, in transaction: any ArchiveTransaction
+    ) async throws -> OfflineKey {
+        let found = try await found { try await transaction.read($0) }
+        var mine = found.first { $0.record.isSameUser(as: user) }
+        if let mine, !mine.isMarked { return OfflineKey(mine.record, mine.place, mine.revision) }
+        if mine == nil, let known, try await transaction.read(known.place)?.revision == known.revision {
+            mine = Found(place: known.place, revision: known.revision, record: known.user)
+        }
+        var place = mine?.place
+        for free in records.places where place == nil {
+            if try await transaction.read(free) == nil { place = free }
+        }
+        guard let place else {
+            throw AccountError(
+                .inaccessible,
+                "\(Self.maximumCount) users of this session have left changes that were not sent: nothing can be kept for a further "
+                    + "one. Sign in as one of them, send the changes or sign out, and try again")
+        }
+        // A mark that is still there is of a sign-out that did not happen: the key stays, and the mark goes.
+        let secret = mine?.record.credentials.accessToken ?? Secret(GuardedBytes.random(count: 32), range: 0..<32)
+        let record = Account(
+            id: user.id, issuer: user.issuer,
+            credentials: Credentials(accessToken: secret, tokenType: "offline", issuedAt: date))
+        let (bytes, stored) = try records.codec.seal(record, with: try await records.archive.keysBeside(at: date))
+        let receipt = try await transaction.replace(place, with: bytes, ifRevision: mine?.revision)
+        return OfflineKey(stored, place, receipt.revision)
+    }
+
+    /// Whether a key is still its user's.
+    func isCurrent(_ key: OfflineKey) async throws -> Bool {
+        guard let stored = try await records.archive.storage.read(key.place) else { return false }
+        if stored.revision == key.revision { return true }
+        // The archive has new keys, or it is another user's by now.
+        let record = try await records.open(stored.bytes).account
+        return record.isSameUser(as: key.user) && record.credentials.accessToken == key.secret
+    }
+
+    // MARK: Signing out
+
+    /// Marks a user's key before the account is removed. Then a death between that and the key's end leaves no key that works.
+    func markForRemoval(of user: Account, at date: Date, in transaction: any ArchiveTransaction) async throws {
+        for mine in try await found({ try await transaction.read($0) }) where mine.record.isSameUser(as: user) {
+            var record = mine.record
+            record.profile[Self.mark] = .boolean(true)
+            let (bytes, _) = try records.codec.seal(record, with: try await records.archive.keysBeside(at: date))
+            _ = try await transaction.replace(mine.place, with: bytes, ifRevision: mine.revision)
+        }
+    }
+
+    func remove(of user: Account, in transaction: any ArchiveTransaction) async throws {
+        try await remove(in: transaction) { $0.record.isSameUser(as: user) }
+    }
+
+    /// Removes what a sign-out that died has left.
+    func removeMarked(in transaction: any ArchiveTransaction) async throws {
+        try await remove(in: transaction) { $0.isMarked }
+    }
+
+    private func remove(in transaction: any ArchiveTransaction, where isToGo: (Found) -> Bool) async throws {
+        for found in try await found({ try await transaction.read($0) }) where isToGo(found) {
+            _ = try await transaction.remove(found.place, ifRevision: found.revision)
+        }
+    }
+
+    func reseal(
+        with keys: ArchiveKeys, before: ArchiveKeys, in transaction: any ArchiveTransaction
+    ) async throws {
+        try await records.reseal(with: keys, before: before, in: transaction)
+    }
+
+    /// Those that open; another's, or one whose key is not at hand now, stays where it is.
+    private func found(
+        asksPerson: Bool = false, _ read: (ArchiveEntry) async throws -> StoredEntry?
+    ) async throws -> [Found] {
+        var found: [Found] = []
+        for place in records.places {
+            guard let stored = try await read(place) else { continue }
+            do {
+                let record = try await records.open(stored.bytes, asksPerson: asksPerson).account
+                found.append(Found(place: place, revision: stored.revision, record: record))
+            } catch let error as AccountError where error.isAboutContent {
+                continue
+            }
+        }
+        return found
+    }
+}

@@ -1,0 +1,156 @@
+import AccountTesting
+import Sealing
+import Testing
+
+@testable import AccountKit
+
+/// The key of what is kept for a user besides the account: it outlives a session that the service ended, and nothing else.
+struct OfflineKeysTests {
+    private let clock = ManualClock()
+    private let storage = InMemoryArchiveStorage()
+
+    private func store(_ keySources: [any KeySource] = [InMemoryKey()]) -> AccountStore {
+        AccountStore(storage: storage, appIdentifier: "testing", keySources: keySources, clock: clock)
+    }
+
+    private var alice: Account { .fresh(at: clock.now) }
+    private var bob: Account { .testing(id: "bob", at: clock.now) }
+
+    /// What only the same key opens.
+    private func note(with key: OfflineKey) -> [UInt8] { key.seal.seal([1, 2, 3], type: "note", id: []) }
+    private func opens(_ note: [UInt8], _ key: OfflineKey) -> Bool { key.seal.open(note, type: "note", id: []) != nil }
+
+    private func endSession(of store: AccountStore) async {
+        let authority = ScriptedAuthority(
+            verify: [.refuse(.bearerChallenge(error: "invalid_token"))], refresh: [.refuse(.oauthError(.invalidGrant))],
+            clock: clock)
+        let state = await store.checkSession(with: authority)
+        guard case .signedOut = state else {
+            Issue.record("the session did not end: \(state)")
+            return
+        }
+    }
+
+    @Test func `It is made once, and is the same for every process`() async throws {
+        let store = store()
+        try await store.signIn { alice }
+        let note = note(with: try await store.offlineKey())
+        #expect(opens(note, try await store.offlineKey()))
+        #expect(opens(note, try await self.store().offlineKey()))
+    }
+
+    @Test func `Nobody who is not signed in has one`() async throws {
+        await expectAccountError(.notSignedIn) { _ = try await store().offlineKey() }
+    }
+
+    @Test func `Another user's is another, and the first one's comes back`() async throws {
+        let store = store()
+        try await store.signIn { alice }
+        let alices = try await store.offlineKey()
+        let note = note(with: alices)
+        try await store.signIn { bob }
+        #expect(try await !store.isCurrent(alices))
+        #expect(!opens(note, try await store.offlineKey()))
+        try await store.signIn { alice }
+        #expect(try await store.isCurrent(alices))
+        #expect(opens(note, try await store.offlineKey()))
+    }
+
+    @Test func `It waits for the same user's sign-in when the service ended the session`() async throws {
+        let store = store()
+        try await store.signIn { alice }
+        let key = try await store.offlineKey()
+        await endSession(of: store)
+        #expect(try await !store.isCurrent(key))
+        await expectAccountError(.notSignedIn) { _ = try await store.offlineKey() }
+        try await store.signIn { alice }
+        #expect(opens(note(with: key), try await store.offlineKey()))
+    }
+
+    @Test func `Signing out destroys it, and nobody else's`() async throws {
+        let store = store()
+        try await store.signIn { alice }
+        let alices = try await store.offlineKey()
+        await endSession(of: store)
+        try await store.signIn { bob }
+        let bobs = try await store.offlineKey()
+        try await store.signOut()
+        try await store.signIn { bob }
+        #expect(try await !store.isCurrent(bobs))
+        #expect(!opens(note(with: bobs), try await store.offlineKey()))
+        try await store.signIn { alice }
+        #expect(opens(note(with: alices), try await store.offlineKey()))
+    }
+
+    @Test func `A sign-out that fails keeps it, and one that dies half-way leaves none that works`() async throws {
+        let storage = FaultyArchiveStorage(storage)
+        let store = AccountStore(
+            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
+        try await store.signIn { alice }
+        let key = try await store.offlineKey()
+        storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .remove)
+        await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signOut() }
+        #expect(opens(note(with: key), try await store.offlineKey()))
+
+        // The account is removed, the key is not.
+        storage.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .remove)
+        try await store.signOut()
+        #expect(self.storage.entries.keys.contains { $0.rawValue == "Offline-1.plist" })
+        try await store.signIn { alice }
+        #expect(!opens(note(with: key), try await store.offlineKey()))
+    }
+
+    @Test func `A disk that is full keeps nobody signed in, and no key`() async throws {
+        let storage = FaultyArchiveStorage(storage)
+        let store = AccountStore(
+            storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock)
+        try await store.signIn { alice }
+        let key = try await store.offlineKey()
+        for number in 1...3 { storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
+        try await store.signOut()
+        #expect(self.storage.entries.keys.allSatisfy { !$0.rawValue.hasPrefix("Offline") })
+        #expect(try await !store.isCurrent(key))
+    }
+
+    @Test func `It opens with the archive's new keys, and not with the old ones`() async throws {
+        let first = store([TestKey(.keyFile, 1)])
+        try await first.signIn { alice }
+        let key = try await first.offlineKey()
+        try await first.addKey(from: TestKey(.command, 2))
+        let slots = try await first.keySlots()
+        let both = store([TestKey(.keyFile, 1), TestKey(.command, 2)])
+        try await both.removeKey(try #require(slots.first { $0.kind == .keyFile }).id)
+        let second = store([TestKey(.command, 2)])
+        #expect(opens(note(with: key), try await second.offlineKey()))
+        #expect(try await second.isCurrent(key))
+    }
+
+    @Test func `Where the archive has a passphrase, a person is asked once after the service ended a session`()
+        async throws
+    {
+        let person = Person("correct horse", "correct horse", "correct horse", "correct horse")
+        let store = store([person.key])
+        try await store.signIn { alice }
+        let key = try await store.offlineKey()
+        await endSession(of: store)
+        try await store.signIn { alice }
+        #expect(opens(note(with: key), try await store.offlineKey()))
+        let count = person.questions.count
+        #expect(opens(note(with: key), try await store.offlineKey()))
+        #expect(person.questions.count == count)
+    }
+
+    @Test func `There is room for eight users, and the ninth is told`() async throws {
+        let store = store()
+        for number in 1...8 {
+            try await store.signIn { Account.testing(id: "user-\(number)", at: clock.now) }
+            _ = try await store.offlineKey()
+        }
+        try await store.signIn { Account.testing(id: "user-9", at: clock.now) }
+        await expectAccountError(.inaccessible) { _ = try await store.offlineKey() }
+        try await store.signIn { Account.testing(id: "user-3", at: clock.now) }
+        try await store.signOut()
+        try await store.signIn { Account.testing(id: "user-9", at: clock.now) }
+        _ = try await store.offlineKey()
+    }
+}
