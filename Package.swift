@@ -82,6 +82,7 @@ let package = Package(
                 "AccountKit",
                 "Sealing",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Offline"])),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
@@ -167,6 +168,7 @@ let package = Package(
                 "AccountTesting",
                 "Sealing",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Offline"])),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
         .testTarget(

@@ -239,14 +239,14 @@ public struct AuthenticatedClient: Sendable {
 extension AccountError {
     fileprivate init(request failure: AuthorityError, to origin: String) {
         guard failure != .noResponse(.cancelled) else {
-            self.init(.cancelled, "the request to \(origin) was cancelled")
+            self.init(.cancelled, "the request to \(origin) was cancelled", cause: failure)
             return
         }
         if case .misconfigured(let detail) = failure {
-            self.init(.misconfigured, "there is no way to \(origin): \(detail)")
+            self.init(.misconfigured, "there is no way to \(origin): \(detail)", cause: failure)
             return
         }
         let reason = SessionDecision.reason(for: failure)
-        self.init(.serviceUnavailable, "\(origin) did not respond (\(reason)); you are still signed in")
+        self.init(.serviceUnavailable, "\(origin) did not respond (\(reason)); you are still signed in", cause: failure)
     }
 }

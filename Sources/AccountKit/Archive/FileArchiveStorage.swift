@@ -21,8 +21,10 @@ public struct FileArchiveStorage: ArchiveStorage {
     }
 
     /// The storage of a folder for other small things than archives, with the same care.
-    package init(folder: String) {
-        directory = ArchiveDirectory(path: folder, root: folder)
+    ///
+    /// - Parameter root: The app's folder, which it is in; `nil` if it is that.
+    package init(folder: String, root: String? = nil) {
+        directory = ArchiveDirectory(path: folder, root: root ?? folder)
     }
 
     package func isLeftover(_ name: String) -> Bool {

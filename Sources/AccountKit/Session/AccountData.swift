@@ -1,0 +1,8 @@
+/// What an app keeps for an account besides it, such as lists and changes that were not sent.
+public protocol AccountData: Sendable {
+    /// What signing out would lose, for a person, such as "3 changes that were not sent"; `nil` if nothing.
+    func unsentWork() async throws -> String?
+
+    /// Removes all of it from this machine, after the user has signed out.
+    func remove() async
+}

@@ -1,0 +1,39 @@
+#if Offline
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What is known of a list besides its rows.
+struct ListRecord: Codable, Sendable, Equatable {
+    /// A run of pages that are known to follow each other; between two there is a gap.
+    struct Segment: Codable, Sendable, Equatable {
+        /// Lower ones come first.
+        var number: Int
+        /// Where the page after it is; `nil` if the list ends with it.
+        var next: String?
+    }
+
+    let name: String
+    var segments: [Segment] = []
+
+    /// Of the first page, and the request that they are good for.
+    var validators: Validators?
+
+    /// When the service first said that a list of several rows is empty.
+    var emptySince: Date?
+
+    init(name: String) { self.name = name }
+}
+
+/// What a service is asked by whether it has anything new (RFC 9110, section 8.8).
+struct Validators: Codable, Sendable, Equatable {
+    /// Path and accepted types.
+    var request: String
+    var entityTag: String?
+    var lastModified: String?
+
+    var isEmpty: Bool { entityTag == nil && lastModified == nil }
+}
+#endif

@@ -1,0 +1,222 @@
+#if Offline
+import AccountKit
+import GRDB
+import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The changes that are not sent yet. Each step is on the disk before the next one is taken.
+struct OutboxDatabase: Sendable {
+    private static let name = "Outbox.sqlite"
+    private static let schema = """
+        CREATE TABLE change(
+            n INTEGER PRIMARY KEY AUTOINCREMENT, object BLOB NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL,
+            not_before REAL, sealed BLOB NOT NULL);
+        CREATE INDEX change_object ON change(object);
+        CREATE TABLE alias(local BLOB PRIMARY KEY, sealed BLOB NOT NULL);
+        CREATE TABLE pause(until REAL NOT NULL, sealed BLOB NOT NULL);
+
+        """
+
+    /// One that waits, and where.
+    struct Entry: Sendable {
+        let number: Int64
+        var pending: PendingChange
+        var change: Change { pending.change }
+    }
+
+    /// What is sealed of a change.
+    private struct Record: Codable {
+        var change: Change
+        var lastProblem: String?
+    }
+
+    private let database: OfflineDatabase
+    private let seal: RowSeal
+
+    static func open(in folder: String, _ storage: FileArchiveStorage, _ seal: RowSeal) async throws -> OutboxDatabase {
+        OutboxDatabase(
+            database: try await OfflineDatabase.open(
+                name, in: folder, storage, isDurable: true, version: 1, schema: schema), seal: seal)
+    }
+
+    func close() async { await database.close() }
+
+    // MARK: Reading
+
+    /// All that wait, in the order in which they were made.
+    func pending() async throws -> [Entry] { try await database.read { try entries($0) } }
+
+    /// The service's id of an item that was made here, if it has one by now.
+    func serviceID(of local: String) async throws -> String? {
+        try await database.read { try alias(of: local, $0) }
+    }
+
+    /// The ids that the service gave to what was made here.
+    func claimedIDs() async throws -> Set<String> {
+        try await database.read { database in
+            let rows = try Row.fetchAll(database, sql: "SELECT local, sealed FROM alias")
+            return Set(try rows.map { try text($0["sealed"], type: "alias", id: $0["local"]) })
+        }
+    }
+
+    /// Until when the service asked to be left alone, and why.
+    func pause(at date: Date) async throws -> (until: Date, reason: String)? {
+        try await database.read { database -> (until: Date, reason: String)? in
+            guard let row = try Row.fetchOne(database, sql: "SELECT until, sealed FROM pause") else { return nil }
+            let until = Date(timeIntervalSince1970: row["until"])
+            // More than a day ahead, the clock was set back.
+            guard until > date, until.timeIntervalSince(date) <= 86_400 else { return nil }
+            return (until, try text(row["sealed"], type: "pause", id: Data()))
+        }
+    }
+
+    private func entries(_ database: Database) throws -> [Entry] {
+        let sql = "SELECT n, object, state, attempts, not_before, sealed FROM change ORDER BY n"
+        return try Row.fetchAll(database, sql: sql).map { try entry($0) }
+    }
+
+    private func entry(_ row: Row) throws -> Entry {
+        let number: Int64 = row["n"]
+        guard let bytes = seal.open(row["sealed"] as Data, type: "change", id: Self.id(number)),
+            let state = ChangeState(rawValue: row["state"])
+        else { throw damaged }
+        let record = try JSONDecoder().decode(Record.self, from: Data(bytes))
+        return Entry(
+            number: number,
+            pending: PendingChange(
+                change: record.change, state: state, attempts: row["attempts"], lastProblem: record.lastProblem,
+                notBefore: (row["not_before"] as Double?).map { Date(timeIntervalSince1970: $0) }))
+    }
+
+    private func alias(of local: String, _ database: Database) throws -> String? {
+        let key = objectKey(local)
+        guard
+            let sealed = try Data.fetchOne(
+                database, sql: "SELECT sealed FROM alias WHERE local = ?", arguments: [Data(key)])
+        else { return nil }
+        return try text(sealed, type: "alias", id: Data(key))
+    }
+
+    private func text(_ sealed: Data, type: String, id: Data) throws -> String {
+        guard let bytes = seal.open(sealed, type: type, id: Array(id)) else { throw damaged }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private var damaged: AccountError {
+        AccountError(
+            .damaged,
+            "\(database.path) is damaged: an unsent change cannot be read. Nothing was sent or removed; restore a backup, or move the "
+                + "file away to go on without what is in it")
+    }
+
+    private func objectKey(_ object: String) -> [UInt8] { seal.keyedID(object.utf8, type: "object") }
+
+    private static func id(_ number: Int64) -> [UInt8] { Array("\(number)".utf8) }
+
+    // MARK: Writing
+
+    /// Adds a change, or makes it one with the unsent change of the same item before it.
+    ///
+    /// - Returns: What was added, or changed; `nil` if nothing is left to be sent.
+    func add(
+        _ change: Change, joining: @escaping @Sendable (Change, Change) throws -> JoinedChanges
+    ) async throws -> Change? {
+        try await database.write { database in
+            var change = change
+            if change.isOfLocalObject, let id = try alias(of: change.object, database) { change.object = id }
+            let before = try entries(database).last { $0.change.object == change.object }
+            if let before, before.pending.state == .queued, before.pending.attempts == 0 {
+                switch try joining(before.change, change) {
+                case .both: break
+                case .one(let kind, let body):
+                    var joined = before
+                    joined.pending = PendingChange(
+                        change: before.change.with(kind, body), state: .queued, attempts: 0, lastProblem: nil,
+                        notBefore: nil)
+                    try update(joined, database)
+                    return joined.change
+                case .nothing:
+                    try database.execute(sql: "DELETE FROM change WHERE n = ?", arguments: [before.number])
+                    return nil
+                }
+            }
+            try database.execute(
+                sql: "INSERT INTO change(object, state, attempts, sealed) VALUES (?, ?, 0, x'')",
+                arguments: [Data(objectKey(change.object)), ChangeState.queued.rawValue])
+            let pending = PendingChange(change: change, state: .queued, attempts: 0, lastProblem: nil, notBefore: nil)
+            try update(Entry(number: database.lastInsertedRowID, pending: pending), database)
+            return change
+        }
+    }
+
+    /// - Returns: `false` if it is not there any more: another process has seen to it.
+    @discardableResult
+    func update(_ entry: Entry) async throws -> Bool { try await database.write { try update(entry, $0) } }
+
+    @discardableResult
+    private func update(_ entry: Entry, _ database: Database) throws -> Bool {
+        let pending = entry.pending
+        let record = try JSONEncoder().encode(Record(change: pending.change, lastProblem: pending.lastProblem))
+        try database.execute(
+            sql: "UPDATE change SET object = ?, state = ?, attempts = ?, not_before = ?, sealed = ? WHERE n = ?",
+            arguments: [
+                Data(objectKey(pending.change.object)), pending.state.rawValue, pending.attempts,
+                pending.notBefore?.timeIntervalSince1970,
+                Data(seal.seal(record, type: "change", id: Self.id(entry.number))),
+                entry.number,
+            ])
+        return database.changesCount > 0
+    }
+
+    /// Removes a change, because it was carried out or is not wanted any more.
+    ///
+    /// - Parameter id: The service's id of an item that it has made: the changes after it are of that item.
+    func remove(_ entry: Entry, made id: String? = nil) async throws {
+        try await database.write { database in
+            try database.execute(sql: "DELETE FROM change WHERE n = ?", arguments: [entry.number])
+            guard let id, entry.change.isOfLocalObject else { return }
+            let local = objectKey(entry.change.object)
+            try database.execute(
+                sql: "INSERT OR REPLACE INTO alias(local, sealed) VALUES (?, ?)",
+                arguments: [Data(local), Data(seal.seal(id.utf8, type: "alias", id: local))])
+            for var later in try entries(database) where later.change.object == entry.change.object {
+                later.pending = later.pending.of(object: id)
+                try update(later, database)
+            }
+        }
+    }
+
+    /// Leaves the service alone for a while.
+    func pause(until date: Date, because reason: String) async throws {
+        try await database.write { database in
+            try database.execute(sql: "DELETE FROM pause")
+            try database.execute(
+                sql: "INSERT INTO pause(until, sealed) VALUES (?, ?)",
+                arguments: [date.timeIntervalSince1970, Data(seal.seal(reason.utf8, type: "pause", id: []))])
+        }
+    }
+}
+
+extension Change {
+    fileprivate func with(_ kind: ChangeKind, _ body: Data) -> Change {
+        var change = self
+        change.kind = kind
+        change.body = body
+        return change
+    }
+}
+
+extension PendingChange {
+    fileprivate func of(object: String) -> PendingChange {
+        var change = change
+        change.object = object
+        return PendingChange(
+            change: change, state: state, attempts: attempts, lastProblem: lastProblem, notBefore: notBefore)
+    }
+}
+#endif

@@ -1,0 +1,286 @@
+#if Offline
+public import AccountKit
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// What a synchronization has done.
+public struct SynchronizationReport: Sendable {
+    /// How many changes were carried out.
+    public var sentCount = 0
+
+    /// What is left.
+    public var pending: [PendingChange] = []
+
+    /// Why it ended before all was sent; `nil` if there was nothing left to try.
+    public var problem: AccountError?
+}
+
+extension OfflineCollection {
+    /// Adds a change. It is on the disk when this returns, and is sent by ``synchronize(ignoringBackOff:onProgress:)``.
+    ///
+    /// - Returns: What is to be sent: the change before it with this one, if that was not sent yet; `nil` if the two cancel each
+    ///   other out.
+    /// - Throws: `inaccessible` if it cannot be stored: then it was not made.
+    @discardableResult
+    public func add(_ change: Change) async throws(AccountError) -> Change? {
+        try await errors {
+            try await checkIsCurrent()
+            return try await outbox.add(change) { [remote] in try remote.joining($0, $1) }
+        }
+    }
+
+    /// The changes that wait, in the order in which they were made.
+    public func pendingChanges() async throws(AccountError) -> [PendingChange] {
+        try await errors { try await outbox.pending().map(\.pending) }
+    }
+
+    /// What a person decided about a change that waits for that.
+    public enum Decision: Sendable, Hashable {
+        /// Send it, whatever somebody else has made of the item.
+        case keepMine
+        /// Drop it.
+        case discard
+    }
+
+    /// Carries out a decision.
+    ///
+    /// - Returns: `false` if there is no such change.
+    public func resolve(_ id: Change.ID, _ decision: Decision) async throws(AccountError) -> Bool {
+        try await errors {
+            try await withLease(timeout: .seconds(30)) {
+                guard var entry = try await outbox.pending().first(where: { $0.change.id == id }) else { return false }
+                switch decision {
+                case .discard: try await outbox.remove(entry)
+                case .keepMine:
+                    var change = entry.change
+                    change.base = nil
+                    entry.pending = PendingChange(
+                        change: change, state: entry.pending.state == .unknown ? .unknown : .queued,
+                        attempts: entry.pending.attempts, lastProblem: nil, notBefore: nil)
+                    try await outbox.update(entry)
+                }
+                return true
+            }
+        }
+    }
+
+    /// Sends the changes that wait, each once, in the order of each item.
+    ///
+    /// One process at a time sends. A change whose response was lost is looked for at the service before it is sent again. Being
+    /// offline ends it; a change that the service does not take waits for a person, and the others go on.
+    ///
+    /// - Parameters:
+    ///   - ignoringBackOff: Whether to try also those that are to wait, since a person wants it now. A service that has asked to
+    ///     be left alone is left alone.
+    ///   - onProgress: Called after each change, with how many were sent and how many are left.
+    /// - Throws: `busy` if another process has been sending for long, `notSignedIn`, and what keeps the changes from being read.
+    ///   No network is not an error: the report says so.
+    public func synchronize(
+        ignoringBackOff: Bool = false, onProgress: (@Sendable (_ sent: Int, _ left: Int) -> Void)? = nil
+    ) async throws(AccountError) -> SynchronizationReport {
+        try await errors {
+            guard try await !outbox.pending().isEmpty else { return SynchronizationReport() }
+            return try await withLease(timeout: .seconds(60)) {
+                var run = SynchronizationRun(self, ignoringBackOff: ignoringBackOff)
+                return try await run.run(onProgress)
+            }
+        }
+    }
+
+    private func withLease<Value>(timeout: Duration, _ body: () async throws -> Value) async throws -> Value {
+        let lease = try await storage.acquireRefreshLease(timeout: timeout)
+        do {
+            let value = try await body()
+            await lease.end()
+            return value
+        } catch {
+            await lease.end()
+            throw error
+        }
+    }
+}
+
+/// One synchronization, by whoever holds the lease.
+private struct SynchronizationRun<Remote: RemoteCollection> {
+    private let collection: OfflineCollection<Remote>
+    private let ignoringBackOff: Bool
+    private var report = SynchronizationReport()
+    private var tries: [Change.ID: Int] = [:]
+    private var isOver = false
+
+    /// So often a change is tried in one run.
+    private static var maximumTries: Int { 3 }
+
+    init(_ collection: OfflineCollection<Remote>, ignoringBackOff: Bool) {
+        self.collection = collection
+        self.ignoringBackOff = ignoringBackOff
+    }
+
+    private var now: Date { collection.clock.now }
+
+    mutating func run(_ onProgress: (@Sendable (Int, Int) -> Void)?) async throws -> SynchronizationReport {
+        while !isOver {
+            if let pause = try await collection.outbox.pause(at: now) {
+                let wait = Int(pause.until.timeIntervalSince(now).rounded(.up))
+                report.problem = AccountError(
+                    .serviceUnavailable, "the service asked to be left alone for another \(wait) s (\(pause.reason))")
+                break
+            }
+            guard let entry = try await nextEntry() else { break }
+            try await collection.checkIsCurrent()
+            try await attempt(entry)
+            onProgress?(report.sentCount, try await collection.outbox.pending().count)
+        }
+        report.pending = try await collection.outbox.pending().map(\.pending)
+        return report
+    }
+
+    /// The first change of its item that may be tried now.
+    private func nextEntry() async throws -> OutboxDatabase.Entry? {
+        var held: Set<String> = []
+        for entry in try await collection.outbox.pending() {
+            guard held.insert(entry.change.object).inserted, !entry.pending.state.needsDecision,
+                tries[entry.change.id, default: 0] < Self.maximumTries
+            else { continue }
+            if !ignoringBackOff, let notBefore = entry.pending.notBefore, notBefore > now,
+                // Further ahead, the clock was set back.
+                notBefore.timeIntervalSince(now) <= 86_400
+            {
+                continue
+            }
+            return entry
+        }
+        return nil
+    }
+
+    private mutating func attempt(_ entry: OutboxDatabase.Entry) async throws {
+        var entry = entry
+        tries[entry.change.id, default: 0] += 1
+        // One that was being sent when its process died may have been carried out.
+        let wasSent = entry.pending.state == .sending || entry.pending.state == .unknown
+        let standing: ChangeStanding
+        do {
+            standing = try await collection.remote.standing(
+                of: entry.change, wasSent: wasSent,
+                claimed: try await collection.outbox.claimedIDs(), fetching: collection.transport)
+        } catch {
+            // Only looked at, so it stands as before.
+            return try await note(RemoteOutcome(error), error, entry, state: wasSent ? .unknown : .queued)
+        }
+        switch standing {
+        case .toBeSent: break
+        case .done(let item): return try await finish(entry, item)
+        case .conflict(let why): return try await park(entry, .conflict, why)
+        case .unknown:
+            return try await park(
+                entry, .conflict, "its response was lost, and nobody can tell whether the service has carried it out")
+        }
+        entry.pending.state = .sending
+        entry.pending.attempts += 1
+        var change = entry.change
+        change.sentAt = change.sentAt ?? now
+        entry.pending = PendingChange(
+            change: change, state: .sending, attempts: entry.pending.attempts, lastProblem: entry.pending.lastProblem,
+            notBefore: nil)
+        guard try await collection.outbox.update(entry) else { return }
+        do {
+            let (request, body) = try collection.remote.request(for: change)
+            let (head, response) = try await collection.transport(request, body)
+            let outcome = RemoteOutcome(of: change.kind, head, response, at: now)
+            guard outcome == .done else { return try await note(outcome, nil, entry, state: .queued) }
+            var item: RemoteItem?
+            if change.kind == .create || change.kind == .update { item = try collection.remote.item(head, response) }
+            try await finish(entry, item)
+        } catch {
+            try await note(RemoteOutcome(error), error, entry, state: .queued)
+        }
+        if collection.remote.pause > .zero, !isOver { try await Task.sleep(for: collection.remote.pause) }
+    }
+
+    /// - Parameter state: How it stands if it was not carried out.
+    private mutating func note(
+        _ outcome: RemoteOutcome, _ error: (any Error)?, _ entry: OutboxDatabase.Entry, state: ChangeState
+    ) async throws {
+        if let error = error as? AccountError, error.isOfThisMachine { throw error }
+        switch outcome {
+        case .done: break
+        case .later(let why, let wait): try await postpone(entry, state, why, wait)
+        case .unknown(let why): try await postpone(entry, error == nil || state == .queued ? .unknown : state, why, nil)
+        case .pause(let why, let wait):
+            try await postpone(entry, state, why, wait)
+            try await collection.outbox.pause(
+                until: now.addingTimeInterval(Double(wait.components.seconds)), because: why)
+        case .signIn(let why):
+            try await postpone(entry, .waitingForSignIn, why, .zero)
+            report.problem = AccountError(
+                .notSignedIn, "the service does not take this sign-in (\(why)): sign in again")
+            isOver = true
+        case .conflict(let why): try await park(entry, .conflict, why)
+        case .refused(let why): try await park(entry, .refused, why)
+        }
+        // Where nothing comes back, the other changes would fare no better.
+        if let error, !isOver, outcome.isAboutNetwork {
+            report.problem = (error as? AccountError) ?? AccountError(.serviceUnavailable, "\(error)", cause: error)
+            isOver = true
+        }
+    }
+
+    private func postpone(
+        _ entry: OutboxDatabase.Entry, _ state: ChangeState, _ why: String, _ wait: Duration?
+    ) async throws {
+        var entry = entry
+        // Doubled each time, up to an hour, and never the same for all who wait.
+        let backOff = min(Double(1 << min(entry.pending.attempts, 12)), 3600) * Double.random(in: 0.75...1.25)
+        let pause = wait.map { Double($0.components.seconds) } ?? backOff
+        entry.pending = PendingChange(
+            change: entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why,
+            notBefore: now.addingTimeInterval(pause))
+        try await collection.outbox.update(entry)
+    }
+
+    private func park(_ entry: OutboxDatabase.Entry, _ state: ChangeState, _ why: String) async throws {
+        var entry = entry
+        entry.pending = PendingChange(
+            change: entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why, notBefore: nil)
+        try await collection.outbox.update(entry)
+    }
+
+    /// It was carried out: first the lists have it, then it waits no more. A death in between shows it twice, and loses nothing.
+    private mutating func finish(_ entry: OutboxDatabase.Entry, _ item: RemoteItem?) async throws {
+        let change = entry.change
+        let id = item?.id ?? change.object
+        if change.kind == .delete { try await collection.lists.removeItem(change.object) }
+        if let item { try await collection.lists.storeDetail(item, at: now) }
+        let names = try await collection.lists.all().map(\.record.name)
+        var stored = item
+        if stored == nil { stored = try await collection.lists.item(id) }
+        if let stored, change.kind != .delete {
+            let shown = names.filter { collection.remote.effect(of: change, on: $0) == .shownFirst }
+            try await collection.lists.put(stored, firstIn: shown)
+        }
+        let hidden = names.filter { collection.remote.effect(of: change, on: $0) == .hidden }
+        try await collection.lists.remove(id, from: hidden)
+        try await collection.outbox.remove(entry, made: item?.id)
+        report.sentCount += 1
+    }
+}
+
+extension RemoteOutcome {
+    fileprivate var isAboutNetwork: Bool {
+        switch self {
+        case .later, .unknown: true
+        default: false
+        }
+    }
+}
+
+extension AccountError {
+    /// Whether it is this machine that failed, and not the request.
+    fileprivate var isOfThisMachine: Bool { [.inaccessible, .busy, .damaged, .insecureContainer].contains(code) }
+}
+#endif

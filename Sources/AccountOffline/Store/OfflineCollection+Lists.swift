@@ -1,0 +1,208 @@
+#if Offline
+public import AccountKit
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+extension OfflineCollection {
+    /// A list.
+    public typealias Snapshot = ListSnapshot<Remote.Item>
+
+    /// A list as it is stored, with what was not sent yet. The service is not asked.
+    ///
+    /// - Parameters:
+    ///   - list: The list's name.
+    ///   - limit: How many rows.
+    public func snapshot(of list: String, limit: Int = 30) async throws(AccountError) -> Snapshot {
+        try await errors {
+            let stored = try await lists.list(list)
+            let rows = try await lists.rows(of: list, limit: limit + 1)
+            let overlay = Overlay(try await outbox.pending().map(\.change), remote)
+            var snapshot = Snapshot(
+                rows: try await overlay.rows(over: Array(rows.prefix(limit)), in: list, finding: lists),
+                asOf: stored?.asOf, source: .disk, hasMore: rows.count > limit, problem: nil)
+            if let asOf = snapshot.asOf, asOf > clock.now.addingTimeInterval(60) { snapshot.asOf = nil }
+            if let first = stored?.record.segments.first, first.next != nil { snapshot.hasMore = true }
+            return snapshot
+        }
+    }
+
+    /// Asks the service for the first page of a list, and returns what there is then. Without the network that is what there was.
+    ///
+    /// - Parameters:
+    ///   - list: The list's name.
+    ///   - limit: How many rows to return.
+    /// - Returns: The list, and in ``ListSnapshot/problem`` why the service could not be asked.
+    /// - Throws: Only what keeps the stored list from being read.
+    public func refresh(_ list: String, limit: Int = 30) async throws(AccountError) -> Snapshot {
+        var source = Snapshot.Source.disk
+        var problem: AccountError?
+        do {
+            source = try await fetchFirstPage(of: list)
+        } catch {
+            problem = error
+        }
+        var snapshot = try await snapshot(of: list, limit: limit)
+        snapshot.source = source
+        snapshot.problem = problem
+        return snapshot
+    }
+
+    /// A list: first as it is stored, then as the service has it.
+    ///
+    /// - Parameters:
+    ///   - list: The list's name.
+    ///   - limit: How many rows to return.
+    public func list(_ list: String, limit: Int = 30) -> AsyncThrowingStream<Snapshot, any Error> {
+        let (stream, continuation) = AsyncThrowingStream.makeStream(of: Snapshot.self)
+        let task = Task {
+            do {
+                continuation.yield(try await snapshot(of: list, limit: limit))
+                continuation.yield(try await refresh(list, limit: limit))
+                continuation.finish()
+            } catch {
+                continuation.finish(throwing: error)
+            }
+        }
+        continuation.onTermination = { _ in task.cancel() }
+        return stream
+    }
+
+    private func fetchFirstPage(of list: String) async throws(AccountError) -> Snapshot.Source {
+        try await errors {
+            let validators = try await lists.list(list)?.record.validators
+            var request = remote.request(for: list, at: nil)
+            let place = (request.path ?? "") + " " + (request.headerFields[.accept] ?? "")
+            if let validators, validators.request == place {
+                request.headerFields[.ifNoneMatch] = validators.entityTag
+                request.headerFields[.ifModifiedSince] = validators.lastModified
+            }
+            let (head, body) = try await transport(request, nil)
+            guard head.status == .notModified, validators != nil else {
+                let page = try page(head, body)
+                try await checkIsCurrent()
+                let new = Validators(
+                    request: place, entityTag: head.headerFields[.eTag], lastModified: head.headerFields[.lastModified])
+                let stored = try await lists.storeFirst(
+                    page, of: list, new.isEmpty ? nil : new, missingIsGone: remote.isGone(whenMissingFrom: list),
+                    at: clock.now)
+                guard !stored.isDoubtful else {
+                    throw AccountError(
+                        .requestFailed,
+                        "the service says that the list is empty; what was there is kept for now, and the service is asked again"
+                    )
+                }
+                return .network
+            }
+            try await checkIsCurrent()
+            let links = try remote.page(head, body)
+            try await lists.touch(list, next: links.next, at: clock.now)
+            return .notModified
+        }
+    }
+
+    private func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage {
+        guard head.status == .ok else { throw AccountError(status: head, body) }
+        return try remote.page(head, body)
+    }
+
+    /// Asks the service for the page after those that are stored.
+    ///
+    /// What was put before or taken out meanwhile neither hides an item nor shows one twice.
+    ///
+    /// - Returns: Whether there is more.
+    public func loadMore(of list: String) async throws(AccountError) -> Bool {
+        try await errors {
+            guard let stored = try await lists.list(list), let top = stored.record.segments.first else {
+                _ = try await fetchFirstPage(of: list)
+                return try await lists.list(list)?.record.segments.first?.next != nil
+            }
+            guard let next = top.next else { return false }
+            var position = try await lists.count(of: list).first - 1
+            while position >= 0 {
+                let numbered = remote.cursor(ofItemAt: position)
+                let (head, body) = try await transport(remote.request(for: list, at: numbered ?? next), nil)
+                let page = try page(head, body)
+                try await checkIsCurrent()
+                let result = try await lists.storeNext(
+                    page, of: list, mustOverlap: numbered != nil, missingIsGone: remote.isGone(whenMissingFrom: list),
+                    at: clock.now)
+                if result.isContiguous { return page.next != nil }
+                // Others have taken out so much that the page begins further down: look further up.
+                position -= max(page.items.count, 30)
+            }
+            return try await fetchFirstPage(of: list) == .network
+        }
+    }
+
+    // MARK: One item
+
+    /// An item as it is stored, with what was not sent yet; as a list has it, if nothing else is known of it.
+    ///
+    /// - Parameter id: Its id, also one that this machine gave.
+    /// - Returns: `nil` if it is not known here, or is to be removed.
+    public func item(_ id: String) async throws(AccountError) -> Remote.Item? {
+        try await errors {
+            let id = try await outbox.serviceID(of: id) ?? id
+            let overlay = Overlay(try await outbox.pending().map(\.change), remote)
+            var stored = try await lists.detail(of: id)?.item
+            if stored == nil { stored = try await lists.item(id) }
+            guard let json = try overlay.json(of: id, stored?.json) else { return nil }
+            return try JSONDecoder().decode(Remote.Item.self, from: json)
+        }
+    }
+
+    /// Asks the service for everything that is known of an item, and stores it.
+    ///
+    /// - Throws: `requestFailed` with the service's words, such as when it is gone; `serviceUnavailable` without the network.
+    public func refreshItem(_ id: String) async throws(AccountError) {
+        try await errors {
+            let id = try await outbox.serviceID(of: id) ?? id
+            guard !id.hasPrefix(Change.localPrefix) else { return }
+            let (head, body) = try await transport(remote.request(forItem: id), nil)
+            try await checkIsCurrent()
+            if head.status == .notFound || head.status == .gone { try await lists.removeItem(id) }
+            guard head.status == .ok else { throw AccountError(status: head, body) }
+            try await lists.storeDetail(try remote.item(head, body), at: clock.now)
+        }
+    }
+
+    /// The service's id of an item that was made here; the id itself of any other, and as long as there is none.
+    public func currentID(of id: String) async throws(AccountError) -> String {
+        try await errors { try await outbox.serviceID(of: id) ?? id }
+    }
+
+    /// The lists that are stored: name, how many rows, and when the service was asked last.
+    public func storedLists() async throws(AccountError) -> [(name: String, count: Int, asOf: Date?)] {
+        try await errors {
+            var found: [(name: String, count: Int, asOf: Date?)] = []
+            for list in try await lists.all() {
+                found.append((list.record.name, try await lists.count(of: list.record.name).all, list.asOf))
+            }
+            return found
+        }
+    }
+}
+
+extension AccountError {
+    /// A status that is no success, and is not stored.
+    init(status head: HTTPTypes.HTTPResponse, _ body: Data) {
+        let outcome = RemoteOutcome(of: .update, head, body, at: Date())
+        switch outcome {
+        case .signIn(let words): self.init(.notSignedIn, "the service does not take this sign-in (\(words))")
+        case .later(let words, _), .unknown(let words):
+            self.init(.serviceUnavailable, "the service cannot do it now (\(words))")
+        case .pause(let words, let wait):
+            self.init(
+                .serviceUnavailable,
+                "the service's rate limit is reached (\(words)): try again in \(wait.components.seconds) s")
+        case .conflict(let words), .refused(let words): self.init(.requestFailed, "the service refused (\(words))")
+        case .done: self.init(.requestFailed, "the service sent nothing that can be used (\(head.status.code))")
+        }
+    }
+}
+#endif

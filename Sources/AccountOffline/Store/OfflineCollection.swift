@@ -1,0 +1,127 @@
+#if Offline
+public import AccountKit
+import HTTPTypes
+import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// One kind of thing that an account has at a service: its lists, readable without the network, and its changes, which are sent
+/// when the network is back.
+///
+/// ```swift
+/// let gists = try await OfflineCollection("gists", GistsAPI(), of: store, in: container, sending: transport)
+/// let starred = await gists.refresh("starred")          // from the service if it can be reached, else as it was
+/// try await gists.add(Change(.delete, of: id))          // on the disk when this returns
+/// let report = try await gists.synchronize()            // sent once, in their order
+/// ```
+///
+/// All of it is sealed with a key of the signed-in user. Signing out destroys that key; a session that the service ended
+/// keeps it for the user's next sign-in.
+public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
+    /// How the service is asked.
+    public let remote: Remote
+
+    /// What was stored for the lists could not be used and was dropped: they are fetched again. `nil` if nothing was.
+    public let droppedLists: AccountError?
+
+    let lists: ListDatabase
+    let outbox: OutboxDatabase
+    let storage: FileArchiveStorage
+    let transport: RemoteTransport
+    let clock: any WallClock
+    private let store: AccountStore
+    private let key: OfflineKey
+    private let folders: [String]
+
+    /// Opens what is kept for the signed-in user.
+    ///
+    /// - Parameters:
+    ///   - name: The collection's, such as `gists`.
+    ///   - remote: How the service is asked.
+    ///   - store: Whose account it is.
+    ///   - container: The folders of the app: lists go into its caches, changes that were not sent into its documents.
+    ///   - clock: Tells the date.
+    ///   - transport: Sends requests with the account's authorization.
+    /// - Throws: `notSignedIn` if nobody is; `damaged` or `unsupportedVersion` if changes that were not sent cannot be read: they
+    ///   stay as they are.
+    public init(
+        _ name: String, _ remote: Remote, of store: AccountStore, in container: AppContainer,
+        clock: any WallClock = SystemWallClock(), sending transport: @escaping RemoteTransport
+    ) async throws(AccountError) {
+        self.remote = remote
+        self.store = store
+        self.transport = transport
+        self.clock = clock
+        let key = try await store.offlineKey()
+        self.key = key
+        let folder =
+            "/Offline/"
+            + key.seal.keyedID(name.utf8, type: "folder").map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let documents = container.path(of: container.documents) + folder
+        let caches = container.path(of: container.caches) + folder
+        folders = [documents, caches]
+        storage = FileArchiveStorage(folder: documents, root: container.root)
+        do {
+            outbox = try await OutboxDatabase.open(in: documents, storage, key.seal)
+            let cacheStorage = FileArchiveStorage(folder: caches)
+            (lists, droppedLists) = try await ListDatabase.open(in: caches, cacheStorage, key.seal)
+        } catch {
+            throw AccountError(database: folder, error)
+        }
+    }
+
+    /// Gives back what the databases need no more. Nothing is lost without it.
+    public func close() async {
+        await lists.close()
+        await outbox.close()
+    }
+
+    /// Refuses to store what came for somebody who is not signed in any more.
+    func checkIsCurrent() async throws(AccountError) {
+        guard try await store.isCurrent(key) else {
+            throw AccountError(
+                .notSignedIn, "the user has signed out, or somebody else has signed in: nothing was stored")
+        }
+    }
+
+    func errors<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
+        do {
+            return try await body()
+        } catch {
+            throw (error as? AccountError)
+                ?? AccountError(.requestFailed, "the response is not one of this service", cause: error)
+        }
+    }
+
+    /// Removes everything, after the user has signed out.
+    func removeFolders() {
+        // The key is gone already, and with it all that this holds.
+        for folder in folders { try? FileManager.default.removeItem(atPath: folder) }
+    }
+}
+
+extension AppContainer {
+    fileprivate func path(of folder: URL) -> String {
+        let path = folder.path(percentEncoded: false)
+        return path.hasSuffix("/") ? String(path.dropLast()) : path
+    }
+}
+
+extension OfflineCollection: AccountData {
+    /// How many changes were not sent.
+    public func unsentWork() async throws(AccountError) -> String? {
+        let count = try await pendingChanges().count
+        return count == 0 ? nil : count == 1 ? "1 change that was not sent" : "\(count) changes that were not sent"
+    }
+
+    /// Removes lists, blobs and changes from this machine.
+    public func remove() async {
+        await close()
+        removeFolders()
+    }
+}
+#endif

@@ -1,0 +1,108 @@
+#if Offline
+import AccountKit
+import GRDB
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A database of this module in a folder of its account.
+struct OfflineDatabase: Sendable {
+    let queue: DatabaseQueue
+    let path: String
+    var name: String { path.split(separator: "/").last.map(String.init) ?? path }
+
+    /// How long to wait for another process's transaction.
+    private static let busyTimeout: TimeInterval = 30
+
+    /// Opens a database, and makes it if it is not there, for the owner only.
+    ///
+    /// - Parameters:
+    ///   - name: The file's name.
+    ///   - storage: The lock of the folder, which makes the folder too.
+    ///   - isDurable: Whether a commit waits for the disk. In WAL mode a commit may be lost in a power cut otherwise.
+    ///   - version: The version of the schema.
+    ///   - schema: Makes it.
+    /// - Throws: `unsupportedVersion` if a later version wrote it, `damaged` if it is not a database; the file stays as it is.
+    static func open(
+        _ name: String, in folder: String, _ storage: FileArchiveStorage, isDurable: Bool, version: Int, schema: String
+    ) async throws -> OfflineDatabase {
+        let path = folder + "/" + name
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(busyTimeout)
+        configuration.label = "AccountOffline." + name
+        // Not by `journalMode`, which would set `synchronous` to NORMAL after this.
+        configuration.prepareDatabase { database in
+            try database.execute(
+                sql: """
+                    PRAGMA journal_mode = WAL; PRAGMA synchronous = \(isDurable ? "FULL" : "NORMAL");
+                    PRAGMA journal_size_limit = 1048576;
+                    """)
+        }
+        let settings = configuration
+        // Two processes that make a database at a time get in each other's way, whatever they are ready to wait.
+        let transaction = try await storage.beginTransaction(timeout: .seconds(30))
+        do {
+            let queue = try await BlockingWork.run {
+                // SQLite gives the files beside it the same mode. An existing file must not be opened here: closing it would
+                // drop SQLite's own locks.
+                if !FileManager.default.fileExists(atPath: path) {
+                    guard
+                        FileManager.default.createFile(
+                            atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+                    else { throw AccountError(.inaccessible, "\(path) cannot be made: is the disk full?") }
+                }
+                let queue = try DatabaseQueue(path: path, configuration: settings)
+                try queue.write { database in
+                    let stored = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
+                    guard stored <= version else {
+                        throw AccountError(
+                            .unsupportedVersion,
+                            "\(path) was written by a later version: update this program. It was not changed")
+                    }
+                    if stored == 0 { try database.execute(sql: schema + "PRAGMA user_version = \(version);") }
+                }
+                return queue
+            }
+            await transaction.end()
+            return OfflineDatabase(queue: queue, path: path)
+        } catch {
+            await transaction.end()
+            throw AccountError(database: path, error)
+        }
+    }
+
+    func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+        do {
+            return try await queue.read(body)
+        } catch {
+            throw AccountError(database: path, error)
+        }
+    }
+
+    func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+        do {
+            return try await queue.write(body)
+        } catch {
+            throw AccountError(database: path, error)
+        }
+    }
+
+    /// Moves what is in the log into the database, and gives the log's space back.
+    func close() async {
+        // Whoever has it open still does it later.
+        _ = try? await queue.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+        try? queue.close()
+    }
+
+    /// Removes the files of a database that nobody has open.
+    static func remove(_ name: String, in folder: String) {
+        for suffix in ["", "-wal", "-shm"] {
+            // What is not there need not be removed.
+            try? FileManager.default.removeItem(atPath: "\(folder)/\(name)\(suffix)")
+        }
+    }
+}
+#endif

@@ -1,0 +1,63 @@
+#if Offline
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What was not sent yet, laid over what the service has: taking a change back is no more than dropping it here.
+struct Overlay<Remote: RemoteCollection> {
+    private let changes: [Change]
+    private let remote: Remote
+
+    init(_ changes: [Change], _ remote: Remote) {
+        self.changes = changes
+        self.remote = remote
+    }
+
+    /// An item with its changes; `nil` if it is not there.
+    func json(of id: String, _ stored: Data?) throws -> Data? {
+        var json = stored
+        for change in changes where change.object == id { json = try remote.item(json, with: change) }
+        return json
+    }
+
+    func rows(
+        over stored: [ListDatabase.StoredRow], in list: String, finding lists: ListDatabase
+    ) async throws -> [ListSnapshot<Remote.Item>.Row] {
+        var shownFirst: [String] = []
+        var hidden: Set<String> = []
+        for change in changes {
+            switch remote.effect(of: change, on: list) {
+            case .none: break
+            case .shownFirst:
+                hidden.remove(change.object)
+                if !shownFirst.contains(change.object) { shownFirst.insert(change.object, at: 0) }
+            case .hidden:
+                hidden.insert(change.object)
+                shownFirst.removeAll { $0 == change.object }
+            }
+        }
+        let changed = Set(changes.map(\.object))
+        let present = Set(stored.map(\.item.id))
+        var rows: [ListSnapshot<Remote.Item>.Row] = []
+        func add(_ id: String, _ json: Data?, followsGap: Bool) throws {
+            guard !hidden.contains(id), let json = try self.json(of: id, json) else { return }
+            rows.append(
+                .init(
+                    id: id, item: try JSONDecoder().decode(Remote.Item.self, from: json),
+                    isPending: changed.contains(id),
+                    followsGap: followsGap))
+        }
+        for id in shownFirst where !present.contains(id) {
+            try add(id, try await lists.item(id)?.json, followsGap: false)
+        }
+        var segment: Int?
+        for row in stored {
+            try add(row.item.id, row.item.json, followsGap: segment != nil && segment != row.segment)
+            segment = row.segment
+        }
+        return rows
+    }
+}
+#endif
