@@ -64,7 +64,7 @@ import Testing
         async throws
     {
         try await Container.run { container in
-            let state = ["--state", container.path("state.json")]
+            let state = ["--state", container.path("state.json"), "--port", String(try FreePort.find())]
             let gist = try await ExampleServer.run(state) { server in
                 let ids = try await server.seedGists(3, isStarred: true)
                 let gist = try await server.createGist(description: "x", isPublic: true)

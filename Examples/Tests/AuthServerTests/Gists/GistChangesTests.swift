@@ -76,6 +76,9 @@ struct GistChangesTests {
             #expect(try await files(["a.txt": ["filename": "c.txt"]]) == ["c.txt": "one", "b.txt": "two"])
             #expect(
                 try await files(["c.txt": ["filename": "a.txt", "content": "1"], "b.txt": .null]) == ["a.txt": "1"])
+            #expect(
+                try await files(["a.txt": ["content": ""], "d.txt": ["content": "3"]]) == ["d.txt": "3"])
+            #expect(try await files(["d.txt": ["filename": "a.txt", "content": "1"]]) == ["a.txt": "1"])
             // What is gone already can be removed again: the same request may come twice.
             #expect(try await files(["b.txt": .null]) == ["a.txt": "1"])
             #expect(try await alice.send(.patch, path, ["description": .null]).json["description"] == .null)
@@ -86,7 +89,9 @@ struct GistChangesTests {
         "An edit that leaves nothing, or nothing definite, changes nothing",
         arguments: [
             #"{}"#, #"{"files":{"a.txt":null}}"#, #"{"files":{"none":{"filename":"x"}}}"#,
-            #"{"files":{"a.txt":{"filename":""}}}"#, #"{"files":{"b":{"content":"x","filename":"a.txt"}}}"#,
+            #"{"files":{"a.txt":{"filename":""}}}"#, #"{"files":{"a.txt":{"content":""}}}"#,
+            #"{"files":{"new.txt":{"content":""}}}"#, #"{"files":{"a.txt":{}}}"#,
+            #"{"files":{"a.txt":{"filename":null}}}"#, #"{"files":{"b":{"content":"x","filename":"a.txt"}}}"#,
         ])
     func refusesEdits(body: String) async throws {
         try await TestServer().run { api in

@@ -61,16 +61,18 @@ struct GistEdit: Equatable, Sendable {
                 default: throw GistError.invalid("files")
                 }
             }
-            // A name of null removes the file too.
-            if members["filename"] == .null { return .removed }
-            return .changed(content: try text("content"), name: try text("filename"))
+            let (content, name) = (try text("content"), try text("filename"))
+            // Whether an object that says nothing keeps the file or removes it is not documented.
+            guard content != nil || name != nil else { throw GistError.missing("files") }
+            return .changed(content: content, name: name)
         default: throw GistError.invalid("files")
         }
     }
 
     /// The files after the change.
     ///
-    /// A file that is to be removed and is not there is removed already.
+    /// A file that is to be removed and is not there is removed already. A file that there is and that is to become empty is
+    /// removed as well, which is how GitHub does it without saying so: https://github.com/octokit/octokit.js/issues/1629
     ///
     /// - Throws: `GistError` when a file has no text or no name, when two would have the same name, or when none is left.
     func applied(to old: [String: String]) throws -> [String: String] {
@@ -79,6 +81,7 @@ struct GistEdit: Equatable, Sendable {
             let content = result.removeValue(forKey: name)
             guard case .changed(let newContent, let newName) = change else { continue }
             let target = newName ?? name
+            if content != nil, newContent == "" { continue }
             guard let text = newContent ?? content, !text.isEmpty, !target.isEmpty, result[target] == nil else {
                 throw GistError.missing("files")
             }
