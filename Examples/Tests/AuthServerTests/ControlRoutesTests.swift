@@ -95,6 +95,11 @@ struct ControlRoutesTests {
                 "/control/faults", #"{"faults":[{"path":"/x","headers":{"a b":"c"}}]}"#,
                 "faults.0.headers: headers has a name or value that HTTP does not allow"
             ),
+            ("/control/faults", #"{"faults":[{"path":"/x","skip":-1}]}"#, "faults.0.skip: skip is not negative"),
+            (
+                "/control/faults", #"{"faults":[{"path":"/x","method":"get"}]}"#,
+                "faults.0.method: method is one that HTTP allows, in capitals"
+            ),
             ("/control/faults", "{}", "faults is missing"),
             ("/control/clock", #"{"offset":3}"#, "unknown member offset"),
             ("/control/clock", #"{"offsetSeconds":1e12}"#, "offsetSeconds is more than a hundred years"),

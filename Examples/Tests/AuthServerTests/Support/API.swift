@@ -79,7 +79,7 @@ struct API: Sendable {
         return try await send(.post, path, headers: headers, body: Self.encoded(pairs))
     }
 
-    private func send(
+    func send(
         _ method: HTTPRequest.Method,
         _ path: String,
         headers: HTTPFields = [:],

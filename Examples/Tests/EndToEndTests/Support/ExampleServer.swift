@@ -61,6 +61,16 @@ extension ExampleServer {
         _ = try await control(.POST, "faults", ["faults": faults])
     }
 
+    /// Lets faults happen from now on, after those that are in force.
+    func arm(_ faults: Fault...) async throws {
+        _ = try await control(.POST, "faults", ArmedFaults(faults: faults))
+    }
+
+    private struct ArmedFaults: Encodable {
+        let faults: [Fault]
+        let keep = true
+    }
+
     func clearFaults() async throws { _ = try await control(.DELETE, "faults") }
 
     /// Lets every access token expire.
@@ -104,7 +114,9 @@ extension ExampleServer {
 struct Fault: Encodable, Sendable {
     enum Disconnect: String, Encodable { case before, truncated, garbled }
 
+    /// A path; or the beginning of one and `*`.
     var path: String
+    var method: String?
     var grantType: String?
     var ifStatus: Int?
     var status: Int?
@@ -114,6 +126,7 @@ struct Fault: Encodable, Sendable {
     var gate: String?
     var disconnect: Disconnect?
     var afterHandler = false
+    var skip = 0
     var times: Int?
 }
 

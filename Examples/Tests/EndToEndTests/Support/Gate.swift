@@ -43,6 +43,15 @@ extension ExampleServer {
         return gate
     }
 
+    /// Holds the responses that a fault applies to, and leaves the faults in force that there are.
+    func hold(_ fault: Fault, _ phase: Phase = .after) async throws -> Gate {
+        let gate = Gate(name: UUID().uuidString, server: self)
+        var fault = fault
+        (fault.gate, fault.afterHandler) = (gate.name, phase == .after)
+        try await arm(fault)
+        return gate
+    }
+
     /// Holds refreshes, which have spent a refresh token by then.
     func holdRefreshes(_ phase: Phase = .after) async throws -> Gate {
         try await hold("/oauth/token", grantType: "refresh_token", phase)

@@ -27,6 +27,8 @@ struct AuthServer: AsyncParsableCommand {
             gitlab, or microsoft (issuer http://127.0.0.1:PORT/common/v2.0). Google, and the browser flow of GitHub, \
             want a client_secret; any will do. Otherwise the client has a secret if --client-secret gives it one.
 
+            At /gists it speaks GitHub's API for gists, with its own tokens.
+
             Requests to /control/ make it fail in the ways of real servers, which is why it only listens on the \
             loopback interface. It is an example: never use it to protect anything.
             """

@@ -1,7 +1,5 @@
 import HTTPTypes
 import Hummingbird
-import NIOCore
-import NIOFoundationEssentialsCompat
 import ServiceLifecycle
 
 #if canImport(FoundationEssentials)
@@ -20,7 +18,7 @@ import Foundation
 ///
 /// | request | body | response |
 /// | --- | --- | --- |
-/// | `POST /control/faults` | `{"faults":[…]}`, see `Fault`; replaces the list | `{"faults":1}` |
+/// | `POST /control/faults` | `{"faults":[…]}`, see `Fault`; replaces the list, unless `"keep":true` | `{"faults":1}` |
 /// | `DELETE /control/faults` | | `{}` |
 /// | `POST /control/expire` | | `{"expired":1}`: how many access tokens |
 /// | `POST /control/revoke` | `{"user":"alice"}`, or nothing for everyone | `{"revoked":1}`: how many grants |
@@ -39,10 +37,12 @@ import Foundation
 /// | `DELETE /control/log` | | `{}` |
 ///
 /// `counts` has one number for each path, and `refreshes` (refresh requests that came in), `rotations` (refresh tokens
-/// that were exchanged) and `reuseAlarms` (sign-ins ended because a spent refresh token came back).
+/// that were exchanged) and `reuseAlarms` (sign-ins ended because a spent refresh token came back). More are in
+/// `GistControlRoutes`.
 struct ControlRoutes: Sendable {
     private struct Faults: Decodable {
         let faults: [Fault]
+        let keep: Bool?
     }
 
     private struct Revocation: Decodable {
@@ -72,7 +72,7 @@ struct ControlRoutes: Sendable {
         control.post("clock", use: setClock)
         for response in Controls.AlterableResponse.allCases {
             control.post(RouterPath(response.rawValue)) { request, context in
-                let alteration: ResponseAlteration = try await body(of: request, context: context)
+                let alteration: ResponseAlteration = try await request.controlBody(context)
                 await server.updateControls { $0.alterations[response] = alteration }
                 return try Response.json(JSONObject())
             }
@@ -87,8 +87,11 @@ struct ControlRoutes: Sendable {
 
     @Sendable
     private func setFaults(_ request: Request, context: ServerContext) async throws -> Response {
-        let faults: Faults = try await body(of: request, context: context, members: ["faults"])
-        await server.updateControls { $0.faults = FaultList(faults.faults) }
+        let faults: Faults = try await request.controlBody(context, members: ["faults", "keep"])
+        await server.updateControls { controls in
+            if faults.keep != true { controls.faults = FaultList() }
+            controls.faults.add(faults.faults)
+        }
         return try .json(["faults": faults.faults.count])
     }
 
@@ -105,7 +108,7 @@ struct ControlRoutes: Sendable {
 
     @Sendable
     private func revoke(_ request: Request, context: ServerContext) async throws -> Response {
-        let revocation: Revocation = try await body(of: request, context: context, members: ["user"])
+        let revocation: Revocation = try await request.controlBody(context, members: ["user"])
         if let user = revocation.user, server.settings.users[user] == nil {
             throw ControlError(message: "there is no such user")
         }
@@ -114,7 +117,7 @@ struct ControlRoutes: Sendable {
 
     @Sendable
     private func setClock(_ request: Request, context: ServerContext) async throws -> Response {
-        let offset: Offset = try await body(of: request, context: context, members: ["offsetSeconds"])
+        let offset: Offset = try await request.controlBody(context, members: ["offsetSeconds"])
         guard abs(offset.offsetSeconds) <= Self.greatestOffset else {
             throw ControlError(message: "offsetSeconds is more than a hundred years")
         }
@@ -133,20 +136,20 @@ struct ControlRoutes: Sendable {
 
     @Sendable
     private func openGate(_ request: Request, context: ServerContext) async throws -> Response {
-        let gate: Gate = try await body(of: request, context: context, members: ["gate"])
+        let gate: Gate = try await request.controlBody(context, members: ["gate"])
         return try .json(["released": await server.gates.open(gate.gate)])
     }
 
     @Sendable
     private func closeGate(_ request: Request, context: ServerContext) async throws -> Response {
-        let gate: Gate = try await body(of: request, context: context, members: ["gate"])
+        let gate: Gate = try await request.controlBody(context, members: ["gate"])
         await server.gates.close(gate.gate)
         return try .json(JSONObject())
     }
 
     @Sendable
     private func waitAtGate(_ request: Request, context: ServerContext) async throws -> Response {
-        let gate: Gate = try await body(of: request, context: context, members: ["gate", "count"])
+        let gate: Gate = try await request.controlBody(context, members: ["gate", "count"])
         let gates = server.gates
         do {
             try await cancelWhenGracefulShutdown { try await gates.waitForArrivals(gate.count ?? 1, at: gate.gate) }
@@ -165,29 +168,5 @@ struct ControlRoutes: Sendable {
     private func clearLog(_ request: Request, context: ServerContext) async throws -> Response {
         await server.updateLog { $0.clear() }
         return try .json(JSONObject())
-    }
-
-    /// The body, in which nothing may be that is not understood; an empty body counts as `{}`.
-    private func body<Body: Decodable>(
-        of request: Request,
-        context: ServerContext,
-        members: [String]? = nil
-    ) async throws -> Body {
-        var bytes = try await request.body.collect(upTo: context.maxUploadSize)
-        if bytes.readableBytes == 0 {
-            bytes = ByteBuffer(string: "{}")
-        }
-        do {
-            let decoder = JSONDecoder()
-            if let members {
-                let sent = try decoder.decode(JSONObject.self, from: bytes)
-                if let unknown = sent.keys.sorted().first(where: { !members.contains($0) }) {
-                    throw ControlError(message: "unknown member \(unknown)")
-                }
-            }
-            return try decoder.decode(Body.self, from: bytes)
-        } catch let error as DecodingError {
-            throw ControlError(error)
-        }
     }
 }

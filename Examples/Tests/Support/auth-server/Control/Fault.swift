@@ -9,6 +9,8 @@ import HTTPTypes
 /// - `disconnect` breaks the connection instead of (or in the middle of) responseing.
 /// - `afterHandler` has the real handler run first, whatever the client then hears: a token has been rotated and the
 ///   client does not know.
+/// - `method` confines it to requests of that method; a path that ends in `*` to paths that begin with what is before it.
+/// - `skip` lets so many requests pass that it would apply to.
 /// - `grantType` confines it to token requests of that grant type, and `ifStatus` to requests that the real handler, which
 ///   then runs first, responds with that status.
 struct Fault: Equatable, Sendable {
@@ -22,8 +24,10 @@ struct Fault: Equatable, Sendable {
         case garbled
     }
 
-    /// The path it applies to, or `*` for all but the control endpoints.
+    /// The path it applies to, or the beginning of it and `*`; `*` alone is for all but the control endpoints.
     var path: String
+    /// The method it applies to; `nil` for all.
+    var method: String?
     /// The grant type it applies to; `nil` for all, and for requests that have none.
     var grantType: String?
     /// The status of the real response that it applies to; `nil` for all.
@@ -36,16 +40,19 @@ struct Fault: Equatable, Sendable {
     var gate: String?
     var disconnect: Disconnect?
     var afterHandler = false
+    /// How many more requests pass before it applies to one.
+    var skip = 0
     /// For how many more requests; `nil` for all.
     var times: Int?
 
     /// Whether it applies to a request.
     ///
     /// - Parameter status: the status of the real response, as far as that is known.
-    func matches(_ path: String, grantType: String?, status: Int?) -> Bool {
-        guard self.path == "*" || self.path == path else { return false }
+    func matches(_ path: String, method: String?, grantType: String?, status: Int?) -> Bool {
+        let fits = self.path.hasSuffix("*") ? path.hasPrefix(self.path.dropLast()) : self.path == path
+        guard fits, self.method == nil || self.method == method else { return false }
         if let wanted = self.grantType, wanted != grantType { return false }
-        return ifStatus == nil || ifStatus == status
+        return ifStatus == status
     }
 
     /// Whether the fault has a response of its own.
@@ -55,6 +62,7 @@ struct Fault: Equatable, Sendable {
 extension Fault: Decodable {
     private enum CodingKeys: String, CodingKey, CaseIterable {
         case path
+        case method
         case grantType
         case ifStatus
         case status
@@ -64,6 +72,7 @@ extension Fault: Decodable {
         case gate
         case disconnect
         case afterHandler
+        case skip
         case times
     }
 
@@ -89,6 +98,9 @@ extension Fault: Decodable {
             let rule = "path is * or begins with /, but not with /control/"
             throw DecodingError.dataCorruptedError(forKey: .path, in: container, debugDescription: rule)
         }
+        method = try decode(.method, "method is one that HTTP allows, in capitals") {
+            HTTPRequest.Method($0) != nil && $0 == $0.uppercased()
+        }
         grantType = try decode(.grantType, "grantType is one that the token endpoint knows") {
             TokenRoutes.GrantType(rawValue: $0) != nil
         }
@@ -103,6 +115,7 @@ extension Fault: Decodable {
         gate = try decode(.gate, "gate has no name") { !$0.isEmpty }
         disconnect = try container.decodeIfPresent(Disconnect.self, forKey: .disconnect)
         afterHandler = try container.decodeIfPresent(Bool.self, forKey: .afterHandler) ?? false
+        skip = try decode(.skip, "skip is not negative") { $0 >= 0 } ?? 0
         times = try decode(.times, "times is not negative") { $0 >= 0 }
     }
 }

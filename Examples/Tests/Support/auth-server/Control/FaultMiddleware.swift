@@ -15,17 +15,21 @@ struct FaultMiddleware: RouterMiddleware {
         context: ServerContext,
         next: (Request, ServerContext) async throws -> Response
     ) async throws -> Response {
-        let path = request.uri.path
+        let (path, method) = (request.uri.path, request.method.rawValue)
         guard !path.isControlPath else { return try await next(request, context) }
         var request = request
         let grantType = TokenRoutes.GrantType(
             in: try await request.collectBody(upTo: context.maxUploadSize))?.rawValue
         var response: Response?
-        var taken = await server.updateControls { $0.faults.take(for: path, grantType: grantType) }
-        if taken == nil, await server.updateControls({ $0.faults.needsStatus(for: path, grantType: grantType) }) {
+        var taken = await server.updateControls { $0.faults.take(for: path, method: method, grantType: grantType) }
+        if taken == nil,
+            await server.updateControls({ $0.faults.needsStatus(for: path, method: method, grantType: grantType) })
+        {
             let real = try await realResponse(to: request, context: context, next: next)
             let status = Int(real.status.code)
-            taken = await server.updateControls { $0.faults.take(for: path, grantType: grantType, status: status) }
+            taken = await server.updateControls {
+                $0.faults.take(for: path, method: method, grantType: grantType, status: status)
+            }
             guard taken != nil else { return real }
             response = real
         }

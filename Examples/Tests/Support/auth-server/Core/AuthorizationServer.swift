@@ -14,9 +14,11 @@ actor AuthorizationServer {
     /// Where responses are held.
     nonisolated let gates = Gates()
     private let file: StateFile?
-    private var state: ServerState
+    private(set) var state: ServerState
     private var controls = Controls()
     private var log = RequestLog()
+    /// What belongs to the gists API.
+    var gistControls = GistControls()
 
     /// - Parameter file: where the state is kept between two runs; without one it ends with the process.
     /// - Throws: `StateFile.Failure` when there is a state file that cannot be used.
@@ -27,9 +29,10 @@ actor AuthorizationServer {
         state = try file?.load() ?? ServerState()
     }
 
-    private func update<Outcome>(_ change: (inout ServerState) -> Outcome) throws -> Outcome {
+    /// Changes the state, and keeps the change; one that throws has not happened.
+    func update<Outcome>(_ change: (inout ServerState) throws -> Outcome) throws -> Outcome {
         var next = state
-        let outcome = change(&next)
+        let outcome = try change(&next)
         if next != state {
             try file?.save(next)
             state = next

@@ -20,6 +20,11 @@ enum RandomText {
         return characters(4, from: alphabet) + "-" + characters(4, from: alphabet)
     }
 
+    /// Lowercase hexadecimal digits.
+    static func hexadecimal(_ count: Int) -> String {
+        characters(count, from: "0123456789abcdef")
+    }
+
     private static func characters(_ count: Int, from alphabet: String) -> String {
         let alphabet = Array(alphabet)
         return String((0..<count).map { _ in alphabet[Int.random(in: alphabet.indices)] })

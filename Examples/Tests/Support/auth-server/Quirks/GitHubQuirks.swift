@@ -52,6 +52,9 @@ struct GitHubQuirks: ServiceQuirks {
         )
     }
 
+    /// Source: https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/scopes-for-oauth-apps
+    func allowsGists(_ scope: Scope) -> Bool { tokensExpire || scope.contains("gist") }
+
     func deviceResponse(_ response: JSONObject) -> JSONObject {
         response.filter { $0.key != "verification_uri_complete" }
     }

@@ -41,6 +41,9 @@ protocol ServiceQuirks: Sendable {
     /// A refusal that has nothing to do with the token.
     func refusal(ofUserInfoRequest headers: HTTPFields) -> Response?
 
+    /// Whether the holder of a token may change gists.
+    func allowsGists(_ scope: Scope) -> Bool
+
     // Each of these takes what the standards say and returns what the service says.
     func discovery(_ document: JSONObject) -> JSONObject
     func deviceResponse(_ response: JSONObject) -> JSONObject
@@ -109,6 +112,7 @@ extension ServiceQuirks {
     }
 
     func refusal(ofUserInfoRequest headers: HTTPFields) -> Response? { nil }
+    func allowsGists(_ scope: Scope) -> Bool { true }
     func discovery(_ document: JSONObject) -> JSONObject { document }
     func deviceResponse(_ response: JSONObject) -> JSONObject { response }
     func tokenResponse(_ tokens: TokenSet) -> JSONObject { tokens.response }

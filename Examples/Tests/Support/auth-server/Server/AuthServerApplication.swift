@@ -50,7 +50,9 @@ struct AuthServerApplication {
         DeviceRoutes(server: server).add(to: router)
         UserInfoRoutes(server: server).add(to: router)
         AppRoutes(server: server).add(to: router)
+        GistRoutes(server: server).add(to: router)
         ControlRoutes(server: server).add(to: router)
+        GistControlRoutes(server: server).add(to: router)
         return router
     }
 }

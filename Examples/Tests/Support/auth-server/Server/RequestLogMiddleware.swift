@@ -42,6 +42,8 @@ struct RequestLogMiddleware: RouterMiddleware {
                 )
             }
         }
+        var context = context
+        context.requestNumber = number
         let line = [method, path, grantType].compactMap { $0 }.joined(separator: " ")
         do {
             let response = try await respond(to: request, context: context, next: next)

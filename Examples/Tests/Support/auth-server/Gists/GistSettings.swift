@@ -1,0 +1,33 @@
+/// How the gists API behaves until a test says otherwise.
+struct GistSettings: Codable, Equatable, Sendable {
+    /// Whether a `401` has a challenge (RFC 6750), which GitHub's has not.
+    var challenges = false
+    /// Whether another token makes another `ETag`, as at GitHub.
+    var etagsByToken = false
+    /// Whether validators are weak (RFC 9110, section 8.8.1), as GitHub's are.
+    var weakETags = true
+    /// How many requests a user has in an hour.
+    var rateLimit = 5000
+    /// How many bytes of a file are shown in a gist; the rest is at its `raw_url`.
+    var contentLimit = 1_000_000
+
+    init() {}
+
+    init(from decoder: any Decoder) throws {
+        try decoder.refuseKeys(otherThan: CodingKeys.allCases.map(\.rawValue))
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        challenges = try container.decodeIfPresent(Bool.self, forKey: .challenges) ?? challenges
+        etagsByToken = try container.decodeIfPresent(Bool.self, forKey: .etagsByToken) ?? etagsByToken
+        weakETags = try container.decodeIfPresent(Bool.self, forKey: .weakETags) ?? weakETags
+        rateLimit = try container.decodeIfPresent(Int.self, forKey: .rateLimit) ?? rateLimit
+        contentLimit = try container.decodeIfPresent(Int.self, forKey: .contentLimit) ?? contentLimit
+    }
+
+    private enum CodingKeys: String, CodingKey, CaseIterable {
+        case challenges
+        case etagsByToken
+        case weakETags
+        case rateLimit
+        case contentLimit
+    }
+}
