@@ -66,15 +66,32 @@ struct DocumentArchiveTests {
         #expect(Set(texts) == Set((0..<100).map(String.init)) && texts.count == 100)
     }
 
+    @Test func `Who waits for too long for another process is told so, and reading waits for nobody`() async throws {
+        let archive = try folder.archive()
+        try await archive.change(from: []) { $0.append(Note(text: "kept")) }
+        do {
+            let lock = try FileLock(folder.documents + "/Notes.lock")
+            #expect(try lock.tryTake())
+            await #expect(
+                code { try await archive.change(from: [], timeout: .milliseconds(20)) { $0.removeAll() } } == .busy)
+            #expect(try archive.read()?.count == 1)
+        }
+        try await archive.change(from: []) { $0.removeAll() }
+    }
+
     @Test(arguments: ["", "a.b", "a/b", "..", "Account", "account", "SignOut", "Refresh", "Revocation-1", "Sessions"])
     func `A name that is the account's, or no file's, is refused`(name: String) async throws {
         let folder = folder
-        await #expect(code { _ = try DocumentArchive<[Note]>(name, in: AppContainer(root: folder.root, identifier: "test")) } == .invalidArgument)
+        await #expect(
+            code { _ = try DocumentArchive<[Note]>(name, in: AppContainer(root: folder.root, identifier: "test")) }
+                == .invalidArgument)
     }
 
     // MARK: What cannot be read
 
-    @Test(arguments: ["", "nonsense", "bplist00", "<?xml version=\"1.0\"?><plist><array>", "<plist><string>text</string></plist>"])
+    @Test(arguments: [
+        "", "nonsense", "bplist00", "<?xml version=\"1.0\"?><plist><array>", "<plist><string>text</string></plist>",
+    ])
     func `A damaged document is an error, and is never overwritten`(content: String) async throws {
         let archive = try folder.archive()
         try await archive.change(from: []) { $0.append(Note(text: "lost")) }
@@ -87,7 +104,9 @@ struct DocumentArchiveTests {
 
     @Test func `A document of another shape is an error that says where, and nothing of the content`() async throws {
         try await folder.archive().change(from: []) { $0.append(Note(text: "right")) }
-        try folder.write("<plist><array><dict><key>text</key><integer>4711</integer></dict></array></plist>".utf8, to: folder.document)
+        try folder.write(
+            "<plist><array><dict><key>text</key><integer>4711</integer></dict></array></plist>".utf8,
+            to: folder.document)
         let error = #expect(throws: AccountError.self) { try folder.archive().read() }
         let message = "\(try #require(error))"
         #expect(message.contains("at 1, text") && !message.contains("4711"), "\(message)")
@@ -97,12 +116,14 @@ struct DocumentArchiveTests {
         let archive = try folder.archive()
         try await archive.change(from: []) { $0.append(Note(text: "kept")) }
         try FileManager.default.moveItem(atPath: folder.document, toPath: folder.root + "/elsewhere")
-        try FileManager.default.createSymbolicLink(atPath: folder.document, withDestinationPath: folder.root + "/elsewhere")
+        try FileManager.default.createSymbolicLink(
+            atPath: folder.document, withDestinationPath: folder.root + "/elsewhere")
         let before = try folder.bytes(folder.root + "/elsewhere")
         await #expect(code { _ = try archive.read() } == .inaccessible)
         await #expect(code { try await archive.change(from: []) { $0.removeAll() } } == .inaccessible)
         #expect(try folder.bytes(folder.root + "/elsewhere") == before)
-        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder.document) == folder.root + "/elsewhere")
+        #expect(
+            try FileManager.default.destinationOfSymbolicLink(atPath: folder.document) == folder.root + "/elsewhere")
     }
 
     @Test func `A folder that others can write to is refused`() async throws {
@@ -124,7 +145,8 @@ struct DocumentArchiveTests {
         let archive = try folder.archive()
         try await archive.change(from: []) { $0.append(Note(text: "kept")) }
         // The decoder of property lists takes it for nil.
-        await #expect(code { try await archive.change(from: []) { $0.append(Note(text: "$null")) } } == .invalidArgument)
+        await #expect(
+            code { try await archive.change(from: []) { $0.append(Note(text: "$null")) } } == .invalidArgument)
         #expect(try archive.read() == [Note(text: "kept")])
     }
 
@@ -150,11 +172,15 @@ struct DocumentArchiveTests {
 
     // MARK: Leftovers
 
-    @Test func `What a crash left behind is swept away, and what is the account's or another document's is not`() async throws {
+    @Test func `What a crash left behind is swept away, and what is the account's or another document's is not`()
+        async throws
+    {
         let archive = try folder.archive()
         try await archive.change(from: []) { _ in }
         let others = [".Account.plist.0123456789abcdef.tmp", ".Others.0123456789abcdef.tmp", ".Notes.x.tmp"]
-        for name in others + [".Notes.0123456789abcdef.tmp"] { try folder.write([1], to: folder.documents + "/" + name) }
+        for name in others + [".Notes.0123456789abcdef.tmp"] {
+            try folder.write([1], to: folder.documents + "/" + name)
+        }
         try await archive.change(from: []) { _ in }
         #expect(Set(folder.names(in: folder.documents)) == Set(others + ["Notes.lock", "Notes.plist"]))
         // And the account's own sweep leaves the document's alone.

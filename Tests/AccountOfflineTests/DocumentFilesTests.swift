@@ -70,7 +70,9 @@ struct DocumentFilesTests {
         let kept = try await add([1], to: archive)
         let staged = try await folder.archive().stage(contentsOf: folder.source([2]))
         let id = String(repeating: "a", count: 32)
-        for name in [id, ".\(id).tmp", "holiday.jpg", ".hidden.tmp"] { try folder.write([9], to: folder.files + "/" + name) }
+        for name in [id, ".\(id).tmp", "holiday.jpg", ".hidden.tmp"] {
+            try folder.write([9], to: folder.files + "/" + name)
+        }
         try await archive.change(from: []) { $0.append(Note(text: "another")) }
         #expect(
             Set(folder.names(in: folder.files)) == [kept, ".\(staged.id).tmp", "holiday.jpg", ".hidden.tmp"])
@@ -121,7 +123,8 @@ struct DocumentFilesTests {
         #expect(stored.count == header + 3 * chunk)
         var changed = stored
         changed[header + chunk + 100] ^= 1
-        let swapped = stored[..<header] + stored[(header + chunk)..<(header + 2 * chunk)]
+        let swapped =
+            stored[..<header] + stored[(header + chunk)..<(header + 2 * chunk)]
             + stored[header..<(header + chunk)] + stored[(header + 2 * chunk)...]
         let damages: [[UInt8]] = [
             [], Array(stored.prefix(header)), Array(stored.prefix(header + 2 * chunk)), Array(stored.dropLast()),
@@ -130,7 +133,8 @@ struct DocumentFilesTests {
         for (number, damage) in damages.enumerated() {
             try folder.write(damage, to: path)
             await #expect(
-                code { try await archive.exportFile(id, to: folder.root + "/export") } == .wrongKeyOrDamaged, "\(number)")
+                code { try await archive.exportFile(id, to: folder.root + "/export") } == .wrongKeyOrDamaged,
+                "\(number)")
             #expect(!folder.names(in: folder.root).contains { $0.contains("export") }, "\(number)")
         }
         try folder.write(stored, to: path)

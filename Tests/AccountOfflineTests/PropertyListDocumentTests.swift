@@ -50,14 +50,16 @@ struct PropertyListDocumentTests {
     @Test func `Nesting that would exhaust the stack is an error`() throws {
         let count = 20_000
         for comment in ["", "<!-- </array> -->", "<![CDATA[</array>]]>"] {
-            let deep = "<plist>" + String(repeating: "<array>" + comment, count: count)
+            let deep =
+                "<plist>" + String(repeating: "<array>" + comment, count: count)
                 + String(repeating: "</array>", count: count) + "</plist>"
             #expect(throws: PropertyListDocument.Unreadable.self) {
                 try PropertyListDocument.decode([String].self, from: Array(deep.utf8))
             }
         }
         // An array that holds itself.
-        let loop: [UInt8] = Array("bplist00".utf8) + [0xA1, 0, 8] + [0, 0, 0, 0, 0, 0, 1, 1]
+        let loop: [UInt8] =
+            Array("bplist00".utf8) + [0xA1, 0, 8] + [0, 0, 0, 0, 0, 0, 1, 1]
             + [0, 0, 0, 0, 0, 0, 0, 1] + [0, 0, 0, 0, 0, 0, 0, 0] + [0, 0, 0, 0, 0, 0, 0, 10]
         #expect(throws: PropertyListDocument.Unreadable.self) {
             try PropertyListDocument.decode([String].self, from: loop)

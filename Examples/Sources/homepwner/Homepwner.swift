@@ -29,7 +29,8 @@ import Foundation
     static func items() throws -> DocumentArchive<[Item]> {
         let identifier = "com.example.homepwner"
         let home = ProcessInfo.processInfo.environment["HOMEPWNER_HOME"]
-        let container = try home.map { try AppContainer(root: $0, identifier: identifier) }
+        let container =
+            try home.map { try AppContainer(root: $0, identifier: identifier) }
             ?? AppContainer(identifier: identifier)
         return try DocumentArchive("Items", in: container, format: .xml) { $0.compactMap(\.photo) }
     }

@@ -61,7 +61,9 @@ struct ImportedItem: Codable, Sendable {
 
     /// The item, under its own id if it has one that can be typed.
     func item(newID: String) throws(AccountError) -> Item {
-        let isID = id.map { (1...64).contains($0.count) && $0.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) } }
+        let isID = id.map {
+            (1...64).contains($0.count) && $0.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
+        }
         return try Item(
             id: isID == true ? id ?? newID : newID, name: name, serial: serial, value: value,
             createdAt: createdAt ?? .now)

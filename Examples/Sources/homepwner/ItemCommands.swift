@@ -44,7 +44,9 @@ struct List: AsyncParsableCommand {
         if json { return try Output.print(json: Document(items: items.map { ItemDocument($0) })) }
         if items.isEmpty { return Output.say("No items yet. Add one with `homepwner add NAME`.") }
         let lines = items.map { item in
-            let details = [item.serial.map { "serial \($0)" }, item.value.map { "worth \($0)" }, item.photo.map { _ in "photo" }]
+            let details = [
+                item.serial.map { "serial \($0)" }, item.value.map { "worth \($0)" }, item.photo.map { _ in "photo" },
+            ]
             let text = details.compactMap(\.self).joined(separator: ", ")
             return (item.id + "  " + item.name + (text.isEmpty ? "" : " (\(text))")).shown
         }

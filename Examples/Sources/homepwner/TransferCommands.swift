@@ -43,6 +43,7 @@ struct Import: AsyncParsableCommand {
             return items.count - before
         }
         let known = imported.count - count
-        Output.say("Imported \(count) item\(count == 1 ? "" : "s")." + (known > 0 ? " \(known) were there already." : ""))
+        Output.say(
+            "Imported \(count) item\(count == 1 ? "" : "s")." + (known > 0 ? " \(known) were there already." : ""))
     }
 }

@@ -46,7 +46,8 @@ public struct FileArchiveStorage: ArchiveStorage {
     /// Takes the lock of the folder, and makes the folder first if it is not there.
     public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         FileArchiveTransaction(
-            directory: directory, lock: try await lock(directory.lockName, timeout: timeout), reservation: Reservation(),
+            directory: directory, lock: try await lock(directory.lockName, timeout: timeout),
+            reservation: Reservation(),
             isLeased: false)
     }
 

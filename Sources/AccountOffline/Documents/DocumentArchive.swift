@@ -72,7 +72,9 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         // Some file systems do not tell capitals from small letters.
         let lowercased = name.lowercased()
         return (1...64).contains(name.utf8.count)
-            && name.utf8.allSatisfy { "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-".utf8.contains($0) }
+            && name.utf8.allSatisfy {
+                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-".utf8.contains($0)
+            }
             && !own.contains(lowercased) && !lowercased.hasPrefix("revocation-")
     }
 
@@ -181,7 +183,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     private func missing(_ files: DocumentFiles) -> AccountError {
         AccountError(
             .damaged,
-            "\(path) is not there, but its files are, in \(files.path): put it back from a backup, or move that folder away")
+            "\(path) is not there, but its files are, in \(files.path): put it back from a backup, or move that folder away"
+        )
     }
 
     // MARK: Files

@@ -51,7 +51,8 @@ struct DocumentCodec<Value: Codable & Sendable>: Sendable {
         }
         guard sealed.version == SealedDocument.version else {
             throw AccountError(
-                .unsupportedVersion, "\(path) is of version \(sealed.version): open it with a newer version of this program")
+                .unsupportedVersion,
+                "\(path) is of version \(sealed.version): open it with a newer version of this program")
         }
         let id = seal.keyedID(name.utf8, type: Self.sealedType)
         guard let plaintext = seal.open(sealed.sealed, type: Self.sealedType, id: id) else {
