@@ -10,6 +10,7 @@ let package = Package(
         .executable(name: "api-poller", targets: ["api-poller"]),
         .executable(name: "auth-server", targets: ["auth-server"]),
         .executable(name: "embed-login", targets: ["embed-login"]),
+        .executable(name: "homepwner", targets: ["homepwner"]),
         .executable(name: "oauth-login", targets: ["oauth-login"]),
     ],
     dependencies: [
@@ -60,6 +61,16 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ]
         ),
+        // A tool whose documents survive whatever happens to it; no account is needed.
+        .executableTarget(
+            name: "homepwner",
+            dependencies: [
+                .product(name: "AccountCommands", package: "swift-account-kit"),
+                .product(name: "AccountKit", package: "swift-account-kit"),
+                .product(name: "AccountOffline", package: "swift-account-kit"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]
+        ),
         // A service that runs on and on in the name of whoever signed in, and loses no login when it is stopped.
         .executableTarget(
             name: "api-poller",
@@ -104,6 +115,7 @@ let package = Package(
                 "api-poller",
                 "auth-server",
                 "embed-login",
+                "homepwner",
                 "oauth-login",
                 .product(name: "account", package: "swift-account-kit"),
                 .product(name: "AccountHTTP", package: "swift-account-kit"),

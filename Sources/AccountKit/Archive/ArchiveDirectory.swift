@@ -1,13 +1,41 @@
 import Sealing
 
 /// The folder of an archive, and what is done in it; whoever changes something holds the lock.
-struct ArchiveDirectory: Sendable {
-    let path: String
+package struct ArchiveDirectory: Sendable {
+    /// What is kept in a folder, and changed by whoever holds which lock.
+    enum Contents {
+        /// Entries of a session or other small things, all under one lock.
+        case entries
+
+        /// A document of the app's own, beside others and perhaps an account: what is theirs is left alone.
+        case document(name: String, maximumByteCount: Int)
+    }
+
+    package let path: String
 
     /// The app's folder, which `path` is in or is.
     let root: String
 
-    func path(_ name: String) -> String { path + "/" + name }
+    let contents: Contents
+
+    package init(path: String, root: String) {
+        self.init(path: path, root: root, contents: .entries)
+    }
+
+    init(path: String, root: String, contents: Contents) {
+        self.path = path
+        self.root = root
+        self.contents = contents
+    }
+
+    package func path(_ name: String) -> String { path + "/" + name }
+
+    var lockName: String {
+        switch contents {
+        case .entries: FileArchiveStorage.lockName
+        case .document(let name, _): name + ".lock"
+        }
+    }
 
     // MARK: Trust
 
@@ -15,7 +43,7 @@ struct ArchiveDirectory: Sendable {
     ///
     /// Looks at the root and at each folder from there to this one: whoever can write to one of them can put another
     /// folder in the place of the next.
-    func checkTrust() throws(AccountError) {
+    package func checkTrust() throws(AccountError) {
         for folder in foldersFromRoot {
             let status = try mapping(folder) { () throws(SystemCallError) in try SystemCall.targetStatus(folder) }
             guard let status else { continue }
@@ -52,7 +80,7 @@ struct ArchiveDirectory: Sendable {
     ///
     /// - Parameter marker: The file that is made in the folder next. As long as it is not there, whoever made the folders
     ///   may have died before the disk had them; so that is waited for again.
-    func make(before marker: String) throws(AccountError) {
+    package func make(before marker: String) throws(AccountError) {
         if try exists(with: marker) { return }
         try mapping(path) { () throws(SystemCallError) in
             var folders: [String] = []
@@ -86,19 +114,14 @@ struct ArchiveDirectory: Sendable {
 
     func bytes(of entry: ArchiveEntry) throws(AccountError) -> [UInt8]? {
         let path = path(entry.rawValue)
-        let limit = ArchivePropertyList.maximumByteCount
+        let limit = maximumByteCount
         do {
             let file = try FileDescriptor.openForReading(path)
             let status = try file.status()
             guard status.kind == .regular else {
                 throw AccountError(.inaccessible, "\(path) is not a file: move it away and try again")
             }
-            guard status.byteCount <= limit else {
-                throw AccountError(
-                    .damaged,
-                    "\(path) has \(status.byteCount) bytes, an archive at most \(limit). Nobody was signed out; put a backup "
-                        + "back, or sign in again")
-            }
+            guard status.byteCount <= limit else { throw tooLarge(path, byteCount: status.byteCount) }
             let bytes = try file.read(limit: limit, expected: status.byteCount)
             guard bytes.count <= limit else {
                 throw AccountError(.damaged, "\(path) grew past \(limit) bytes while it was read")
@@ -114,6 +137,25 @@ struct ArchiveDirectory: Sendable {
                 cause: error)
         } catch {
             throw AccountError(.inaccessible, "\(path) cannot be read", cause: error)
+        }
+    }
+
+    private var maximumByteCount: Int {
+        switch contents {
+        case .entries: ArchivePropertyList.maximumByteCount
+        case .document(_, let maximumByteCount): maximumByteCount
+        }
+    }
+
+    private func tooLarge(_ path: String, byteCount: Int) -> AccountError {
+        switch contents {
+        case .entries:
+            AccountError(
+                .damaged,
+                "\(path) has \(byteCount) bytes, an archive at most \(maximumByteCount). Nobody was signed out; put a "
+                    + "backup back, or sign in again")
+        case .document:
+            AccountError(.tooLarge, "\(path) has \(byteCount) bytes, a document at most \(maximumByteCount)")
         }
     }
 
@@ -169,14 +211,24 @@ struct ArchiveDirectory: Sendable {
     ) throws(AccountError) -> TemporaryFile {
         try mapping(path) { () throws(SystemCallError) in
             for name in try SystemCall.names(in: path)
-            where TemporaryFile.isName(name) && self.path(name) != keptPath
-                || TemporaryFile.isLeasedName(name) && !isLeased && isLeaseFree()
-            {
+            where isLeftover(name, isLeased: isLeased) && self.path(name) != keptPath {
                 // What cannot be removed is in nobody's way.
                 _ = try? SystemCall.remove(self.path(name))
             }
             if isLeased { try SystemCall.remove(self.path(TemporaryFile.leasedName(of: entry))) }
             return try TemporaryFile.make(for: entry, in: self, reserving: byteCount, isLeased: isLeased)
+        }
+    }
+
+    /// Whether a file of this name is one that a crash left behind, as seen by whoever holds the lock.
+    ///
+    /// - Parameter isLeased: Whether the lease is held too.
+    func isLeftover(_ name: String, isLeased: Bool = false) -> Bool {
+        switch contents {
+        case .entries:
+            TemporaryFile.isName(name) || TemporaryFile.isLeasedName(name) && !isLeased && isLeaseFree()
+        case .document(let document, _):
+            TemporaryFile.isName(name, ofDocument: document)
         }
     }
 
@@ -198,12 +250,19 @@ struct ArchiveDirectory: Sendable {
         return synchronize()
     }
 
-    func synchronize() -> ArchiveReceipt.Durability {
+    package func synchronize() -> ArchiveReceipt.Durability {
         do throws(SystemCallError) {
             try SystemCall.synchronizeDirectory(path)
             return .durable
         } catch {
             return .unknown(reason: "\(error)")
+        }
+    }
+
+    fileprivate func temporaryPrefix(of entry: ArchiveEntry) -> String {
+        switch contents {
+        case .entries: entry.rawValue
+        case .document(let name, _): name
         }
     }
 
@@ -221,7 +280,8 @@ struct TemporaryFile: ~Copyable {
 
     var path: String { file.path }
 
-    /// Makes `.Account.plist.<16 hexadecimal digits>.tmp`, for the owner only, whatever the umask.
+    /// Makes `.Account.plist.<16 hexadecimal digits>.tmp`, or `.Items.<16 hexadecimal digits>.tmp` for a document, for the
+    /// owner only, whatever the umask.
     ///
     /// - Parameter isLeased: Whether it is for whoever holds the lease of a refresh: `.Account.plist.refresh.tmp`.
     static func make(
@@ -229,7 +289,8 @@ struct TemporaryFile: ~Copyable {
     ) throws(SystemCallError) -> TemporaryFile {
         let name =
             isLeased
-            ? leasedName(of: entry) : ".\(entry.rawValue).\(Sodium.randomBytes(count: 8).hexadecimal).tmp"
+            ? leasedName(of: entry)
+            : ".\(directory.temporaryPrefix(of: entry)).\(Sodium.randomBytes(count: 8).hexadecimal).tmp"
         let path = directory.path(name)
         let file = try FileDescriptor.create(path)
         do throws(SystemCallError) {
@@ -266,8 +327,18 @@ struct TemporaryFile: ~Copyable {
         guard parts.count >= 5, parts[0].isEmpty, parts.suffix(3).first == "plist", parts.last == "tmp" else {
             return false
         }
-        let digits = parts[parts.count - 2]
-        return digits.utf8.count == 16 && digits.allSatisfy { $0.isHexDigit && !$0.isUppercase }
+        return isDigits(parts[parts.count - 2])
+    }
+
+    /// The same for a document, whose name has no dot: so it is never taken for one of an account's.
+    static func isName(_ name: String, ofDocument document: String) -> Bool {
+        let (prefix, suffix) = (".\(document).", ".tmp")
+        guard name.hasPrefix(prefix), name.hasSuffix(suffix) else { return false }
+        return isDigits(name.dropFirst(prefix.count).dropLast(suffix.count))
+    }
+
+    private static func isDigits(_ text: Substring) -> Bool {
+        text.utf8.count == 16 && text.allSatisfy { $0.isHexDigit && !$0.isUppercase }
     }
 
     consuming func commit(_ bytes: [UInt8]) throws(AccountError) -> ArchiveReceipt {
@@ -291,7 +362,7 @@ struct TemporaryFile: ~Copyable {
     }
 }
 
-func mapping<Result: ~Copyable>(
+package func mapping<Result: ~Copyable>(
     _ path: String, _ body: () throws(SystemCallError) -> Result
 ) throws(AccountError) -> Result {
     do throws(SystemCallError) {
@@ -303,10 +374,10 @@ func mapping<Result: ~Copyable>(
 
 extension String {
     /// The path without its last component; empty for one directly below the root.
-    var parentDirectory: String {
+    package var parentDirectory: String {
         guard let slash = utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
         return String(self[..<slash])
     }
 
-    var lastComponent: String { String(split(separator: "/").last ?? "") }
+    package var lastComponent: String { String(split(separator: "/").last ?? "") }
 }

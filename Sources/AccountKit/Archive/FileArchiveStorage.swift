@@ -27,9 +27,17 @@ public struct FileArchiveStorage: ArchiveStorage {
         directory = ArchiveDirectory(path: folder, root: root ?? folder)
     }
 
-    package func isLeftover(_ name: String) -> Bool {
-        TemporaryFile.isName(name) || TemporaryFile.isLeasedName(name) && directory.isLeaseFree()
+    /// The storage of one document of the app's own, `<name>.plist`, under a lock of its own, `<name>.lock`.
+    ///
+    /// What the account keeps in the same folder is left alone, and nobody who signs in waits for the app.
+    ///
+    /// - Parameter name: Without a dot.
+    package init(document name: String, folder: String, root: String, maximumByteCount: Int) {
+        directory = ArchiveDirectory(
+            path: folder, root: root, contents: .document(name: name, maximumByteCount: maximumByteCount))
     }
+
+    package func isLeftover(_ name: String) -> Bool { directory.isLeftover(name) }
 
     /// Reads an entry, without a lock and without writing anything.
     public func read(_ entry: ArchiveEntry) throws(AccountError) -> StoredEntry? {
@@ -40,7 +48,8 @@ public struct FileArchiveStorage: ArchiveStorage {
     /// Takes the lock of the folder, and makes the folder first if it is not there.
     public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         FileArchiveTransaction(
-            directory: directory, lock: try await lock(Self.lockName, timeout: timeout), reservation: Reservation(),
+            directory: directory, lock: try await lock(directory.lockName, timeout: timeout),
+            reservation: Reservation(),
             isLeased: false)
     }
 
@@ -77,13 +86,13 @@ public struct FileArchiveStorage: ArchiveStorage {
         timeout: Duration, reservation: Reservation
     ) async throws -> FileArchiveTransaction {
         FileArchiveTransaction(
-            directory: directory, lock: try await lock(Self.lockName, timeout: timeout), reservation: reservation,
+            directory: directory, lock: try await lock(directory.lockName, timeout: timeout), reservation: reservation,
             isLeased: true)
     }
 
     private func makeDirectory() async throws(AccountError) {
-        if try directory.exists(with: Self.lockName) { return }
-        try await BlockingWork.run { () throws(AccountError) in try directory.make(before: Self.lockName) }
+        if try directory.exists(with: directory.lockName) { return }
+        try await BlockingWork.run { () throws(AccountError) in try directory.make(before: directory.lockName) }
     }
 
     /// Tells when the file of an entry was put in place or removed.
@@ -91,7 +100,7 @@ public struct FileArchiveStorage: ArchiveStorage {
     /// A folder that is not there yet is made, since one that does not exist cannot be watched.
     public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         // If it cannot be made, the watch looks for the file now and then.
-        try? directory.make(before: Self.lockName)
+        try? directory.make(before: directory.lockName)
         return DirectoryWatch.changes(of: entry.rawValue, in: directory.path)
     }
 }

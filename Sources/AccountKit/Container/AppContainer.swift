@@ -112,7 +112,7 @@ extension AppContainer {
         session == .default ? documentsPath : documentsPath + "/Sessions/" + session.rawValue
     }
 
-    private var documentsPath: String { documents.path(percentEncoded: false).droppingTrailingSlash }
+    package var documentsPath: String { documents.path(percentEncoded: false).droppingTrailingSlash }
     package var keysPath: String { keys.path(percentEncoded: false).droppingTrailingSlash }
 
     /// The sessions of which there is anything: those that were signed in once, in the order of their names, the

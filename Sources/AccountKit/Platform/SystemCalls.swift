@@ -168,6 +168,15 @@ package struct FileDescriptor: ~Copyable {
         }
     }
 
+    /// Tries to take the lock on the file, which must be open for writing; `false` if another holds it. It ends with the
+    /// descriptor.
+    package borrowing func tryLock() throws(SystemCallError) -> Bool {
+        if accountkit_try_lock(number) == 0 { return true }
+        let code = errno
+        if code == EAGAIN || code == EACCES || code == EWOULDBLOCK || code == EINTR { return false }
+        throw SystemCallError("lock", path, errno: code)
+    }
+
     package borrowing func setPermissions(_ permissions: UInt32) throws(SystemCallError) {
         try SystemCall.check("fchmod", path, fchmod(number, mode_t(permissions)))
     }
@@ -204,12 +213,7 @@ package struct FileLock: ~Copyable {
     deinit { accountkit_unlock(file.number) }
 
     /// Tries to take the lock; `false` if another holds it.
-    package borrowing func tryTake() throws(SystemCallError) -> Bool {
-        if accountkit_try_lock(file.number) == 0 { return true }
-        let code = errno
-        if code == EAGAIN || code == EACCES || code == EWOULDBLOCK || code == EINTR { return false }
-        throw SystemCallError("lock", file.path, errno: code)
-    }
+    package borrowing func tryTake() throws(SystemCallError) -> Bool { try file.tryLock() }
 }
 
 package enum SystemCall {

@@ -28,6 +28,11 @@ package struct RowSeal: Sendable {
         keys = SubkeyPair.derive(from: key, message: bytes, purpose: .rows)
     }
 
+    /// How many bytes a row of `count` bytes has when it is sealed.
+    package static func sealedByteCount(of count: Int) -> Int {
+        nonceLength + (count / paddingBlock + 1) * paddingBlock + tagLength
+    }
+
     /// The keyed hash that an id is stored as: BLAKE2b-128, the same for the same type and id.
     package func keyedID(_ id: some Sequence<UInt8>, type: String) -> [UInt8] {
         var message: [UInt8] = []

@@ -1,0 +1,71 @@
+import AccountKit
+import Foundation
+
+/// Something that somebody owns, as it stands in `Items.plist`.
+struct Item: Codable, Sendable {
+    let id: String
+    var name: String
+    var serial: String?
+    var value: Int?
+    var createdAt: Date
+    /// The id of its photo's file.
+    var photo: String?
+
+    /// - Throws: `invalidArgument` if a text cannot be kept or shown.
+    init(id: String, name: String, serial: String?, value: Int?, createdAt: Date = .now) throws(AccountError) {
+        self.id = id
+        self.name = name
+        self.serial = serial
+        self.value = value
+        self.createdAt = createdAt
+        try check()
+    }
+
+    func check() throws(AccountError) {
+        guard !name.isEmpty else { throw AccountError(.invalidArgument, "an item needs a name") }
+        for text in [name, serial ?? ""] where text != text.shown || text == "$null" {
+            throw AccountError(.invalidArgument, "\"\(text.shown)\" cannot be kept: use plain text, in one line")
+        }
+        guard value ?? 0 >= 0 else { throw AccountError(.invalidArgument, "a value cannot be negative") }
+    }
+}
+
+extension [Item] {
+    /// The place of an item.
+    ///
+    /// - Throws: `invalidArgument` if there is none of that id.
+    func index(of id: String) throws(AccountError) -> Int {
+        guard let index = firstIndex(where: { $0.id == id }) else {
+            throw AccountError(.invalidArgument, "there is no item \"\(id.shown)\": `homepwner list` shows all")
+        }
+        return index
+    }
+
+    /// An id that no item has: 8 hexadecimal digits.
+    func newID() -> String {
+        while true {
+            let digits = String(UInt32.random(in: .min ... .max), radix: 16)
+            let id = String(repeating: "0", count: 8 - digits.count) + digits
+            if !contains(where: { $0.id == id }) { return id }
+        }
+    }
+}
+
+/// An item as another program may have written it.
+struct ImportedItem: Codable, Sendable {
+    var id: String?
+    var name: String
+    var serial: String?
+    var value: Int?
+    var createdAt: Date?
+
+    /// The item, under its own id if it has one that can be typed.
+    func item(newID: String) throws(AccountError) -> Item {
+        let isID = id.map {
+            (1...64).contains($0.count) && $0.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
+        }
+        return try Item(
+            id: isID == true ? id ?? newID : newID, name: name, serial: serial, value: value,
+            createdAt: createdAt ?? .now)
+    }
+}

@@ -1,0 +1,116 @@
+import AccountKit
+import AccountOffline
+import ArgumentParser
+import Foundation
+
+struct Add: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Add an item, and print its id.")
+
+    @Argument(help: "What it is.") var name: String
+    @Option(help: "Its serial number.") var serial: String?
+    @Option(help: "What it is worth, a whole number.") var value: Int?
+    @Option(help: "A photo of it, which is copied.") var photo: String?
+
+    func run() async throws {
+        let archive = try Homepwner.items()
+        let staged = try await stagedPhoto(in: archive)
+        let item = try await archive.change(from: [], adding: staged.map { [$0] } ?? []) { items in
+            var item = try Item(id: items.newID(), name: name, serial: serial, value: value)
+            item.photo = staged?.id
+            items.append(item)
+            return item
+        }
+        Output.say("Added \(item.name).")
+        try Output.print(item.id)
+    }
+
+    private func stagedPhoto(in archive: DocumentArchive<[Item]>) async throws -> StagedFile? {
+        guard let photo else { return nil }
+        return try await archive.stage(contentsOf: photo)
+    }
+}
+
+struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "List all items.")
+
+    @Flag(help: "Print JSON.") var json = false
+
+    private struct Document: Encodable {
+        let items: [ItemDocument]
+    }
+
+    func run() async throws {
+        let items = try Homepwner.items().read() ?? []
+        if json { return try Output.print(json: Document(items: items.map { ItemDocument($0) })) }
+        if items.isEmpty { return Output.say("No items yet. Add one with `homepwner add NAME`.") }
+        let lines = items.map { item in
+            let details = [
+                item.serial.map { "serial \($0)" }, item.value.map { "worth \($0)" }, item.photo.map { _ in "photo" },
+            ]
+            let text = details.compactMap(\.self).joined(separator: ", ")
+            return (item.id + "  " + item.name + (text.isEmpty ? "" : " (\(text))")).shown
+        }
+        try Output.print(lines.joined(separator: "\n"))
+    }
+}
+
+struct Show: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Show one item.")
+
+    @Argument(help: "The item's id.") var id: String
+    @Flag(help: "Print JSON.") var json = false
+
+    func run() async throws {
+        let items = try Homepwner.items().read() ?? []
+        let item = items[try items.index(of: id)]
+        if json { return try Output.print(json: ItemDocument(item)) }
+        let lines = [
+            "Name:    \(item.name)", item.serial.map { "Serial:  \($0)" }, item.value.map { "Value:   \($0)" },
+            "Created: \(item.createdAt.formatted(.iso8601))", "Photo:   \(item.photo == nil ? "no" : "yes")",
+        ]
+        try Output.print(lines.compactMap { $0?.shown }.joined(separator: "\n"))
+    }
+}
+
+struct Edit: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Change an item.")
+
+    @Argument(help: "The item's id.") var id: String
+    @Option(help: "What it is.") var name: String?
+    @Option(help: "Its serial number; \"\" if it has none.") var serial: String?
+    @Option(help: "What it is worth, a whole number.") var value: Int?
+    @Flag(help: "Nobody knows what it is worth.") var noValue = false
+
+    func validate() throws {
+        guard name != nil || serial != nil || value != nil || noValue else {
+            throw ValidationError("Say what to change: --name, --serial, --value or --no-value.")
+        }
+        guard value == nil || !noValue else { throw ValidationError("Use --value or --no-value, not both.") }
+    }
+
+    func run() async throws {
+        let item = try await Homepwner.items().change(from: []) { items in
+            let index = try items.index(of: id)
+            if let name { items[index].name = name }
+            if let serial { items[index].serial = serial.isEmpty ? nil : serial }
+            if let value { items[index].value = value }
+            if noValue { items[index].value = nil }
+            try items[index].check()
+            return items[index]
+        }
+        Output.say("Changed \(item.name).")
+    }
+}
+
+struct Remove: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Remove an item and its photo.")
+
+    @Argument(help: "The item's id.") var id: String
+
+    func run() async throws {
+        let item = try await Homepwner.items().change(from: []) { items in
+            items.remove(at: try items.index(of: id))
+        }
+        Output.say("Removed \(item.name.shown).")
+    }
+}

@@ -1,0 +1,77 @@
+import AccountKit
+import AccountOffline
+import ArgumentParser
+
+struct Photo: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "The photo of an item.", subcommands: [Set.self, Export.self, Remove.self])
+
+    struct Set: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Give an item a photo, in place of one it has.")
+
+        @Argument(help: "The item's id.") var id: String
+        @Argument(help: "The photo, which is copied.") var file: String
+
+        func run() async throws {
+            let archive = try Homepwner.items()
+            let photo = try await archive.stage(contentsOf: file)
+            let item = try await archive.change(from: [], adding: [photo]) { items in
+                let index = try items.index(of: id)
+                items[index].photo = photo.id
+                return items[index]
+            }
+            Output.say("Set the photo of \(item.name.shown).")
+        }
+    }
+
+    struct Export: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Copy an item's photo to a file.")
+
+        @Argument(help: "The item's id.") var id: String
+        @Argument(help: "The file, which is replaced if it is there.") var file: String
+
+        func run() async throws {
+            let archive = try Homepwner.items()
+            var (item, photo) = try photo(in: archive)
+            while true {
+                do {
+                    try await archive.exportFile(photo, to: file)
+                    break
+                } catch {
+                    // Another process may have replaced it meanwhile.
+                    let missing = photo
+                    (item, photo) = try self.photo(in: archive)
+                    if error.code != .damaged || photo == missing { throw error }
+                }
+            }
+            Output.say("Copied the photo of \(item.name.shown) to \(file).")
+        }
+
+        private func photo(in archive: DocumentArchive<[Item]>) throws -> (Item, String) {
+            let items = try archive.read() ?? []
+            let item = items[try items.index(of: id)]
+            guard let photo = item.photo else {
+                throw AccountError(.invalidArgument, "\(item.name.shown) has no photo")
+            }
+            return (item, photo)
+        }
+    }
+
+    struct Remove: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Remove an item's photo, and keep the item.")
+
+        @Argument(help: "The item's id.") var id: String
+
+        func run() async throws {
+            let item = try await Homepwner.items().change(from: []) { items in
+                let index = try items.index(of: id)
+                guard items[index].photo != nil else {
+                    throw AccountError(.invalidArgument, "\(items[index].name.shown) has no photo")
+                }
+                items[index].photo = nil
+                return items[index]
+            }
+            Output.say("Removed the photo of \(item.name.shown).")
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import AccountKit
+import AccountOffline
+import ArgumentParser
+
+struct Export: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Write all items to a file for other programs.",
+        discussion: "Photos are not in it: `homepwner photo export` copies each.")
+
+    @Option(help: "The file, an XML property list; it is replaced if it is there.") var xml: String
+
+    func run() async throws {
+        var items = try Homepwner.items().read() ?? []
+        for index in items.indices { items[index].photo = nil }
+        try await DocumentArchive<[Item]>.write(items, to: xml)
+        Output.say("Exported \(items.count) item\(items.count == 1 ? "" : "s") to \(xml).")
+    }
+}
+
+struct Import: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Add the items of a file.",
+        discussion: """
+            The file is a property list, as `homepwner export` writes it: an array of dictionaries with "name", and perhaps \
+            "id", "serial", "value" and "createdAt". Items whose id is there already stay as they are.
+            """)
+
+    @Argument(help: "The file.") var file: String
+
+    func run() async throws {
+        let imported = try DocumentArchive<[ImportedItem]>.read(from: file)
+        let count = try await Homepwner.items().change(from: []) { items in
+            let before = items.count
+            for (index, one) in imported.enumerated() {
+                do {
+                    let item = try one.item(newID: items.newID())
+                    if !items.contains(where: { $0.id == item.id }) { items.append(item) }
+                } catch let error as AccountError {
+                    throw AccountError(
+                        .damaged, "item \(index + 1) of \(file): \(error.message). Nothing was imported")
+                }
+            }
+            return items.count - before
+        }
+        let known = imported.count - count
+        Output.say(
+            "Imported \(count) item\(count == 1 ? "" : "s")." + (known > 0 ? " \(known) were there already." : ""))
+    }
+}

@@ -1,0 +1,266 @@
+#if Offline
+public import AccountKit
+package import Sealing
+
+/// A document of the app's own in `Documents`: one `Codable` value in a property list, and files that belong to it.
+///
+/// ```swift
+/// let archive = try DocumentArchive<[Note]>("Notes", in: container)
+/// try await archive.change(from: []) { $0.append(note) }
+/// for note in try archive.read() ?? [] { print(note.title) }
+/// ```
+///
+/// What ``change(from:adding:timeout:isolation:_:)`` has returned from survives the process's death and a power cut. It works on what is
+/// stored, under a lock, so two processes lose nothing of each other. A document that cannot be read is an error, never an
+/// empty one, and is never overwritten.
+///
+/// A document is in memory as a whole and has at most 64 MiB. Photos and the like are files beside it, `Notes/<id>`, which the
+/// document names by their ids: see ``stage(contentsOf:)``.
+public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
+    /// The most bytes that a document has: 64 MiB.
+    public static var maximumByteCount: Int { 64 << 20 }
+
+    /// Which files a document names, by their ids.
+    public typealias FileIDs = @Sendable (_ value: Value) -> [String]
+
+    /// The document.
+    public let path: String
+
+    private let storage: FileArchiveStorage
+    private let entry: ArchiveEntry
+    private let codec: DocumentCodec<Value>
+    private let attachments: (files: DocumentFiles, ids: FileIDs)?
+
+    /// A document in plain text, `<name>.plist`.
+    ///
+    /// - Parameters:
+    ///   - name: 1 to 64 letters, digits, underscores or hyphens, and no name of the account's own, such as `Account`.
+    ///   - container: The app's folders.
+    ///   - format: How the property list is written; it is read either way.
+    ///   - files: Which files a document names. Those that no document names any more are removed with each change.
+    /// - Throws: `invalidArgument` for another name.
+    public init(
+        _ name: String, in container: AppContainer, format: DocumentFormat = .binary, files: FileIDs? = nil
+    ) throws(AccountError) {
+        try self.init(
+            name, folder: container.documentsPath, root: container.root, format: format, seal: nil, files: files)
+    }
+
+    /// - Parameters:
+    ///   - folder: `root`, or a folder below.
+    ///   - root: The folder that must belong to the user, with all that is below it.
+    ///   - seal: Seals the document and its files; `nil` leaves them in plain text.
+    package init(
+        _ name: String, folder: String, root: String, format: DocumentFormat, seal: RowSeal?, files: FileIDs?
+    ) throws(AccountError) {
+        guard Self.isName(name) else {
+            throw AccountError(
+                .invalidArgument,
+                "\"\(name)\" is not a document's name: use 1 to 64 letters, digits, underscores or hyphens, and no name of "
+                    + "the account's own")
+        }
+        storage = FileArchiveStorage(
+            document: name, folder: folder, root: root, maximumByteCount: Self.maximumByteCount)
+        entry = ArchiveEntry(rawValue: name + ".plist")
+        path = folder + "/" + entry.rawValue
+        codec = DocumentCodec(path: path, name: name, format: format, seal: seal)
+        attachments = files.map { (DocumentFiles(folder: folder + "/" + name, root: root, name: name, seal: seal), $0) }
+    }
+
+    private static func isName(_ name: String) -> Bool {
+        let own = ["account", "signout", "refresh", "sessions"]
+        // Some file systems do not tell capitals from small letters.
+        let lowercased = name.lowercased()
+        return (1...64).contains(name.utf8.count)
+            && name.utf8.allSatisfy {
+                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-".utf8.contains($0)
+            }
+            && !own.contains(lowercased) && !lowercased.hasPrefix("revocation-")
+    }
+
+    // MARK: Reading and changing
+
+    /// Reads the document as it is now, without waiting for anybody.
+    ///
+    /// - Returns: `nil` if there is none yet.
+    /// - Throws: `damaged` if there is one that cannot be read, or if there are files of one that is gone; `inaccessible`,
+    ///   `insecureContainer` or `tooLarge` if it could not be looked at; `noKey` or `wrongKeyOrDamaged` if it is sealed and does
+    ///   not open. Nothing is changed.
+    public func read() throws(AccountError) -> Value? {
+        if let stored = try storage.read(entry) { return try codec.decode(stored.bytes) }
+        guard let attachments, try attachments.files.hasFiles() else { return nil }
+        // A document is there before its first file, so another process may have made it just now.
+        guard let stored = try storage.read(entry) else { throw missing(attachments.files) }
+        return try codec.decode(stored.bytes)
+    }
+
+    /// Changes the document: reads it, lets `body` change the value, and saves that, all under the document's lock.
+    ///
+    /// After an error the document is as it was before, whatever went wrong, with one exception: `durabilityUnknown` means that
+    /// it was saved, but that the disk did not confirm that it survives a power cut.
+    ///
+    /// - Parameters:
+    ///   - initial: What to begin with if there is no document yet.
+    ///   - files: What was staged, and is now named by the document. One that is not named is dropped.
+    ///   - timeout: How long to wait for other processes.
+    ///   - isolation: The actor to run on; the caller's.
+    ///   - body: Changes the value. Other processes wait for it, so it must not wait for anything itself. If it throws, nothing
+    ///     is changed.
+    /// - Returns: What `body` returns.
+    /// - Throws: What ``read()`` throws; `busy` after the timeout; `inaccessible` if it cannot be saved, as on a full disk;
+    ///   `tooLarge`; `invalidArgument` if the value could not be read back from a property list, or if it names a file that is
+    ///   not there; what `body` throws.
+    @discardableResult
+    public func change<Result>(
+        from initial: Value, adding files: [StagedFile] = [], timeout: Duration = .seconds(10),
+        isolation: isolated (any Actor)? = #isolation, _ body: (inout Value) throws -> Result
+    ) async throws -> Result {
+        let transaction = try await storage.beginTransaction(timeout: timeout)
+        do {
+            let result = try await change(from: initial, adding: files, in: transaction, body)
+            await transaction.end()
+            return result
+        } catch {
+            await transaction.end()
+            throw error
+        }
+    }
+
+    private func change<Result>(
+        from initial: Value, adding files: [StagedFile], in transaction: any ArchiveTransaction,
+        isolation: isolated (any Actor)? = #isolation, _ body: (inout Value) throws -> Result
+    ) async throws -> Result {
+        let stored = try await transaction.read(entry)
+        var revision = stored?.revision
+        var value = try stored.map { try codec.decode($0.bytes) } ?? initial
+        if stored == nil, let attachments {
+            if try attachments.files.hasFiles() { throw missing(attachments.files) }
+            // So that files without a document are never what a process that died has left behind.
+            if !files.isEmpty {
+                revision = try await transaction.replace(entry, with: codec.encode(value), ifRevision: nil).revision
+            }
+        }
+        let before = Set(attachments?.ids(value) ?? [])
+        let result = try body(&value)
+        let after = Set(attachments?.ids(value) ?? [])
+        let bytes = try codec.encode(value)
+
+        let receipt: ArchiveReceipt
+        do {
+            if let folder = attachments?.files {
+                let added = files.filter { after.contains($0.id) }
+                try await BlockingWork.run { () throws(AccountError) in
+                    try folder.commit(added)
+                    try folder.check(after.subtracting(before))
+                }
+            }
+            receipt = try await transaction.replace(entry, with: bytes, ifRevision: revision)
+        } catch {
+            // The files that were to belong to it. What cannot be removed now is removed by the next change.
+            try? await sweep(in: transaction)
+            throw error
+        }
+        await sweep(keeping: after)
+        if case .unknown(let reason) = receipt.durability {
+            throw AccountError(
+                .durabilityUnknown,
+                "\(path) was saved, but the disk did not confirm that it survives a power cut: \(reason)")
+        }
+        return result
+    }
+
+    /// Removes the files that the document, as it is stored, does not name.
+    private func sweep(in transaction: any ArchiveTransaction) async throws {
+        guard let attachments, let stored = try await transaction.read(entry) else { return }
+        await sweep(keeping: Set(attachments.ids(try codec.decode(stored.bytes))))
+    }
+
+    private func sweep(keeping ids: Set<String>) async {
+        guard let files = attachments?.files else { return }
+        await BlockingWork.run { files.sweep(keeping: ids) }
+    }
+
+    private func missing(_ files: DocumentFiles) -> AccountError {
+        AccountError(
+            .damaged,
+            "\(path) is not there, but its files are, in \(files.path): put it back from a backup, or move that folder away"
+        )
+    }
+
+    // MARK: Files
+
+    /// Copies a file, to be added to the document by a change.
+    ///
+    /// ```swift
+    /// let photo = try await archive.stage(contentsOf: "bear.jpg")
+    /// try await archive.change(from: [], adding: [photo]) { $0.append(Note(photo: photo.id)) }
+    /// ```
+    ///
+    /// The copy is on the disk, and has an id of its own, when this returns. It becomes one of the document's files together with the
+    /// change that names it; without one it is gone, at the latest with the next change of any process after this one's death.
+    ///
+    /// - Parameter source: The path of a file of any size.
+    /// - Throws: `inaccessible` if it cannot be read, or the copy not be written.
+    public func stage(contentsOf source: String) async throws(AccountError) -> StagedFile {
+        let files = try files()
+        return try await BlockingWork.run { () throws(AccountError) in try files.stage(contentsOf: source) }
+    }
+
+    /// Writes a copy of one of the document's files, whole or not at all, for its owner to read. A file that is there is
+    /// replaced.
+    ///
+    /// - Parameters:
+    ///   - id: The file's id.
+    ///   - destination: The path of the copy.
+    /// - Throws: `damaged` if the file is not there; `wrongKeyOrDamaged` if it is sealed and does not open; `inaccessible` if the
+    ///   copy cannot be written.
+    public func exportFile(_ id: String, to destination: String) async throws(AccountError) {
+        let files = try files()
+        try await BlockingWork.run { () throws(AccountError) in try files.export(id, to: destination) }
+    }
+
+    // MARK: Other programs' documents
+
+    /// Reads a plain document that another program has written, or ``write(_:to:format:)``.
+    ///
+    /// - Parameter source: The path of a property list, XML or binary, of at most 64 MiB.
+    /// - Throws: `damaged` if it is not a property list of such a value; `tooLarge`; `inaccessible`.
+    public static func read(from source: String) throws(AccountError) -> Value {
+        let file = try source.openFile(followingLinks: true)
+        let bytes = try mapping(source) { () throws(SystemCallError) in
+            try file.read(limit: maximumByteCount, expected: file.status().byteCount)
+        }
+        guard bytes.count <= maximumByteCount else {
+            throw AccountError(.tooLarge, "\(source) has more than \(maximumByteCount) bytes")
+        }
+        do {
+            return try PropertyListDocument.decode(Value.self, from: bytes)
+        } catch {
+            throw AccountError(.damaged, "\(source) cannot be used: \(error.reason)")
+        }
+    }
+
+    /// Writes a plain document for other programs, whole or not at all. A file that is there is replaced.
+    ///
+    /// - Parameters:
+    ///   - value: What is written.
+    ///   - destination: The path of the file, which only its owner can read.
+    ///   - format: How it is written.
+    /// - Throws: `inaccessible` if it cannot be written; `invalidArgument` if the value could not be read back.
+    public static func write(
+        _ value: Value, to destination: String, format: DocumentFormat = .xml
+    ) async throws(AccountError) {
+        let bytes = [UInt8](try PropertyListDocument.encode(value, format: format))
+        try await BlockingWork.run { () throws(AccountError) in
+            try ExportedFile.write(to: destination) { output in try output.write(bytes) }
+        }
+    }
+
+    private func files() throws(AccountError) -> DocumentFiles {
+        guard let attachments else {
+            throw AccountError(.invalidArgument, "\(path) is a document without files")
+        }
+        return attachments.files
+    }
+}
+#endif

@@ -1,0 +1,86 @@
+#if Offline
+import AccountKit
+import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A document's value to the bytes of its file, and back.
+struct DocumentCodec<Value: Codable & Sendable>: Sendable {
+    /// Names the document in errors.
+    let path: String
+    let name: String
+    let format: DocumentFormat
+    let seal: RowSeal?
+
+    private static var sealedType: String { "document" }
+    private var limit: Int { DocumentArchive<Value>.maximumByteCount }
+
+    func encode(_ value: Value) throws(AccountError) -> [UInt8] {
+        let plaintext = try PropertyListDocument.encode(value, format: format)
+        var bytes = [UInt8](plaintext)
+        if let seal {
+            let id = seal.keyedID(name.utf8, type: Self.sealedType)
+            bytes = [UInt8](
+                try PropertyListDocument.encode(
+                    SealedDocument(sealed: Data(seal.seal(plaintext, type: Self.sealedType, id: id))), format: .binary))
+        }
+        guard bytes.count <= limit else {
+            throw AccountError(
+                .tooLarge,
+                "\(path) would have \(bytes.count) bytes, a document has at most \(limit): it is as it was before")
+        }
+        return bytes
+    }
+
+    func decode(_ bytes: [UInt8]) throws(AccountError) -> Value {
+        // Not an error yet: most documents are plain.
+        let sealed = try? PropertyListDocument.decode(SealedDocument.self, from: bytes)
+        guard let sealed, sealed.format == SealedDocument.format else {
+            guard seal == nil else {
+                throw AccountError(
+                    .wrongKeyOrDamaged, "\(path) is not a sealed document, or is damaged; it was left as it is")
+            }
+            return try decodePlain(bytes)
+        }
+        guard let seal else {
+            throw AccountError(.noKey, "\(path) is sealed, and there is no key to open it; it was left as it is")
+        }
+        guard sealed.version == SealedDocument.version else {
+            throw AccountError(
+                .unsupportedVersion,
+                "\(path) is of version \(sealed.version): open it with a newer version of this program")
+        }
+        let id = seal.keyedID(name.utf8, type: Self.sealedType)
+        guard let plaintext = seal.open(sealed.sealed, type: Self.sealedType, id: id) else {
+            throw AccountError(
+                .wrongKeyOrDamaged,
+                "\(path) does not open: the key is another one, or the file was changed; it was left as it is")
+        }
+        return try decodePlain(plaintext)
+    }
+
+    private func decodePlain(_ bytes: [UInt8]) throws(AccountError) -> Value {
+        do {
+            return try PropertyListDocument.decode(Value.self, from: bytes)
+        } catch {
+            throw AccountError(
+                .damaged,
+                "\(path) is damaged: \(error.reason). It was left as it is; put a backup in its place, or move it away")
+        }
+    }
+}
+
+/// What stands in the file of a sealed document: so every property-list library reads it, and none takes it for a plain one.
+private struct SealedDocument: Codable {
+    static let format = "AccountKit document"
+    static let version = 1
+
+    var format = Self.format
+    var version = Self.version
+    var sealed: Data
+}
+#endif

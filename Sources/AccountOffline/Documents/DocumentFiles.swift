@@ -1,0 +1,120 @@
+#if Offline
+import AccountKit
+import Sealing
+
+/// The files of a document, in a folder of its name.
+///
+/// A file is staged as `.<id>.tmp`, which is locked as long as whoever stages it lives. Under the document's lock it gets its
+/// name, `<id>`, and reaches the disk; only then is the document saved that names it. So each file that a document names is
+/// there, whenever the process dies. What is there and not named is swept away under the lock by the next change. Ids are
+/// random and never used again, so a file never changes.
+struct DocumentFiles: Sendable {
+    private let directory: ArchiveDirectory
+    private let content: FileContent
+
+    var path: String { directory.path }
+
+    init(folder: String, root: String, name: String, seal: RowSeal?) {
+        directory = ArchiveDirectory(path: folder, root: root)
+        content = FileContent(chunks: seal.map { ChunkSeal(seal: $0, type: "file of " + name) })
+    }
+
+    /// Whether there are files, staged ones aside.
+    func hasFiles() throws(AccountError) -> Bool {
+        try directory.checkTrust()
+        return try mapping(path) { () throws(SystemCallError) in
+            try SystemCall.names(in: path).contains(where: Self.isID)
+        }
+    }
+
+    // MARK: Adding
+
+    func stage(contentsOf source: String) throws(AccountError) -> StagedFile {
+        let input = try source.openFile(followingLinks: true)
+        try directory.checkTrust()
+        // That the folder itself reaches the disk is waited for by `commit`.
+        try directory.make(before: "")
+        while true {
+            let id = Sodium.randomBytes(count: 16).hexadecimal
+            let output = try mapping(path) { () throws(SystemCallError) in
+                try FileDescriptor.create(directory.path(".\(id).tmp"))
+            }
+            do {
+                // Another process may have swept it away before it was locked.
+                guard try output.tryLock(), try SystemCall.status(output.path) != nil else { continue }
+                try output.setPermissions(0o600)
+                try content.store(input, in: output, id: id)
+                try output.synchronize()
+            } catch {
+                // If it stays, the next change removes it.
+                _ = try? SystemCall.remove(output.path)
+                throw AccountError(
+                    .inaccessible, "\(source) could not be copied to \(path): nothing was changed", cause: error)
+            }
+            return StagedFile(id: id, file: output)
+        }
+    }
+
+    /// Gives staged files their names, and waits until the disk has them and the folder.
+    func commit(_ files: [StagedFile]) throws(AccountError) {
+        guard !files.isEmpty else { return }
+        try mapping(path) { () throws(SystemCallError) in
+            for file in files { try file.commit(in: directory) }
+            try SystemCall.synchronizeDirectory(path)
+            try SystemCall.synchronizeDirectory(path.parentDirectory)
+        }
+    }
+
+    /// Makes sure that files are there which a document is to name from now on.
+    func check(_ ids: Set<String>) throws(AccountError) {
+        for id in ids {
+            guard Self.isID(id), try kind(of: id) == .regular else {
+                throw AccountError(.invalidArgument, "there is no file \"\(id)\" in \(path): nothing was changed")
+            }
+        }
+    }
+
+    private func kind(of id: String) throws(AccountError) -> FileStatus.Kind? {
+        try mapping(path) { () throws(SystemCallError) in try SystemCall.status(directory.path(id))?.kind }
+    }
+
+    // MARK: Removing
+
+    /// Removes what the document does not name, and what a process that died had staged. For who holds the document's lock.
+    ///
+    /// What cannot be looked at or removed is in nobody's way, and is tried again with the next change.
+    func sweep(keeping ids: Set<String>) {
+        for name in (try? SystemCall.names(in: path)) ?? [] {
+            let file = directory.path(name)
+            if Self.isID(name) ? !ids.contains(name) : Self.isStagedName(name) && isUnlocked(file) {
+                _ = try? SystemCall.remove(file)
+            }
+        }
+    }
+
+    private func isUnlocked(_ path: String) -> Bool {
+        // One that cannot be opened is left alone.
+        (try? FileLock(path).tryTake()) ?? false
+    }
+
+    // Exactly those: somebody may keep other things in the folder.
+    private static func isID(_ name: String) -> Bool {
+        name.utf8.count == 32 && name.utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) }
+    }
+
+    private static func isStagedName(_ name: String) -> Bool {
+        name.hasPrefix(".") && name.hasSuffix(".tmp") && isID(String(name.dropFirst().dropLast(4)))
+    }
+
+    // MARK: Reading
+
+    func export(_ id: String, to destination: String) throws(AccountError) {
+        try directory.checkTrust()
+        guard Self.isID(id), try kind(of: id) != nil else {
+            throw AccountError(.damaged, "the file \"\(id)\" is not in \(path): put it back from a backup")
+        }
+        let input = try directory.path(id).openFile(followingLinks: false)
+        try ExportedFile.write(to: destination) { output in try content.restore(input, to: output, id: id) }
+    }
+}
+#endif

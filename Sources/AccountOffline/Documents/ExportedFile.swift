@@ -1,0 +1,52 @@
+#if Offline
+import AccountKit
+import Sealing
+
+/// A file that the user gets at a path of their choice, whole or not at all.
+enum ExportedFile {
+    /// - Throws: What `body` throws, if that is an `AccountError`.
+    static func write(
+        to destination: String, _ body: (borrowing FileDescriptor) throws -> Void
+    ) throws(AccountError) {
+        let folder = destination.contains("/") ? destination.parentDirectory + "/" : ""
+        let temporary = "\(folder).\(destination.lastComponent).\(Sodium.randomBytes(count: 8).hexadecimal).tmp"
+        do {
+            // Neither a folder nor a device gets replaced.
+            if let status = try SystemCall.status(destination), status.kind != .regular {
+                throw AccountError(.inaccessible, "\(destination) is there and is not a file: choose another name")
+            }
+            let output = try FileDescriptor.create(temporary)
+            do {
+                try output.setPermissions(0o600)
+                try body(output)
+                try output.synchronize()
+                try SystemCall.rename(temporary, to: destination)
+                try SystemCall.synchronizeDirectory(folder.isEmpty ? "." : folder)
+            } catch {
+                // Why it is not whole counts more than that it could not be removed.
+                _ = try? SystemCall.remove(temporary)
+                throw error
+            }
+        } catch let error as AccountError {
+            throw error
+        } catch {
+            throw AccountError(.inaccessible, "\(destination) could not be written", cause: error)
+        }
+    }
+}
+
+extension String {
+    /// Opens the file at this path.
+    func openFile(followingLinks: Bool) throws(AccountError) -> FileDescriptor {
+        do {
+            let file = try FileDescriptor.openForReading(self, followingLinks: followingLinks)
+            guard try file.status().kind == .regular else { throw AccountError(.inaccessible, "\(self) is not a file") }
+            return file
+        } catch let error as AccountError {
+            throw error
+        } catch {
+            throw AccountError(.inaccessible, "\(self) cannot be read", cause: error)
+        }
+    }
+}
+#endif

@@ -1,0 +1,64 @@
+#if Offline
+import AccountKit
+
+/// What stands in a document's file: the bytes themselves, or the same sealed. A piece at a time is in memory.
+struct FileContent: Sendable {
+    /// `nil` if files are plain.
+    let chunks: ChunkSeal?
+
+    /// Copies a file of the user's into one of the document's.
+    func store(
+        _ input: borrowing FileDescriptor, in output: borrowing FileDescriptor, id: String
+    ) throws(SystemCallError) {
+        guard let chunks else { return try copy(input, to: output) }
+        var file = chunks.newFile(id: id)
+        try output.write(file.header)
+        var chunk = try piece(of: input, byteCount: ChunkSeal.chunkByteCount)
+        while true {
+            let next = try piece(of: input, byteCount: ChunkSeal.chunkByteCount)
+            try output.write(chunks.seal(chunk, isLast: next.isEmpty, of: &file))
+            if next.isEmpty { return }
+            chunk = next
+        }
+    }
+
+    /// Copies one of the document's files into one of the user's.
+    ///
+    /// - Throws: `SystemCallError`; or `AccountError` if it does not open.
+    func restore(_ input: borrowing FileDescriptor, to output: borrowing FileDescriptor, id: String) throws {
+        guard let chunks else { return try copy(input, to: output) }
+        let damage = AccountError(
+            .wrongKeyOrDamaged, "\(input.path) does not open: the key is another one, or the file was changed")
+        let header = try piece(of: input, byteCount: ChunkSeal.headerByteCount)
+        guard var file = chunks.file(id: id, header: header) else { throw damage }
+        var chunk = try piece(of: input, byteCount: ChunkSeal.sealedChunkByteCount)
+        while true {
+            let next = try piece(of: input, byteCount: ChunkSeal.sealedChunkByteCount)
+            guard let plaintext = chunks.open(chunk, isLast: next.isEmpty, of: &file) else { throw damage }
+            try output.write(plaintext)
+            if next.isEmpty { return }
+            chunk = next
+        }
+    }
+
+    private func copy(
+        _ input: borrowing FileDescriptor, to output: borrowing FileDescriptor
+    ) throws(SystemCallError) {
+        while true {
+            let bytes = try piece(of: input, byteCount: ChunkSeal.chunkByteCount)
+            if bytes.isEmpty { return }
+            try output.write(bytes)
+        }
+    }
+
+    /// So many bytes, or fewer at the end of the file.
+    private func piece(of file: borrowing FileDescriptor, byteCount: Int) throws(SystemCallError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: byteCount)
+        let count = try bytes.withUnsafeMutableBufferPointer { buffer throws(SystemCallError) in
+            try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+        }
+        bytes.removeSubrange(count...)
+        return bytes
+    }
+}
+#endif
