@@ -74,6 +74,25 @@ struct GistAccessTests {
         }
     }
 
+    @Test("Changes that come too fast are refused, and not applied; reading and others are not concerned")
+    func secondaryRateLimit() async throws {
+        let test = try TestServer()
+        try await test.run { api in
+            _ = try await api.post("/control/gists-settings", json: #"{"changeInterval":1.5}"#)
+            let (alice, bob) = (try await GistClient(api), try await GistClient.bob(api))
+            let path = "/gists/" + (try await alice.create(isPublic: true))
+            let refused = try await alice.send(.put, path + "/star")
+            #expect(refused.status == 403)
+            #expect(refused.headers[.retryAfter] == "2")
+            #expect(try refused.string("message").hasPrefix("You have exceeded a secondary rate limit."))
+            #expect(try await alice.get(path).status == 200)
+            #expect(try await bob.send(.put, path + "/star").status == 204)
+            #expect(try await api.gistChanges().map { $0["method"] } == ["POST", "PUT"])
+            test.clock.offset = 1.5
+            #expect(try await alice.send(.put, path + "/star").status == 204)
+        }
+    }
+
     @Test("With the quirks of GitHub, changes want the scope gist, and every request a name of its program")
     func quirks() async throws {
         let quirks = GitHubQuirks(tokensExpire: false)

@@ -126,6 +126,8 @@ extension ExampleServer {
         var etagsByToken = false
         var weakETags = true
         var rateLimit = 5000
+        /// How many seconds apart a user's changes must be.
+        var changeInterval = 0.0
         var contentLimit = 1_000_000
     }
 

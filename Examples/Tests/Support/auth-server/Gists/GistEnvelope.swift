@@ -32,6 +32,7 @@ struct GistEnvelope: Sendable {
             let (name, limit) = (user, settings.rateLimit)
             let quota = await server.gistControls.rateLimits.quota(of: name, limit: limit, now: now)
             guard quota.remaining > 0 else { throw GistError.rateLimited(name ?? request.head.authority ?? "") }
+            try await admit(request, by: name, settings: settings, now: now)
             response = try await handle(
                 GistCall(
                     request: request,
@@ -60,6 +61,18 @@ struct GistEnvelope: Sendable {
         guard request.headers[.authorization] != nil else { return nil }
         guard let token = request.headers.bearerToken else { throw GistError.badCredentials }
         return try await server.gistCaller(accessToken: token)
+    }
+
+    /// - Throws: `GistError` when the request is a change that comes too soon after another one.
+    private func admit(_ request: Request, by user: String?, settings: GistSettings, now: Date) async throws {
+        guard let user, request.method != .get else { return }
+        let interval = settings.changeInterval
+        let missing = await server.updateGistControls {
+            $0.rateLimits.admitChange(by: user, interval: interval, now: now)
+        }
+        if let missing {
+            throw GistError.secondaryRateLimited(retryAfter: Int(missing.rounded(.up)))
+        }
     }
 
     /// A response that says that nothing has changed costs nothing.

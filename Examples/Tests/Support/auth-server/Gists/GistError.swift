@@ -9,6 +9,8 @@ struct GistError: Error, Equatable {
     let message: String
     /// What is wrong with which member of the body.
     var problem: Problem?
+    /// In how many seconds the client may try again.
+    var retryAfter: Int?
 
     struct Problem: Equatable {
         let code: String
@@ -28,6 +30,15 @@ struct GistError: Error, Equatable {
     /// The limit of requests an hour is reached.
     static func rateLimited(_ user: String) -> GistError {
         GistError(status: .forbidden, message: "API rate limit exceeded for user \(user).")
+    }
+
+    /// Changes come too fast.
+    static func secondaryRateLimited(retryAfter: Int) -> GistError {
+        GistError(
+            status: .forbidden,
+            message: "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.",
+            retryAfter: retryAfter
+        )
     }
 
     private static func validation(_ code: String, _ field: String) -> GistError {
@@ -56,6 +67,8 @@ extension GistError: HTTPResponseError {
     }
 
     func response(from request: Request, context: some RequestContext) throws -> Response {
-        try .json(body, status: status)
+        var headers = HTTPFields()
+        headers[.retryAfter] = retryAfter.map(String.init)
+        return try .json(body, status: status, headers: headers)
     }
 }

@@ -20,12 +20,26 @@ struct GistRateLimits: Sendable {
     private static let window: TimeInterval = 3600
 
     private var quotas: [String: Quota] = [:]
+    /// When each user made the last change that was not refused.
+    private var lastChanges: [String: Date] = [:]
 
     /// What a user has left. Whoever has said no name shares one quota.
     func quota(of user: String?, limit: Int, now: Date) -> Quota {
         let begun = Quota(limit: limit, used: 0, reset: now.addingTimeInterval(Self.window).wholeSeconds)
         guard let quota = quotas[user ?? ""], quota.limit == limit, quota.reset > now else { return begun }
         return quota
+    }
+
+    /// Lets a change pass unless it comes too soon after the user's last one.
+    ///
+    /// - Parameter interval: how many seconds have to be between them.
+    /// - Returns: how many are missing; `nil` when the change may pass.
+    mutating func admitChange(by user: String, interval: Double, now: Date) -> Double? {
+        if interval > 0, let last = lastChanges[user], now < last.addingTimeInterval(interval) {
+            return last.addingTimeInterval(interval).timeIntervalSince(now)
+        }
+        lastChanges[user] = now
+        return nil
     }
 
     /// Counts a request.

@@ -8,6 +8,11 @@ struct GistSettings: Codable, Equatable, Sendable {
     var weakETags = true
     /// How many requests a user has in an hour.
     var rateLimit = 5000
+    /// How many seconds apart the changes of one user must be; a change that comes too soon is refused. GitHub asks for one
+    /// second.
+    ///
+    /// Source: https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api
+    var changeInterval = 0.0
     /// How many bytes of a file are shown in a gist; the rest is at its `raw_url`.
     var contentLimit = 1_000_000
 
@@ -20,6 +25,7 @@ struct GistSettings: Codable, Equatable, Sendable {
         etagsByToken = try container.decodeIfPresent(Bool.self, forKey: .etagsByToken) ?? etagsByToken
         weakETags = try container.decodeIfPresent(Bool.self, forKey: .weakETags) ?? weakETags
         rateLimit = try container.decodeIfPresent(Int.self, forKey: .rateLimit) ?? rateLimit
+        changeInterval = try container.decodeIfPresent(Double.self, forKey: .changeInterval) ?? changeInterval
         contentLimit = try container.decodeIfPresent(Int.self, forKey: .contentLimit) ?? contentLimit
     }
 
@@ -28,6 +34,7 @@ struct GistSettings: Codable, Equatable, Sendable {
         case etagsByToken
         case weakETags
         case rateLimit
+        case changeInterval
         case contentLimit
     }
 }
