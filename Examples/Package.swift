@@ -10,6 +10,7 @@ let package = Package(
         .executable(name: "api-poller", targets: ["api-poller"]),
         .executable(name: "auth-server", targets: ["auth-server"]),
         .executable(name: "embed-login", targets: ["embed-login"]),
+        .executable(name: "gists", targets: ["gists"]),
         .executable(name: "homepwner", targets: ["homepwner"]),
         .executable(name: "oauth-login", targets: ["oauth-login"]),
     ],
@@ -59,6 +60,19 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
+            ]
+        ),
+        // A tool that stays useful without the network.
+        .executableTarget(
+            name: "gists",
+            dependencies: [
+                .product(name: "AccountCommands", package: "swift-account-kit"),
+                .product(name: "AccountHTTP", package: "swift-account-kit"),
+                .product(name: "AccountKit", package: "swift-account-kit"),
+                .product(name: "AccountOffline", package: "swift-account-kit"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         // A tool whose documents survive whatever happens to it; no account is needed.
@@ -115,6 +129,7 @@ let package = Package(
                 "api-poller",
                 "auth-server",
                 "embed-login",
+                "gists",
                 "homepwner",
                 "oauth-login",
                 .product(name: "account", package: "swift-account-kit"),

@@ -40,6 +40,12 @@ public protocol AccountApplication: Sendable {
         for service: AccountService, timeout: Duration, logger: Logger?
     ) throws(AccountError) -> any AccountAuthority
 
+    /// What the app keeps for the signed-in user besides the account, such as an `OfflineCollection`: signing out asks before changes
+    /// are lost that were not sent, and removes it.
+    ///
+    /// - Throws: `notSignedIn` if nobody is: then there is nothing.
+    static func accountData(of store: AccountStore) async throws -> (any AccountData)?
+
     /// Reads what an older app left behind; `nil` if the app has no use for that, and then there is no `import` command.
     static var importer: (@Sendable (_ path: String) throws(AccountError) -> ImportedLogin)? { get }
 }
@@ -56,6 +62,9 @@ extension AccountApplication {
 
     /// There is nothing to say.
     public static var signInHelp: String { "" }
+
+    /// There is nothing.
+    public static func accountData(of store: AccountStore) async throws -> (any AccountData)? { nil }
 
     /// There is nothing to import.
     public static var importer: (@Sendable (_ path: String) throws(AccountError) -> ImportedLogin)? { nil }

@@ -13,6 +13,9 @@ public struct AccountError: Error, Sendable {
     /// What it came from, such as a system call and its errno.
     public var cause: (any Error)?
 
+    /// Why there was no response to a request, for who must know whether it may have been carried out.
+    package var requestFailure: AuthorityError?
+
     /// Creates an error; neither the message nor the cause may hold a secret.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code

@@ -15,6 +15,9 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     @Flag(help: "Sign out of all sessions.")
     var all = false
 
+    @Flag(help: "Sign out even if changes would be lost that were not sent.")
+    var force = false
+
     @OptionGroup var options: CommonOptions
 
     private struct Document: Encodable {
@@ -39,7 +42,9 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         for session in sessions {
             do {
                 let store = try context.archive(of: session)
+                let data = try await data(of: store, context)
                 let report = try await signOut(store, context)
+                if report.account != nil { await data?.remove() }
                 parts.append(
                     Document.Part(
                         session: session.rawValue, username: report.account?.username,
@@ -57,6 +62,32 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         }
         if options.json { try JSONDocument.print(Document(sessions: parts)) }
         if let failure { throw ExitCode(failure.exitCode) }
+    }
+
+    /// What the app keeps for the user; asked about before it goes.
+    private func data(of store: AccountStore, _ context: CommandContext<App>) async throws -> (any AccountData)? {
+        var data: (any AccountData)?
+        var work: String?
+        do {
+            data = try await App.accountData(of: store)
+            work = try await data?.unsentWork()
+        } catch let error as AccountError where error.code == .notSignedIn || store.account == nil {
+            // An account that cannot be read keeps nobody signed in.
+            return nil
+        } catch {
+            work = "changes that cannot be read (\(error))"
+        }
+        guard let work, !force else { return data }
+        let question = "This machine has \(work). Signing out loses that"
+        guard Terminal.isTerminal(.input), Terminal.isTerminal(.error), !options.json else {
+            throw AccountError(.busy, "\(question): send it first, or add --force")
+        }
+        // No answer is a no.
+        let answer = (try? Terminal.prompt("\(question). Sign out all the same? [y/N] ")) ?? ""
+        guard answer.lowercased().hasPrefix("y") else {
+            throw AccountError(.cancelled, "nobody was signed out")
+        }
+        return data
     }
 
     private func signOut(_ store: AccountStore, _ context: CommandContext<App>) async throws -> SignOutReport {

@@ -238,15 +238,14 @@ public struct AuthenticatedClient: Sendable {
 
 extension AccountError {
     fileprivate init(request failure: AuthorityError, to origin: String) {
-        guard failure != .noResponse(.cancelled) else {
-            self.init(.cancelled, "the request to \(origin) was cancelled", cause: failure)
-            return
+        if failure == .noResponse(.cancelled) {
+            self.init(.cancelled, "the request to \(origin) was cancelled")
+        } else if case .misconfigured(let detail) = failure {
+            self.init(.misconfigured, "there is no way to \(origin): \(detail)")
+        } else {
+            let reason = SessionDecision.reason(for: failure)
+            self.init(.serviceUnavailable, "\(origin) did not respond (\(reason)); you are still signed in")
         }
-        if case .misconfigured(let detail) = failure {
-            self.init(.misconfigured, "there is no way to \(origin): \(detail)", cause: failure)
-            return
-        }
-        let reason = SessionDecision.reason(for: failure)
-        self.init(.serviceUnavailable, "\(origin) did not respond (\(reason)); you are still signed in", cause: failure)
+        requestFailure = failure
     }
 }

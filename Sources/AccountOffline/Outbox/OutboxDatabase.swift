@@ -129,21 +129,15 @@ struct OutboxDatabase: Sendable {
         try await database.write { database in
             var change = change
             if change.isOfLocalObject, let id = try alias(of: change.object, database) { change.object = id }
-            let before = try entries(database).last { $0.change.object == change.object }
-            if let before, before.pending.state == .queued, before.pending.attempts == 0 {
-                switch try joining(before.change, change) {
-                case .both: break
-                case .one(let kind, let body):
-                    var joined = before
-                    joined.pending = PendingChange(
-                        change: before.change.with(kind, body), state: .queued, attempts: 0, lastProblem: nil,
-                        notBefore: nil)
-                    try update(joined, database)
-                    return joined.change
-                case .nothing:
-                    try database.execute(sql: "DELETE FROM change WHERE n = ?", arguments: [before.number])
-                    return nil
-                }
+            while let before = try entries(database).last(where: { $0.change.object == change.object }),
+                before.pending.state == .queued, before.pending.attempts == 0
+            {
+                let joined = try joining(before.change, change)
+                if joined == .both { break }
+                try database.execute(sql: "DELETE FROM change WHERE n = ?", arguments: [before.number])
+                guard case .one(let kind, let body) = joined else { return nil }
+                // With what was before that one, this may come to less again.
+                change = before.change.with(kind, body)
             }
             try database.execute(
                 sql: "INSERT INTO change(object, state, attempts, sealed) VALUES (?, ?, 0, x'')",
@@ -175,19 +169,22 @@ struct OutboxDatabase: Sendable {
 
     /// Removes a change, because it was carried out or is not wanted any more.
     ///
-    /// - Parameter id: The service's id of an item that it has made: the changes after it are of that item.
-    func remove(_ entry: Entry, made id: String? = nil) async throws {
+    /// - Parameters:
+    ///   - id: The service's id of an item that it has made: the changes after it are of that item.
+    ///   - version: What the item is now: the changes after it were made on that.
+    func remove(_ entry: Entry, made id: String? = nil, version: String? = nil) async throws {
         try await database.write { database in
             try database.execute(sql: "DELETE FROM change WHERE n = ?", arguments: [entry.number])
+            let object = id ?? entry.change.object
+            for var later in try entries(database) where later.change.object == entry.change.object {
+                later.pending = later.pending.of(object, version: version)
+                try update(later, database)
+            }
             guard let id, entry.change.isOfLocalObject else { return }
             let local = objectKey(entry.change.object)
             try database.execute(
                 sql: "INSERT OR REPLACE INTO alias(local, sealed) VALUES (?, ?)",
                 arguments: [Data(local), Data(seal.seal(id.utf8, type: "alias", id: local))])
-            for var later in try entries(database) where later.change.object == entry.change.object {
-                later.pending = later.pending.of(object: id)
-                try update(later, database)
-            }
         }
     }
 
@@ -212,9 +209,10 @@ extension Change {
 }
 
 extension PendingChange {
-    fileprivate func of(object: String) -> PendingChange {
+    fileprivate func of(_ object: String, version: String?) -> PendingChange {
         var change = change
         change.object = object
+        change.base = version ?? change.base
         return PendingChange(
             change: change, state: state, attempts: attempts, lastProblem: lastProblem, notBefore: notBefore)
     }

@@ -27,8 +27,9 @@ public protocol RemoteCollection: Sendable {
     /// - Throws: If the response is something else than a page, such as the web page of a captive portal.
     func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage
 
-    /// The cursor of the page that has the item at a position of a list, for services that number their pages: what they have
-    /// changed meanwhile moves items from page to page. `nil` where a cursor stays good whatever changes.
+    /// The cursor of a page that has the item at a position of a list and also the one after it, for services that number their
+    /// pages: what was changed there meanwhile moves items from page to page, and a page that begins with what is known shows
+    /// that nothing is missing in between. `nil` where a cursor stays good whatever changes.
     func cursor(ofItemAt position: Int) -> String?
 
     /// Whether an item that a list does not have any more is gone altogether, rather than only not in this list.
@@ -39,6 +40,10 @@ public protocol RemoteCollection: Sendable {
 
     /// Reads the item of a response of status 200.
     func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem
+
+    /// What tells one version of an item from others, for changes that say which one they were made on; `nil` where there is no
+    /// such thing.
+    func version(of item: RemoteItem) -> String?
 
     /// The request that carries out a change. The object is the service's: one that was made offline has its id by then.
     func request(for change: Change) throws -> (head: HTTPRequest, body: Data?)
@@ -80,6 +85,9 @@ extension RemoteCollection {
     /// It is.
     public func isGone(whenMissingFrom list: String) -> Bool { true }
 
+    /// There is none.
+    public func version(of item: RemoteItem) -> String? { nil }
+
     /// Made and deleted is nothing; all else stays apart.
     public func joining(_ first: Change, _ second: Change) throws -> JoinedChanges {
         first.kind == .create && second.kind == .delete ? .nothing : .both
@@ -99,6 +107,21 @@ extension RemoteCollection {
 /// Sends a request to its end with the account's authorization, such as `AuthenticatedClient` does.
 public typealias RemoteTransport =
     @Sendable (_ request: HTTPRequest, _ body: Data?) async throws -> (head: HTTPResponse, body: Data)
+
+/// A response that is not what an adapter asked for; what it means is judged by its status.
+public struct RemoteFailure: Error, Sendable {
+    /// Status and header fields.
+    public let head: HTTPResponse
+
+    /// The body.
+    public let body: Data
+
+    /// Creates a failure.
+    public init(_ head: HTTPResponse, _ body: Data) {
+        self.head = head
+        self.body = body
+    }
+}
 
 /// An item as the service has it.
 public struct RemoteItem: Sendable, Hashable {

@@ -48,7 +48,11 @@ enum RemoteOutcome: Equatable {
         }
     }
 
-    init(_ error: any Error) {
+    init(_ error: any Error, of change: ChangeKind, at date: Date) {
+        if let failure = error as? RemoteFailure {
+            self.init(of: change, failure.head, failure.body, at: date)
+            return
+        }
         guard let error = error as? AccountError else {
             self = .unknown(
                 error is CancellationError ? "cancelled" : "the response is not one of this service (\(error))")
@@ -57,9 +61,10 @@ enum RemoteOutcome: Equatable {
         switch error.code {
         case .notSignedIn: self = .signIn(error.message)
         case .serviceUnavailable:
-            self = error.mayHaveBeenSent ? .unknown(error.message) : .later(error.message, wait: nil)
+            self = error.mayHaveBeenSent ? .unknown(error.offline.message) : .later(error.offline.message, wait: nil)
         case .conflict: self = .signIn(error.message)
-        default: self = error.mayHaveBeenSent ? .unknown(error.message) : .later(error.message, wait: nil)
+        default:
+            self = error.mayHaveBeenSent ? .unknown(error.offline.message) : .later(error.offline.message, wait: nil)
         }
     }
 
@@ -98,9 +103,23 @@ extension HTTPField.Name {
 }
 
 extension AccountError {
+    /// The same in fewer words, where it is the network that failed.
+    var offline: AccountError {
+        guard code == .serviceUnavailable, let requestFailure else { return self }
+        var error = self
+        switch requestFailure {
+        case .noResponse(let failure), .notSent(.noResponse(let failure)): error.message = "offline (\(failure))"
+        case .untrustedTLS(let why): error.message = "the connection is not trusted (\(why))"
+        case .intercepted(let why):
+            error.message = "another server answered instead of the service: a captive portal? (\(why))"
+        default: break
+        }
+        return error
+    }
+
     /// Whether the request that failed so may have been carried out; where nobody knows, it may.
     var mayHaveBeenSent: Bool {
-        switch cause as? AuthorityError {
+        switch requestFailure {
         case .noResponse(let failure)?: failure.stage == .sent
         case .notSent?, .untrustedTLS?, .misconfigured?, .proxyAuthenticationRequired?: false
         default: code == .serviceUnavailable || code == .requestFailed || code == .cancelled

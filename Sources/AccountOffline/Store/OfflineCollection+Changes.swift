@@ -170,7 +170,9 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
                 claimed: try await collection.outbox.claimedIDs(), fetching: collection.transport)
         } catch {
             // Only looked at, so it stands as before.
-            return try await note(RemoteOutcome(error), error, entry, state: wasSent ? .unknown : .queued)
+            return try await note(
+                RemoteOutcome(error, of: entry.change.kind, at: now), error, entry, state: wasSent ? .unknown : .queued,
+                wasSent: wasSent)
         }
         switch standing {
         case .toBeSent: break
@@ -192,25 +194,29 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             let (request, body) = try collection.remote.request(for: change)
             let (head, response) = try await collection.transport(request, body)
             let outcome = RemoteOutcome(of: change.kind, head, response, at: now)
-            guard outcome == .done else { return try await note(outcome, nil, entry, state: .queued) }
+            guard outcome == .done else { return try await note(outcome, nil, entry, state: .queued, wasSent: true) }
             var item: RemoteItem?
             if change.kind == .create || change.kind == .update { item = try collection.remote.item(head, response) }
             try await finish(entry, item)
         } catch {
-            try await note(RemoteOutcome(error), error, entry, state: .queued)
+            try await note(
+                RemoteOutcome(error, of: change.kind, at: now), error, entry, state: .queued, wasSent: true)
         }
         if collection.remote.pause > .zero, !isOver { try await Task.sleep(for: collection.remote.pause) }
     }
 
-    /// - Parameter state: How it stands if it was not carried out.
+    /// - Parameters:
+    ///   - state: How it stands if it was not carried out.
+    ///   - wasSent: Whether it may have been carried out at all.
     private mutating func note(
-        _ outcome: RemoteOutcome, _ error: (any Error)?, _ entry: OutboxDatabase.Entry, state: ChangeState
+        _ outcome: RemoteOutcome, _ error: (any Error)?, _ entry: OutboxDatabase.Entry, state: ChangeState,
+        wasSent: Bool
     ) async throws {
         if let error = error as? AccountError, error.isOfThisMachine { throw error }
         switch outcome {
         case .done: break
         case .later(let why, let wait): try await postpone(entry, state, why, wait)
-        case .unknown(let why): try await postpone(entry, error == nil || state == .queued ? .unknown : state, why, nil)
+        case .unknown(let why): try await postpone(entry, wasSent ? .unknown : state, why, nil)
         case .pause(let why, let wait):
             try await postpone(entry, state, why, wait)
             try await collection.outbox.pause(
@@ -225,7 +231,8 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         }
         // Where nothing comes back, the other changes would fare no better.
         if let error, !isOver, outcome.isAboutNetwork {
-            report.problem = (error as? AccountError) ?? AccountError(.serviceUnavailable, "\(error)", cause: error)
+            report.problem =
+                (error as? AccountError)?.offline ?? AccountError(.serviceUnavailable, "\(error)", cause: error)
             isOver = true
         }
     }
@@ -265,7 +272,8 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         }
         let hidden = names.filter { collection.remote.effect(of: change, on: $0) == .hidden }
         try await collection.lists.remove(id, from: hidden)
-        try await collection.outbox.remove(entry, made: item?.id)
+        try await collection.outbox.remove(
+            entry, made: item?.id, version: item.flatMap { collection.remote.version(of: $0) })
         report.sentCount += 1
     }
 }

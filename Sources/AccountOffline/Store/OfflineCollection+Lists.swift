@@ -193,7 +193,7 @@ extension AccountError {
     init(status head: HTTPTypes.HTTPResponse, _ body: Data) {
         let outcome = RemoteOutcome(of: .update, head, body, at: Date())
         switch outcome {
-        case .signIn(let words): self.init(.notSignedIn, "the service does not take this sign-in (\(words))")
+        case .signIn(let words): self.init(.requestFailed, "the service did not take this sign-in for this (\(words))")
         case .later(let words, _), .unknown(let words):
             self.init(.serviceUnavailable, "the service cannot do it now (\(words))")
         case .pause(let words, let wait):

@@ -92,7 +92,7 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
         do {
             return try await body()
         } catch {
-            throw (error as? AccountError)
+            throw (error as? AccountError)?.offline
                 ?? AccountError(.requestFailed, "the response is not one of this service", cause: error)
         }
     }

@@ -1,0 +1,166 @@
+import AccountKit
+import AccountOffline
+import ArgumentParser
+import Foundation
+
+extension Gists {
+    /// Stores changes, and sends them if the service can be reached.
+    static func make(_ changes: [Change], json: Bool, in gists: OfflineCollection<GistsAPI>) async throws {
+        for change in changes {
+            let isPrinted = change.kind == .create
+            try await gists.add(change)
+            if isPrinted, !json { Output.say("Stored as \(change.object).") }
+        }
+        let objects = Set(changes.map(\.object))
+        let report: SynchronizationReport
+        do {
+            report = try await gists.synchronize()
+        } catch {
+            guard error.code == .busy else { throw error }
+            Output.say("queued; another process is sending")
+            return
+        }
+        let left = report.pending.filter { objects.contains($0.change.object) }
+        if json {
+            try Output.print(json: ["pending": left.map(PendingDocument.init)])
+        } else if let made = changes.first(where: { $0.kind == .create }) {
+            try Output.print(try await gists.currentID(of: made.object))
+        }
+        guard let first = left.first else { return }
+        if first.state.needsDecision {
+            Output.say("\(first.line)\nDecide with `gists resolve \(first.id) --mine`, `--theirs` or `--discard`.")
+            throw ExitCode(65)
+        }
+        Output.say(
+            "queued; sent when the network is back (\((report.problem?.message ?? first.lastProblem ?? "not sent yet").shown))"
+        )
+    }
+
+    /// The texts of files, or of standard input.
+    static func files(_ paths: [String], name: String?) throws -> [String: GistEdit.File] {
+        var files: [String: GistEdit.File] = [:]
+        if let name {
+            guard paths.isEmpty else {
+                throw ValidationError("either files, or --name with the text on standard input")
+            }
+            files[name] = GistEdit.File(content: try text(FileHandle.standardInput.readToEnd() ?? Data(), of: name))
+        }
+        for path in paths {
+            let data: Data
+            do {
+                data = try Data(contentsOf: URL(filePath: path))
+            } catch {
+                throw AccountError(.inaccessible, "\(path.shown) cannot be read", cause: error)
+            }
+            files[URL(filePath: path).lastPathComponent] = GistEdit.File(content: try text(data, of: path))
+        }
+        guard !files.isEmpty else {
+            throw ValidationError("name a file, or give --name and the text on standard input")
+        }
+        return files
+    }
+
+    private static func text(_ data: Data, of name: String) throws(AccountError) -> String {
+        guard let text = String(data: data, encoding: .utf8) else {
+            throw AccountError(.invalidArgument, "\(name.shown) is not text in UTF-8, and a gist has nothing else")
+        }
+        guard !text.isEmpty else {
+            throw AccountError(.invalidArgument, "\(name.shown) is empty: the service takes no empty files")
+        }
+        return text
+    }
+
+    /// The gist as it is known here, for a change that says what it was made on.
+    private static func version(of id: String, in gists: OfflineCollection<GistsAPI>) async throws -> (
+        id: String, base: String?
+    ) {
+        let id = try await gists.currentID(of: id)
+        guard let gist = try await gists.item(id) else {
+            throw AccountError(.invalidArgument, "there is no gist \(id.shown) here: list or show it once")
+        }
+        return (id, id.hasPrefix(Change.localPrefix) ? nil : gist.updatedAt)
+    }
+
+    struct Create: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Make a gist.")
+
+        @Argument(help: "The files.") var files: [String] = []
+        @Option(help: "The name of a file whose text is on standard input.") var name: String?
+        @Option(help: "What it is.") var description: String?
+        @Flag(name: .customLong("public"), help: "For everybody to find.") var isPublic = false
+        @Flag(help: "Print JSON.") var json = false
+
+        func run() async throws {
+            let edit = GistEdit(description: description, isPublic: isPublic, files: try Gists.files(files, name: name))
+            try await Gists.run { gists in
+                try await Gists.make([Change(.create, body: try JSONEncoder().encode(edit))], json: json, in: gists)
+            }
+        }
+    }
+
+    struct Edit: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Replace files of a gist, or add some.")
+
+        @Argument(help: "The gist.") var id: String
+        @Argument(help: "The files.") var files: [String] = []
+        @Option(help: "What it is.") var description: String?
+        @Flag(help: "Print JSON.") var json = false
+
+        func run() async throws {
+            guard !files.isEmpty || description != nil else {
+                throw ValidationError("name a file, or give --description")
+            }
+            let edit = GistEdit(
+                description: description, isPublic: nil, files: files.isEmpty ? [:] : try Gists.files(files, name: nil))
+            try await Gists.run { gists in
+                let (id, base) = try await Gists.version(of: id, in: gists)
+                let change = Change(.update, of: id, body: try JSONEncoder().encode(edit), base: base)
+                try await Gists.make([change], json: json, in: gists)
+            }
+        }
+    }
+
+    struct Delete: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Delete gists.")
+
+        @Argument(help: "The gists.") var ids: [String]
+        @Flag(help: "Print JSON.") var json = false
+
+        func run() async throws {
+            try await Gists.run { gists in
+                var changes: [Change] = []
+                for id in ids {
+                    let (id, base) = try await Gists.version(of: id, in: gists)
+                    changes.append(Change(.delete, of: id, base: base))
+                }
+                try await Gists.make(changes, json: json, in: gists)
+            }
+        }
+    }
+
+    struct Star: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Star gists.")
+
+        @Argument(help: "The gists.") var ids: [String]
+        @Flag(help: "Print JSON.") var json = false
+
+        func run() async throws { try await Gists.mark(ids, .star, json: json) }
+    }
+
+    struct Unstar: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Take the star away from gists.")
+
+        @Argument(help: "The gists.") var ids: [String]
+        @Flag(help: "Print JSON.") var json = false
+
+        func run() async throws { try await Gists.mark(ids, .unstar, json: json) }
+    }
+
+    private static func mark(_ ids: [String], _ kind: ChangeKind, json: Bool) async throws {
+        try await run { gists in
+            var changes: [Change] = []
+            for id in ids { changes.append(Change(kind, of: try await gists.currentID(of: id))) }
+            try await make(changes, json: json, in: gists)
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import AccountCommands
+import AccountHTTP
+import AccountKit
+import AccountOffline
+import ArgumentParser
+import Foundation
+import Logging
+
+/// Gists that can be read and changed without the network: `gists account login`, `gists list`, `gists create notes.txt` …
+@main struct Gists: AsyncParsableCommand, AccountApplication {
+    static let identifier = "com.example.gists"
+    static let acceptsIssuer = true
+    static let configuration = CommandConfiguration(
+        commandName: "gists", abstract: "Read and change your gists, also without the network.",
+        discussion: """
+            What was shown once can be shown again offline. A change is stored first and sent when the service can be \
+            reached: with the command itself, or with `gists sync`.
+
+            The service is GitHub, unless `account login` named another; then GISTS_API is the origin of its API.
+
+            Exit codes: 0 done, or stored to be sent; 64 usage; 65 a change needs a decision; 69 the network was needed; \
+            74 input or output error; 75 busy; 77 sign in first.
+            """,
+        subcommands: [
+            List.self, Show.self, Create.self, Edit.self, Delete.self, Star.self, Unstar.self, Sync.self, Status.self,
+            Resolve.self, AccountCommand<Gists>.self,
+        ])
+
+    static func authority(
+        for service: AccountService, timeout: Duration, logger: Logger?
+    ) throws(AccountError) -> any AccountAuthority {
+        let known = service.issuer == nil ? KnownService.github : nil
+        return try OAuthAuthority(
+            issuer: service.issuer ?? KnownService.github.issuer,
+            clientID: service.clientID ?? (known == nil ? "account-cli" : nil),
+            scopes: service.scopes.isEmpty ? (known == nil ? nil : ["gist", "read:user"]) : service.scopes,
+            service: known, timeout: timeout, logger: logger)
+    }
+
+    static func accountData(of store: AccountStore) async throws -> (any AccountData)? {
+        try await collection(of: store)
+    }
+
+    /// The gists of whoever is signed in.
+    static func collection(of store: AccountStore) async throws -> OfflineCollection<GistsAPI> {
+        guard let account = await store.load().account else {
+            throw AccountError(.notSignedIn, "nobody is signed in: run `gists account login`")
+        }
+        let isGitHub = account.issuer == KnownService.github.issuer
+        let variable = ProcessInfo.processInfo.environment["GISTS_API"]
+        guard let origin = variable ?? (isGitHub ? "https://api.github.com" : nil) else {
+            throw AccountError(
+                .misconfigured,
+                "it is not known where the API of \(account.issuer ?? "this service") is: set GISTS_API to its origin")
+        }
+        let service = AccountService(issuer: account.issuer, clientID: account.credentials.clientID)
+        let client = try AuthenticatedClient(
+            origin: origin, store: store, authority: try authority(for: service, timeout: .seconds(10), logger: nil))
+        return try await OfflineCollection(
+            "gists", GistsAPI(pause: isGitHub ? .seconds(1) : .zero), of: store, in: try container()
+        ) { request, body in
+            let response = try await client.send(request, body: body)
+            return (response.head, response.body)
+        }
+    }
+
+    /// Does something with the gists of whoever is signed in.
+    static func run(_ body: (OfflineCollection<GistsAPI>) async throws -> Void) async throws {
+        let gists = try await collection(of: try store())
+        if let dropped = gists.droppedLists {
+            Output.say("note: the stored lists were dropped, and are fetched again (\(dropped))")
+        }
+        do {
+            try await body(gists)
+        } catch {
+            await gists.close()
+            throw error
+        }
+        await gists.close()
+    }
+
+    static func main() async {
+        do {
+            var command = try await asyncParseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch let error as AccountError {
+            Output.say("gists: \(error)")
+            exit(withError: ExitCode(error.exitCode))
+        } catch {
+            exit(withError: error)
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import AccountOffline
+import Foundation
+import HTTPTypes
+
+extension ChangeKind {
+    static let star = ChangeKind(rawValue: "star")
+    static let unstar = ChangeKind(rawValue: "unstar")
+}
+
+/// GitHub's API for gists. It knows neither conditional changes nor idempotency keys: so a change looks first.
+struct GistsAPI: RemoteCollection {
+    typealias Item = Gist
+
+    /// GitHub asks for a second between changes ("Best practices for using the REST API").
+    let pause: Duration
+
+    // MARK: Reading
+
+    func request(for list: String, at cursor: String?) -> HTTPRequest {
+        let path = list == "mine" ? "/gists" : "/gists/" + list
+        return request(.get, path + "?" + (cursor ?? "per_page=30&page=1"))
+    }
+
+    func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage {
+        let items = head.status == .notModified ? [] : try items(in: body)
+        // RFC 8288: <https://api.github.com/gists?page=2>; rel="next"
+        let link = head.headerFields[.link]?.firstMatch(of: /<[^>]*\?([^>]*)>; *rel="next"/)
+        return RemotePage(items: items, next: link.map { String($0.output.1) })
+    }
+
+    private func items(in body: Data) throws -> [RemoteItem] {
+        guard let list = try JSONSerialization.jsonObject(with: body) as? [[String: Any]] else { throw NotAGist() }
+        return try list.map { gist in
+            guard let id = gist["id"] as? String else { throw NotAGist() }
+            return RemoteItem(id: id, json: try JSONSerialization.data(withJSONObject: gist, options: .sortedKeys))
+        }
+    }
+
+    func cursor(ofItemAt position: Int) -> String? {
+        // Pages may have up to 100 items: of a size at which no page ends with this one, the one that brings most.
+        let known = position + 1
+        var (size, gain) = (100, 0)
+        for candidate in 51...100 where known % candidate != 0 && candidate - known % candidate > gain {
+            (size, gain) = (candidate, candidate - known % candidate)
+        }
+        return "per_page=\(size)&page=\(known / size + 1)"
+    }
+
+    /// One that is not mine any more is gone; one that is not starred any more is not.
+    func isGone(whenMissingFrom list: String) -> Bool { list == "mine" }
+
+    func request(forItem id: String) -> HTTPRequest { request(.get, "/gists/" + id) }
+
+    func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem {
+        RemoteItem(id: try JSONDecoder().decode(Gist.self, from: body).id, json: body)
+    }
+
+    func version(of item: RemoteItem) -> String? { try? JSONDecoder().decode(Gist.self, from: item.json).updatedAt }
+
+    // MARK: Changing
+
+    func request(for change: Change) throws -> (head: HTTPRequest, body: Data?) {
+        let path = "/gists/" + change.object
+        return switch change.kind {
+        case .create: (request(.post, "/gists"), change.body)
+        case .update: (request(.patch, path), change.body)
+        case .delete: (request(.delete, path), nil)
+        case .star: (request(.put, path + "/star"), nil)
+        default: (request(.delete, path + "/star"), nil)
+        }
+    }
+
+    func item(_ item: Data?, with change: Change) throws -> Data? {
+        switch change.kind {
+        case .create:
+            let edit = try JSONDecoder().decode(GistEdit.self, from: change.body)
+            let date = change.madeAt.formatted(.iso8601)
+            var gist = Gist(
+                id: change.object, description: nil, isPublic: edit.isPublic ?? false, files: [:], createdAt: date,
+                updatedAt: date)
+            gist.apply(edit)
+            return try JSONEncoder().encode(gist)
+        case .update:
+            guard let item else { return nil }
+            var gist = try JSONDecoder().decode(Gist.self, from: item)
+            gist.apply(try JSONDecoder().decode(GistEdit.self, from: change.body))
+            return try JSONEncoder().encode(gist)
+        case .delete: return nil
+        default: return item
+        }
+    }
+
+    func effect(of change: Change, on list: String) -> ListEffect {
+        switch (change.kind, list) {
+        case (.create, "mine"), (.star, "starred"): .shownFirst
+        case (.delete, _), (.unstar, "starred"): .hidden
+        default: .none
+        }
+    }
+
+    func joining(_ first: Change, _ second: Change) throws -> JoinedChanges {
+        switch (first.kind, second.kind) {
+        case (.create, .delete): return .nothing
+        case (.create, .update), (.update, .update):
+            let edits = try [first, second].map { try JSONDecoder().decode(GistEdit.self, from: $0.body) }
+            return .one(first.kind, try JSONEncoder().encode(edits[0].followed(by: edits[1])))
+        case (.update, .delete), (.star, .delete), (.unstar, .delete): return .one(.delete, Data())
+        case (.star, .unstar), (.unstar, .star), (.star, .star), (.unstar, .unstar): return .one(second.kind, Data())
+        default: return .both
+        }
+    }
+
+    // MARK: Looking first
+
+    func standing(
+        of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
+    ) async throws -> ChangeStanding {
+        switch change.kind {
+        case .create where wasSent: return try await madeBefore(change, claimed, fetch)
+        case .update, .delete:
+            guard change.base != nil || wasSent else { return .toBeSent }
+            let (head, body) = try await fetch(request(forItem: change.object), nil)
+            if head.status == .notFound {
+                return change.kind == .delete ? .done(nil) : .conflict("somebody has deleted it")
+            }
+            guard head.status == .ok else { throw RemoteFailure(head, body) }
+            let gist = try JSONDecoder().decode(Gist.self, from: body)
+            if change.kind == .update, gist.has(try JSONDecoder().decode(GistEdit.self, from: change.body)) {
+                return .done(try item(head, body))
+            }
+            let isAsItWas = change.base == nil || gist.updatedAt == change.base
+            return isAsItWas ? .toBeSent : .conflict("somebody has changed it on \(gist.updatedAt)")
+        default: return .toBeSent
+        }
+    }
+
+    /// Whether a gist has been made of which nobody told: one with the same content that no other change has made.
+    private func madeBefore(
+        _ change: Change, _ claimed: Set<String>, _ fetch: RemoteTransport
+    ) async throws -> ChangeStanding {
+        let edit = try JSONDecoder().decode(GistEdit.self, from: change.body)
+        // A day earlier, since the clocks of two machines differ.
+        let since = (change.sentAt ?? change.madeAt).addingTimeInterval(-86_400).formatted(.iso8601)
+        var cursor: String? = "per_page=100&since=\(since)&page=1"
+        while let query = cursor {
+            let (head, body) = try await fetch(request(.get, "/gists?" + query), nil)
+            guard head.status == .ok else { throw RemoteFailure(head, body) }
+            let page = try page(head, body)
+            for found in page.items where !claimed.contains(found.id) {
+                let gist = try JSONDecoder().decode(Gist.self, from: found.json)
+                guard Set(gist.files.keys) == Set(edit.files.keys), gist.description ?? "" == edit.description ?? "",
+                    gist.createdAt >= since
+                else { continue }
+                let (head, body) = try await fetch(request(forItem: found.id), nil)
+                guard head.status == .ok else { throw RemoteFailure(head, body) }
+                if try JSONDecoder().decode(Gist.self, from: body).has(edit) { return .done(try item(head, body)) }
+            }
+            cursor = page.next
+        }
+        return .toBeSent
+    }
+
+    private func request(_ method: HTTPRequest.Method, _ path: String) -> HTTPRequest {
+        HTTPRequest(
+            method: method, scheme: nil, authority: nil, path: path,
+            headerFields: [
+                .accept: "application/vnd.github+json", .userAgent: "gists", .contentType: "application/json",
+                HTTPField.Name("X-GitHub-Api-Version")!: "2022-11-28",
+            ])
+    }
+
+    /// Somebody else answered, such as a captive portal.
+    struct NotAGist: Error, CustomStringConvertible {
+        let description = "what came is no list of gists; a captive portal?"
+    }
+}
+
+extension HTTPField.Name {
+    fileprivate static let link = Self("Link")!
+}

@@ -1,0 +1,145 @@
+import AccountCommands
+import AccountKit
+import AccountOffline
+import ArgumentParser
+import Foundation
+
+extension Gists {
+    struct Sync: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Send what waits, and look what is new.")
+
+        @Flag(help: "Print JSON.") var json = false
+
+        private struct Document: Encodable {
+            let sent: Int
+            let pending: [PendingDocument]
+            let problem: String?
+        }
+
+        func run() async throws {
+            try await Gists.run { gists in
+                var report = try await gists.synchronize(ignoringBackOff: true, onProgress: progress)
+                if report.problem == nil {
+                    for list in try await gists.storedLists() where report.problem == nil {
+                        report.problem = try await gists.refresh(list.name, limit: 1).problem
+                    }
+                }
+                let problem = report.problem?.message
+                if json {
+                    try Output.print(
+                        json: Document(
+                            sent: report.sentCount, pending: report.pending.map(PendingDocument.init), problem: problem)
+                    )
+                } else {
+                    if report.sentCount > 0 { Output.say("Sent \(report.sentCount).") }
+                    for change in report.pending { Output.say(change.line) }
+                    if let problem { Output.say(problem.shown) }
+                }
+                let states = Set(report.pending.map(\.state))
+                if report.problem?.code == .notSignedIn || states.contains(.waitingForSignIn) { throw ExitCode(77) }
+                if states.contains(where: \.needsDecision) { throw ExitCode(65) }
+                if !states.isEmpty || report.problem != nil { throw ExitCode(69) }
+            }
+        }
+
+        private var progress: (@Sendable (Int, Int) -> Void)? {
+            guard !json, isatty(STDERR_FILENO) == 1 else { return nil }
+            return { sent, left in
+                let count = sent + left
+                let width = count == 0 ? 20 : 20 * sent / count
+                let bar = String(repeating: "#", count: width) + String(repeating: ".", count: 20 - width)
+                FileHandle.standardError.write(Data("\r[\(bar)] \(sent) of \(count)\(left == 0 ? "\n" : "")".utf8))
+            }
+        }
+    }
+
+    struct Status: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Show what is stored, and what waits.")
+
+        @Flag(help: "Print JSON.") var json = false
+
+        private struct Document: Encodable {
+            struct List: Encodable {
+                let list: String
+                let count: Int
+                let asOf: Date?
+            }
+
+            let account: String
+            let lists: [List]
+            let pending: [PendingDocument]
+        }
+
+        func run() async throws {
+            try await Gists.run { gists in
+                let name = try await Gists.store().load().account?.displayName ?? ""
+                let lists = try await gists.storedLists()
+                let pending = try await gists.pendingChanges()
+                if json {
+                    return try Output.print(
+                        json: Document(
+                            account: name, lists: lists.map { .init(list: $0.name, count: $0.count, asOf: $0.asOf) },
+                            pending: pending.map(PendingDocument.init)))
+                }
+                try Output.print("account: \(name.shown)")
+                for list in lists {
+                    let age =
+                        list.asOf.map { "as of \($0.formatted(date: .abbreviated, time: .shortened))" }
+                        ?? "of unknown age"
+                    try Output.print("\(list.name): \(list.count) stored, \(age)")
+                }
+                try Output.print(pending.isEmpty ? "nothing waits to be sent" : "waiting to be sent:")
+                for change in pending { try Output.print("  " + change.line) }
+            }
+        }
+    }
+
+    struct Resolve: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Decide about a change that the service did not take.")
+
+        enum Decision: String, EnumerableFlag { case mine, theirs, discard }
+
+        @Argument(help: "The change, as `gists status` shows it.") var change: String
+        @Flag(help: "Send mine all the same; keep theirs; or drop mine.") var decision: Decision
+
+        func run() async throws {
+            guard let id = UUID(uuidString: change) else {
+                throw ValidationError("\(change.shown) is not a change's id")
+            }
+            try await Gists.run { gists in
+                guard try await gists.resolve(id, decision == .mine ? .keepMine : .discard) else {
+                    throw AccountError(.invalidArgument, "there is no such change: `gists status` shows all")
+                }
+                if decision == .mine { Output.say("It is sent with the next `gists sync`.") }
+            }
+        }
+    }
+}
+
+/// A change that waits, in JSON.
+struct PendingDocument: Encodable {
+    let change: String
+    let kind: String
+    let id: String
+    let state: String
+    let attempts: Int
+    let lastProblem: String?
+
+    init(_ pending: PendingChange) {
+        change = pending.id.uuidString.lowercased()
+        kind = pending.change.kind.rawValue
+        id = pending.change.object
+        state = pending.state.rawValue
+        attempts = pending.attempts
+        lastProblem = pending.lastProblem
+    }
+}
+
+extension PendingChange {
+    var line: String {
+        let reason = (lastProblem ?? "").shown
+        return "\(id.uuidString.lowercased())  \(change.kind.rawValue) \(change.object)  \(state.rawValue)"
+            + (reason.isEmpty ? "" : ": \(reason)")
+    }
+}

@@ -1,0 +1,164 @@
+import Foundation
+import Testing
+
+/// `gists`: what was shown stays, and what the user does without the network is sent once.
+@Suite(.queued)
+struct GistsTests {
+    @Test func `What was shown is shown again without the network, and a change made then is sent once`() async throws {
+        try await GistsUser.run { user in
+            let gist = try await user.server.createGist(description: "first", files: ["a.txt": "one\n"])
+            let none = try await user.offline("list")
+            #expect(none.exitCode == 69, "\(none)")
+            #expect(try await user.list().gists.map(\.id) == [gist.id])
+            #expect(try await user.gists("show", gist.id).output == "one\n")
+
+            let list = try await user.offline("list")
+            #expect(list.exitCode == 0 && list.output.contains("first"), "\(list)")
+            #expect(list.errors.contains("offline (") && list.errors.hasPrefix("as of "), "\(list)")
+            #expect(try await user.offline("show", gist.id).output == "one\n")
+            let edit = try await user.offline("edit", gist.id, try user.file("a.txt", "two\n"))
+            #expect(edit.exitCode == 0 && edit.errors.contains("queued; sent when the network is back"), "\(edit)")
+            #expect(try await user.offline("show", gist.id).output == "two\n")
+            #expect(try await user.list(with: user.offline).gists.map(\.pending) == [true])
+            let sync = try await user.offline("sync")
+            #expect(sync.exitCode == 69, "\(sync)")
+
+            #expect(try await user.gists("sync").exitCode == 0)
+            #expect(try await user.gists("sync").exitCode == 0)
+            #expect(try await user.server.gists().map(\.files) == [["a.txt": "two\n"]])
+            #expect(try await user.server.appliedChanges().map(\.method) == ["PATCH"])
+            #expect(try await user.pending() == [])
+        }
+    }
+
+    @Test func `What is made offline can be changed, starred and shown by the id that it got here`() async throws {
+        try await GistsUser.run { user in
+            _ = try await user.list("starred")
+            _ = try await user.list()
+            let id = try await user.createOffline("one\n")
+            #expect(try await user.offline("edit", id, try user.file("b.txt", "more\n")).exitCode == 0)
+            #expect(try await user.offline("star", id).exitCode == 0)
+            #expect(try await user.ids("starred", with: user.offline) == [id])
+            let given = try await user.createOffline("never sent")
+            #expect(try await user.offline("delete", given).exitCode == 0)
+            #expect(try await user.ids(with: user.offline) == [id])
+
+            #expect(try await user.gists("sync").exitCode == 0)
+            let gists = try await user.server.gists()
+            #expect(gists.map(\.files) == [["a.txt": "one\n", "b.txt": "more\n"]])
+            #expect(gists.map(\.starredBy) == [["alice"]])
+            let changes = try await user.server.appliedChanges()
+            #expect(changes.map(\.method) == ["POST", "PUT"], "\(changes)")
+            #expect(try await user.gists("show", id, "--file", "b.txt").output == "more\n")
+            #expect(try await user.ids("starred", with: user.offline) == gists.map(\.id))
+        }
+    }
+
+    @Test(arguments: [Fault.appliedButDropped, .appliedButTruncated, .appliedBut(status: 502)])
+    func `A response that was lost after the service made a gist leaves one gist`(fault: Fault) async throws {
+        try await GistsUser.run { user in
+            try await user.server.createGist(files: ["a.txt": "the same\n"])
+            try await user.server.arm(fault.on("POST"))
+            let create = try await user.gists("create", "--name", "b.txt", input: "the same\n")
+            #expect(create.exitCode == 0, "\(create)")
+            #expect(try await user.gists("sync").exitCode == 0)
+            #expect(try await user.server.gists().map(\.files).count { $0 == ["b.txt": "the same\n"] } == 1)
+            #expect(try await user.server.allGists().changes(by: "POST").count == 1)
+            #expect(try await user.pending() == [])
+        }
+    }
+
+    @Test func `Two gists that are the same are both made, also when a response was lost`() async throws {
+        try await GistsUser.run { user in
+            _ = try await user.createOffline("the same")
+            _ = try await user.createOffline("the same")
+            try await user.server.arm(.appliedButDropped.on("POST", afterSkipping: 1))
+            _ = try await user.gists("sync")
+            #expect(try await user.gists("sync").exitCode == 0)
+            #expect(try await user.server.gists().count == 2)
+        }
+    }
+
+    @Test(arguments: ["--mine", "--theirs", "--discard"])
+    func `What somebody else has changed meanwhile waits for a decision, and the rest goes on`(
+        decision: String
+    ) async throws {
+        try await GistsUser.run { user in
+            let gist = try await user.server.createGist(files: ["a.txt": "one"])
+            let other = try await user.server.createGist(files: ["a.txt": "other"])
+            _ = try await user.list()
+            #expect(try await user.offline("edit", gist.id, try user.file("a.txt", "mine")).exitCode == 0)
+            #expect(try await user.offline("star", other.id).exitCode == 0)
+            try await user.server.editGist(gist.id, files: ["a.txt": "theirs"])
+            let sync = try await user.gists("sync")
+            #expect(sync.exitCode == 65 && sync.errors.contains("somebody has changed it"), "\(sync)")
+            #expect(try await user.server.allGists().starred(by: "alice").map(\.id) == [other.id])
+
+            let change = try #require(try await user.pending().first)
+            #expect(change.state == "conflict")
+            #expect(try await user.gists("resolve", change.change, decision).exitCode == 0)
+            #expect(try await user.gists("sync").exitCode == 0)
+            let files = try await user.server.gists().first { $0.id == gist.id }?.files
+            #expect(files == ["a.txt": decision == "--mine" ? "mine" : "theirs"])
+        }
+    }
+
+    @Test func `A captive portal, a server in trouble and an empty list leave what is stored`() async throws {
+        try await GistsUser.run { user in
+            try await user.server.seedGists(40)
+            let ids = try await user.ids()
+            #expect(ids.count == 40)
+            for fault in [
+                Fault.captivePortal, .serverError(503), .badCredentials, .emptyList, .rateLimited(resetIn: 60),
+            ] {
+                try await user.server.arm(fault.on("GET"))
+                let list = try await user.gists("list", "mine")
+                #expect(list.exitCode == 0 && list.output.split(separator: "\n").count == 30, "\(list)")
+                #expect(try await user.ids(with: user.offline) == ids)
+            }
+        }
+    }
+
+    @Test func `Signing out asks before changes are lost, and then leaves nothing of the user`() async throws {
+        try await GistsUser.run { user in
+            let gist = try await user.server.createGist(
+                description: "marker-7f3a", files: ["marker-7f3a.txt": "marker-7f3a"])
+            #expect(try await user.gists("show", gist.id).exitCode == 0)
+            _ = try await user.list()
+            _ = try await user.createOffline("marker-7f3a")
+            // Not legible even now.
+            #expect(try user.files(containing: "marker-7f3a") == [])
+            #expect(try user.files(containing: gist.id) == [])
+
+            let refusal = try await user.gists("account", "logout")
+            #expect(refusal.exitCode == 75 && refusal.errors.contains("1 change that was not sent"), "\(refusal)")
+            #expect(try await user.gists("account", "whoami", "--offline").output == "alice\n")
+            #expect(try await user.gists("account", "logout", "--force").exitCode == 0)
+            let files = try FileManager.default.subpathsOfDirectory(atPath: user.container.home)
+            #expect(!files.contains { $0.hasSuffix(".sqlite") || $0.contains("Offline-") }, "\(files)")
+            #expect(try await user.gists("list", "--offline").exitCode == 77)
+            try await user.signIn()
+            #expect(try await user.offline("list").exitCode == 69)
+            #expect(try await user.pending() == [])
+        }
+    }
+
+    @Test func `What one user has not sent waits for her, and nobody else sees it`() async throws {
+        try await GistsUser.run { user in
+            _ = try await user.list()
+            let id = try await user.createOffline("alice's")
+            try await user.server.endSessions()
+            let sync = try await user.gists("sync")
+            #expect(sync.exitCode == 77, "\(sync)")
+            try await user.signIn(as: "bob")
+            #expect(try await user.pending() == [])
+            #expect(try await user.gists("show", id).exitCode != 0)
+            _ = try await user.gists("sync")
+            #expect(try await user.server.allGists().gists == [])
+            try await user.signIn()
+            #expect(try await user.pending().map(\.id) == [id])
+            #expect(try await user.gists("sync").exitCode == 0)
+            #expect(try await user.server.gists().map(\.files) == [["a.txt": "alice's"]])
+        }
+    }
+}
