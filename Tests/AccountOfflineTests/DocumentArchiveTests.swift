@@ -170,6 +170,16 @@ struct DocumentArchiveTests {
         await #expect(code { _ = try sealed.read() } == .wrongKeyOrDamaged)
     }
 
+    @Test func `A sealed document is not taken for a plain one in which everything is optional`() async throws {
+        struct Settings: Codable { var theme: String? }
+        let folder = folder
+        try await folder.archive(sealed: true).change(from: []) { $0.append(Note(text: "secret")) }
+        let settings = try DocumentArchive<Settings>("Notes", in: AppContainer(root: folder.root, identifier: "test"))
+        await #expect(code { _ = try settings.read() } == .noKey)
+        await #expect(code { try await settings.change(from: Settings()) { _ in } } == .noKey)
+        #expect(try folder.archive(sealed: true).read() == [Note(text: "secret")])
+    }
+
     // MARK: Leftovers
 
     @Test func `What a crash left behind is swept away, and what is the account's or another document's is not`()

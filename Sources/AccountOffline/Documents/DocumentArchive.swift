@@ -14,6 +14,9 @@ package import Sealing
 /// stored, under a lock, so two processes lose nothing of each other. A document that cannot be read is an error, never an
 /// empty one, and is never overwritten.
 ///
+/// A tool that changes the document before it confirms anything has nothing left to save when a signal ends it. One that edits in
+/// memory saves with a change too, on request and where it handles signals.
+///
 /// A document is in memory as a whole and has at most 64 MiB. Photos and the like are files beside it, `Notes/<id>`, which the
 /// document names by their ids: see ``stage(contentsOf:)``.
 public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
@@ -101,7 +104,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - initial: What to begin with if there is no document yet.
-    ///   - files: What was staged, and is now named by the document. One that is not named is dropped.
+    ///   - files: What was staged, and is now named by the document. One that is not named is dropped; after an error it must be
+    ///     staged again.
     ///   - timeout: How long to wait for other processes.
     ///   - isolation: The actor to run on; the caller's.
     ///   - body: Changes the value. Other processes wait for it, so it must not wait for anything itself. If it throws, nothing
