@@ -160,28 +160,24 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
             }
             receipt = try await transaction.replace(entry, with: bytes, ifRevision: revision)
         } catch {
-            // The files that were to belong to it. What cannot be removed now is removed by the next change.
-            try? await sweep(in: transaction)
+            // What cannot be removed now is removed by the next change.
+            try? await remove(files, in: transaction)
             throw error
         }
-        await sweep(keeping: after)
         if case .unknown(let reason) = receipt.durability {
             throw AccountError(
                 .durabilityUnknown,
                 "\(path) was saved, but the disk did not confirm that it survives a power cut: \(reason)")
         }
+        if let folder = attachments?.files { await BlockingWork.run { folder.sweep(keeping: after) } }
         return result
     }
 
-    /// Removes the files that the document, as it is stored, does not name.
-    private func sweep(in transaction: any ArchiveTransaction) async throws {
+    /// Removes files that a change was to add, unless the document, as it is stored, names them after all.
+    private func remove(_ files: [StagedFile], in transaction: any ArchiveTransaction) async throws {
         guard let attachments, let stored = try await transaction.read(entry) else { return }
-        await sweep(keeping: Set(attachments.ids(try codec.decode(stored.bytes))))
-    }
-
-    private func sweep(keeping ids: Set<String>) async {
-        guard let files = attachments?.files else { return }
-        await BlockingWork.run { files.sweep(keeping: ids) }
+        let named = attachments.ids(try codec.decode(stored.bytes))
+        attachments.files.remove(Set(files.map(\.id)).subtracting(named))
     }
 
     private func missing(_ files: DocumentFiles) -> AccountError {
