@@ -79,7 +79,10 @@ struct DocumentArchiveTests {
         try await archive.change(from: []) { $0.removeAll() }
     }
 
-    @Test(arguments: ["", "a.b", "a/b", "..", "Account", "account", "SignOut", "Refresh", "Revocation-1", "Sessions"])
+    @Test(arguments: [
+        "", "a.b", "a/b", "..", "Account", "account", "SignOut", "Refresh", "Revocation-1", "Offline", "Offline-1",
+        "Sessions",
+    ])
     func `A name that is the account's, or no file's, is refused`(name: String) async throws {
         let folder = folder
         await #expect(
@@ -132,6 +135,17 @@ struct DocumentArchiveTests {
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.documents)
         await #expect(code { _ = try archive.read() } == .insecureContainer)
         await #expect(code { try await archive.change(from: []) { $0.removeAll() } } == .insecureContainer)
+    }
+
+    @Test func `A document that is too large is an error, and is left as it is`() async throws {
+        let archive = try folder.archive()
+        try await archive.change(from: []) { $0.append(Note(text: "kept")) }
+        let size = DocumentArchive<[Note]>.maximumByteCount + 1
+        #expect(truncate(folder.document, size) == 0)
+        await #expect(code { _ = try archive.read() } == .tooLarge)
+        await #expect(code { try await archive.change(from: []) { $0.removeAll() } } == .tooLarge)
+        let attributes = try FileManager.default.attributesOfItem(atPath: folder.document)
+        #expect(attributes[.size] as? Int == size)
     }
 
     @Test func `A file where the folder should be is an error`() async throws {

@@ -110,7 +110,7 @@ struct HomepwnerFaultTests {
         }
     }
 
-    @Test func `Sixty processes that work on the same items, a third of them killed at random, lose nothing`()
+    @Test func `Thirty processes that work on the same items, a third of them killed at random, lose nothing`()
         async throws
     {
         try await Household.run { household in
@@ -118,7 +118,7 @@ struct HomepwnerFaultTests {
             let bear = try await household.add("Bear", "--photo", photo)
             let homepwner = household.homepwner
             let confirmed = try await withThrowingTaskGroup(returning: Set<String>.self) { group in
-                for number in 0..<60 {
+                for number in 0..<30 {
                     let adds = !number.isMultiple(of: 4)
                     let arguments = adds ? ["add", "\(number)", "--photo", photo] : ["photo", "set", bear, photo]
                     let delay = Double.random(in: 0.005..<0.15)

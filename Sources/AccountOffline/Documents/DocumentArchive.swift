@@ -71,14 +71,19 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     }
 
     private static func isName(_ name: String) -> Bool {
-        let own = ["account", "signout", "refresh", "sessions"]
-        // Some file systems do not tell capitals from small letters.
-        let lowercased = name.lowercased()
-        return (1...64).contains(name.utf8.count)
-            && name.utf8.allSatisfy {
-                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-".utf8.contains($0)
+        // What AccountKit keeps in the same folder, with or without a number. Some file systems do not tell capitals from
+        // small letters.
+        let own = ["account", "offline", "refresh", "revocation", "sessions", "signout"]
+        let isOwn = own.contains { name.lowercased() == $0 || name.lowercased().hasPrefix($0 + "-") }
+        return (1...64).contains(name.utf8.count) && !isOwn
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
             }
-            && !own.contains(lowercased) && !lowercased.hasPrefix("revocation-")
     }
 
     // MARK: Reading and changing
@@ -104,8 +109,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - initial: What to begin with if there is no document yet.
-    ///   - files: What was staged, and is now named by the document. One that is not named is dropped; after an error it must be
-    ///     staged again.
+    ///   - files: What was staged, and is now named by the document. One that is not named is removed; after an error all are.
     ///   - timeout: How long to wait for other processes.
     ///   - isolation: The actor to run on; the caller's.
     ///   - body: Changes the value. Other processes wait for it, so it must not wait for anything itself. If it throws, nothing
@@ -119,6 +123,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         from initial: Value, adding files: [StagedFile] = [], timeout: Duration = .seconds(10),
         isolation: isolated (any Actor)? = #isolation, _ body: (inout Value) throws -> Result
     ) async throws -> Result {
+        // Not only when the last reference to one is dropped: the process may end before that.
+        defer { for file in files { file.discard() } }
         let transaction = try await storage.beginTransaction(timeout: timeout)
         do {
             let result = try await change(from: initial, adding: files, in: transaction, body)
