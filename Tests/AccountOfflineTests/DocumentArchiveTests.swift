@@ -79,7 +79,10 @@ struct DocumentArchiveTests {
         try await archive.change(from: []) { $0.removeAll() }
     }
 
-    @Test(arguments: ["", "a.b", "a/b", "..", "Account", "account", "SignOut", "Refresh", "Revocation-1", "Sessions"])
+    @Test(arguments: [
+        "", "a.b", "a/b", "..", "Account", "account", "SignOut", "Refresh", "Revocation-1", "Offline", "Offline-1",
+        "Sessions",
+    ])
     func `A name that is the account's, or no file's, is refused`(name: String) async throws {
         let folder = folder
         await #expect(
@@ -134,6 +137,17 @@ struct DocumentArchiveTests {
         await #expect(code { try await archive.change(from: []) { $0.removeAll() } } == .insecureContainer)
     }
 
+    @Test func `A document that is too large is an error, and is left as it is`() async throws {
+        let archive = try folder.archive()
+        try await archive.change(from: []) { $0.append(Note(text: "kept")) }
+        let size = DocumentArchive<[Note]>.maximumByteCount + 1
+        #expect(truncate(folder.document, size) == 0)
+        await #expect(code { _ = try archive.read() } == .tooLarge)
+        await #expect(code { try await archive.change(from: []) { $0.removeAll() } } == .tooLarge)
+        let attributes = try FileManager.default.attributesOfItem(atPath: folder.document)
+        #expect(attributes[.size] as? Int == size)
+    }
+
     @Test func `A file where the folder should be is an error`() async throws {
         let folder = folder
         try folder.write([1], to: folder.documents)
@@ -168,6 +182,16 @@ struct DocumentArchiveTests {
         await #expect(code { _ = try sealed.read() } == .wrongKeyOrDamaged)
         try folder.write(PropertyListDocument.encode([Note(text: "planted")], format: .xml), to: folder.document)
         await #expect(code { _ = try sealed.read() } == .wrongKeyOrDamaged)
+    }
+
+    @Test func `A sealed document is not taken for a plain one in which everything is optional`() async throws {
+        struct Settings: Codable { var theme: String? }
+        let folder = folder
+        try await folder.archive(sealed: true).change(from: []) { $0.append(Note(text: "secret")) }
+        let settings = try DocumentArchive<Settings>("Notes", in: AppContainer(root: folder.root, identifier: "test"))
+        await #expect(code { _ = try settings.read() } == .noKey)
+        await #expect(code { try await settings.change(from: Settings()) { _ in } } == .noKey)
+        #expect(try folder.archive(sealed: true).read() == [Note(text: "secret")])
     }
 
     // MARK: Leftovers

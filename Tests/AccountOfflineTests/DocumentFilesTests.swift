@@ -50,12 +50,17 @@ struct DocumentFilesTests {
 
     @Test func `What was staged and not named is gone, and what was not staged cannot be named`() async throws {
         let archive = try folder.archive()
-        do {
-            let unused = try await archive.stage(contentsOf: folder.source([1]))
-            try await archive.change(from: [], adding: [unused]) { $0.append(Note(text: "without")) }
-            #expect(folder.names(in: folder.files) == [".\(unused.id).tmp"], "only as long as somebody has it")
+        let unnamed = try await archive.stage(contentsOf: folder.source([1]))
+        #expect(folder.names(in: folder.files) == [".\(unnamed.id).tmp"])
+        try await archive.change(from: [], adding: [unnamed]) { $0.append(Note(text: "without")) }
+        #expect(folder.names(in: folder.files) == [])
+        struct Refused: Error {}
+        let refused = try await archive.stage(contentsOf: folder.source([1]))
+        await #expect(throws: Refused.self) {
+            try await archive.change(from: [], adding: [refused]) { _ in throw Refused() }
         }
         #expect(folder.names(in: folder.files) == [])
+        withExtendedLifetime((unnamed, refused)) {}
         let id = String(repeating: "0", count: 32)
         for name in [id, "../Notes.plist", ""] {
             await #expect(

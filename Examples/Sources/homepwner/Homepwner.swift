@@ -11,8 +11,8 @@ import Foundation
         commandName: "homepwner",
         abstract: "Keep a list of what you own, with photos.",
         discussion: """
-            Everything is in the folder $HOMEPWNER_HOME, if that is set: the items in Documents/Items.plist, a property \
-            list that any program can read, and their photos beside it in Documents/Items.
+            Everything is in the folder $HOMEPWNER_HOME, or in ~/.local/share/com.example.homepwner: the items in \
+            Documents/Items.plist, a property list that any program can read, and their photos in Documents/Items.
 
             With --json, `list` prints {"items": [ITEM, ...]} and `show` prints one ITEM: {"id", "name", "serial", \
             "value", "createdAt", "photo"}. "value" is a whole number, "createdAt" a date as in ISO 8601, in UTC, "photo" \

@@ -250,7 +250,7 @@ package struct ArchiveDirectory: Sendable {
         return synchronize()
     }
 
-    package func synchronize() -> ArchiveReceipt.Durability {
+    func synchronize() -> ArchiveReceipt.Durability {
         do throws(SystemCallError) {
             try SystemCall.synchronizeDirectory(path)
             return .durable

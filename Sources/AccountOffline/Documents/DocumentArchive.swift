@@ -14,6 +14,9 @@ package import Sealing
 /// stored, under a lock, so two processes lose nothing of each other. A document that cannot be read is an error, never an
 /// empty one, and is never overwritten.
 ///
+/// A tool that changes the document before it confirms anything has nothing left to save when a signal ends it. One that edits in
+/// memory saves with a change too, on request and where it handles signals.
+///
 /// A document is in memory as a whole and has at most 64 MiB. Photos and the like are files beside it, `Notes/<id>`, which the
 /// document names by their ids: see ``stage(contentsOf:)``.
 public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
@@ -68,14 +71,19 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     }
 
     private static func isName(_ name: String) -> Bool {
-        let own = ["account", "signout", "refresh", "sessions"]
-        // Some file systems do not tell capitals from small letters.
-        let lowercased = name.lowercased()
-        return (1...64).contains(name.utf8.count)
-            && name.utf8.allSatisfy {
-                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-".utf8.contains($0)
+        // What AccountKit keeps in the same folder, with or without a number. Some file systems do not tell capitals from
+        // small letters.
+        let own = ["account", "offline", "refresh", "revocation", "sessions", "signout"]
+        let isOwn = own.contains { name.lowercased() == $0 || name.lowercased().hasPrefix($0 + "-") }
+        return (1...64).contains(name.utf8.count) && !isOwn
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
             }
-            && !own.contains(lowercased) && !lowercased.hasPrefix("revocation-")
     }
 
     // MARK: Reading and changing
@@ -101,7 +109,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - initial: What to begin with if there is no document yet.
-    ///   - files: What was staged, and is now named by the document. One that is not named is dropped.
+    ///   - files: What was staged, and is now named by the document. One that is not named is removed; after an error all are.
     ///   - timeout: How long to wait for other processes.
     ///   - isolation: The actor to run on; the caller's.
     ///   - body: Changes the value. Other processes wait for it, so it must not wait for anything itself. If it throws, nothing
@@ -115,6 +123,8 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         from initial: Value, adding files: [StagedFile] = [], timeout: Duration = .seconds(10),
         isolation: isolated (any Actor)? = #isolation, _ body: (inout Value) throws -> Result
     ) async throws -> Result {
+        // Not only when the last reference to one is dropped: the process may end before that.
+        defer { for file in files { file.discard() } }
         let transaction = try await storage.beginTransaction(timeout: timeout)
         do {
             let result = try await change(from: initial, adding: files, in: transaction, body)
@@ -156,28 +166,24 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
             }
             receipt = try await transaction.replace(entry, with: bytes, ifRevision: revision)
         } catch {
-            // The files that were to belong to it. What cannot be removed now is removed by the next change.
-            try? await sweep(in: transaction)
+            // What cannot be removed now is removed by the next change.
+            try? await remove(files, in: transaction)
             throw error
         }
-        await sweep(keeping: after)
         if case .unknown(let reason) = receipt.durability {
             throw AccountError(
                 .durabilityUnknown,
                 "\(path) was saved, but the disk did not confirm that it survives a power cut: \(reason)")
         }
+        if let folder = attachments?.files { await BlockingWork.run { folder.sweep(keeping: after) } }
         return result
     }
 
-    /// Removes the files that the document, as it is stored, does not name.
-    private func sweep(in transaction: any ArchiveTransaction) async throws {
+    /// Removes files that a change was to add, unless the document, as it is stored, names them after all.
+    private func remove(_ files: [StagedFile], in transaction: any ArchiveTransaction) async throws {
         guard let attachments, let stored = try await transaction.read(entry) else { return }
-        await sweep(keeping: Set(attachments.ids(try codec.decode(stored.bytes))))
-    }
-
-    private func sweep(keeping ids: Set<String>) async {
-        guard let files = attachments?.files else { return }
-        await BlockingWork.run { files.sweep(keeping: ids) }
+        let named = attachments.ids(try codec.decode(stored.bytes))
+        attachments.files.remove(Set(files.map(\.id)).subtracting(named))
     }
 
     private func missing(_ files: DocumentFiles) -> AccountError {

@@ -37,9 +37,7 @@ struct DocumentCodec<Value: Codable & Sendable>: Sendable {
     }
 
     func decode(_ bytes: [UInt8]) throws(AccountError) -> Value {
-        // Not an error yet: most documents are plain.
-        let sealed = try? PropertyListDocument.decode(SealedDocument.self, from: bytes)
-        guard let sealed, sealed.format == SealedDocument.format else {
+        guard let sealed = SealedDocument(bytes) else {
             guard seal == nil else {
                 throw AccountError(
                     .wrongKeyOrDamaged, "\(path) is not a sealed document, or is damaged; it was left as it is")
@@ -82,5 +80,16 @@ private struct SealedDocument: Codable {
     var format = Self.format
     var version = Self.version
     var sealed: Data
+
+    init(sealed: Data) { self.sealed = sealed }
+
+    /// - Returns: `nil` if it is something else, such as a plain document, which need not be read twice to know that.
+    init?(_ bytes: [UInt8]) {
+        let isPossible = bytes.starts(with: "bplist00".utf8) && bytes.firstRange(of: Array(Self.format.utf8)) != nil
+        guard isPossible, let document = try? PropertyListDocument.decode(Self.self, from: bytes),
+            document.format == Self.format
+        else { return nil }
+        self = document
+    }
 }
 #endif

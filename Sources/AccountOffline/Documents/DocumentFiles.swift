@@ -82,19 +82,28 @@ struct DocumentFiles: Sendable {
 
     /// Removes what the document does not name, and what a process that died had staged. For who holds the document's lock.
     ///
-    /// What cannot be looked at or removed is in nobody's way, and is tried again with the next change.
+    /// What cannot be looked at or removed is in nobody's way, and is tried again with the next change. The document must have
+    /// reached the disk: one that a power cut brings back may name what is removed here.
     func sweep(keeping ids: Set<String>) {
         for name in (try? SystemCall.names(in: path)) ?? [] {
-            let file = directory.path(name)
-            if Self.isID(name) ? !ids.contains(name) : Self.isStagedName(name) && isUnlocked(file) {
-                _ = try? SystemCall.remove(file)
+            if Self.isID(name) {
+                if !ids.contains(name) { remove(name) }
+            } else if Self.isStagedName(name), let lock = try? FileLock(directory.path(name)),
+                (try? lock.tryTake()) == true
+            {
+                // Still locked, so that nobody who has just made it begins to copy.
+                remove(name)
             }
         }
     }
 
-    private func isUnlocked(_ path: String) -> Bool {
-        // One that cannot be opened is left alone.
-        (try? FileLock(path).tryTake()) ?? false
+    /// Removes files that have their names already, and that no document is going to name.
+    func remove(_ ids: Set<String>) {
+        for id in ids { remove(id) }
+    }
+
+    private func remove(_ name: String) {
+        _ = try? SystemCall.remove(directory.path(name))
     }
 
     // Exactly those: somebody may keep other things in the folder.

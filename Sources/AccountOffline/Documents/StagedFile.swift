@@ -17,7 +17,7 @@ public final class StagedFile: Sendable {
         self.file = Mutex(file)
     }
 
-    deinit { file.withLock { file in if let path = file?.path { Self.remove(path) } } }
+    deinit { discard() }
 
     /// Gives it its name among the document's files.
     func commit(in directory: ArchiveDirectory) throws(SystemCallError) {
@@ -28,9 +28,14 @@ public final class StagedFile: Sendable {
         }
     }
 
-    private static func remove(_ path: String) {
-        // If it stays, the next change removes it.
-        _ = try? SystemCall.remove(path)
+    /// Removes it, unless it has its name.
+    func discard() {
+        file.withLock { staged in
+            guard let path = staged?.path else { return }
+            // If it stays, the next change removes it.
+            _ = try? SystemCall.remove(path)
+            staged = nil
+        }
     }
 }
 #endif
