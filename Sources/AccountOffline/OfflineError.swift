@@ -16,6 +16,8 @@ extension AccountError {
         case let error as DatabaseError
         where error.resultCode == .SQLITE_CORRUPT || error.resultCode == .SQLITE_NOTADB:
             self.init(.damaged, "\(name) is damaged", cause: error)
+        // A value of another type than was stored.
+        case is RowDecodingError, is DecodingError: self.init(.damaged, "\(name) is damaged", cause: error)
         default: self.init(.inaccessible, "\(name) cannot be used", cause: error)
         }
     }

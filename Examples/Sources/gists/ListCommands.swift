@@ -34,24 +34,40 @@ extension Gists {
             try await Gists.run { gists in
                 let name = list.rawValue
                 let limit = all ? 1_000_000 : page * 30
+                // All of the public ones would never end.
+                let isWhole = all && list != .public && !offline
+                let problem = isWhole ? await refreshAll(name, of: gists) : nil
                 var snapshot =
-                    try await offline
+                    try await offline || isWhole
                     ? gists.snapshot(of: name, limit: limit) : gists.refresh(name, limit: limit)
-                // Further pages, as long as there are not enough rows; all of the public gists would never end.
-                while !offline, snapshot.problem == nil, all ? list != .public : snapshot.rows.count < limit,
-                    snapshot.hasMore
-                {
-                    do throws(AccountError) {
-                        let hasMore = try await gists.loadMore(of: name)
-                        let source = snapshot.source
-                        snapshot = try await gists.snapshot(of: name, limit: limit)
-                        snapshot.source = source
-                        if !hasMore { break }
-                    } catch {
-                        snapshot.problem = error
-                    }
+                if isWhole, problem == nil { snapshot.source = .network }
+                snapshot.problem = problem ?? snapshot.problem
+                while !offline, !all, snapshot.problem == nil, snapshot.rows.count < limit, snapshot.hasMore {
+                    let (source, count) = (snapshot.source, snapshot.rows.count)
+                    let failure = await loadMore(name, of: gists)
+                    snapshot = try await gists.snapshot(of: name, limit: limit)
+                    (snapshot.source, snapshot.problem) = (source, failure)
+                    if snapshot.rows.count == count { break }
                 }
                 try print(snapshot)
+            }
+        }
+
+        private func refreshAll(_ name: String, of gists: OfflineCollection<GistsAPI>) async -> AccountError? {
+            do {
+                try await gists.refreshAll(name)
+                return nil
+            } catch {
+                return error
+            }
+        }
+
+        private func loadMore(_ name: String, of gists: OfflineCollection<GistsAPI>) async -> AccountError? {
+            do {
+                _ = try await gists.loadMore(of: name)
+                return nil
+            } catch {
+                return error
             }
         }
 

@@ -2,6 +2,9 @@
 import GRDB
 
 /// Puts pages into the segments of a list.
+///
+/// Where a page belongs is told by its anchors: the items that are stored just as they are, in the same order. One that was
+/// changed, or stands elsewhere than before, has been moved, and says nothing about its neighbours.
 struct EntryWriter {
     private let list: Int64
     private let database: Database
@@ -11,10 +14,18 @@ struct EntryWriter {
         self.database = database
     }
 
+    /// An item of a page.
+    struct Item {
+        let number: Int64
+        /// A part of its digest: by that a list tells whether it has it just so. Another list may know better what it is now.
+        let stamp: Int64
+    }
+
     private struct Place {
         let segment: Int
         let position: Int
         let item: Int64
+        let stamp: Int64
     }
 
     func count() throws -> Int {
@@ -24,101 +35,177 @@ struct EntryWriter {
     /// Puts the first page of the service in front.
     ///
     /// - Parameters:
-    ///   - items: The page.
+    ///   - page: The page.
     ///   - next: Where the page after it is; `nil` makes this page the whole list.
+    ///   - isAnew: Whether nothing of what is stored counts until a further page has it too.
     ///   - segments: What the list has.
-    /// - Returns: What stood where the page is now, and is not in it.
+    /// - Returns: What stood where the page is now, and is not in it. Since whatever is moved is moved to the front, it is gone.
     func putFirst(
-        _ items: [Int64], next: String?, _ segments: inout [ListRecord.Segment]
+        _ page: [Item], next: String?, isAnew: Bool = false, _ segments: inout [ListRecord.Segment]
     ) throws -> [Int64] {
+        let items = page.map(\.number)
+        let numbers = Set(items)
         guard let next, let top = segments.first else {
-            let missing = try places("1").map(\.item).filter { !items.contains($0) }
+            let missing = try places("1").map(\.item).filter { !numbers.contains($0) }
             try database.execute(sql: "DELETE FROM entry WHERE list = ?", arguments: [list])
-            try insert(items, segment: 0, from: 0)
+            try insert(page, segment: 0, from: 0)
             segments = [ListRecord.Segment(number: 0, next: next)]
             return missing
         }
-        let shared = try places(of: items).filter { $0.segment == top.number }
-        guard let deepest = shared.map(\.position).max() else {
-            // It does not reach what is there: how much is in between, nobody knows yet.
-            try delete(items)
-            try insert(items, segment: top.number - 1, from: 0)
-            segments.insert(ListRecord.Segment(number: top.number - 1, next: next), at: 0)
-            try dropEmpty(&segments)
-            return []
+        let anchors = isAnew ? [] : try anchors(of: page, "segment = \(top.number)")
+        if let deepest = anchors.last?.position {
+            let replaced = try places("segment = \(top.number) AND position <= \(deepest)").map(\.item)
+            let missing = replaced.filter { !numbers.contains($0) }
+            // With more missing than there, it is as likely that those were moved which are there.
+            if missing.count < anchors.count {
+                try delete(replaced + items)
+                try insert(page, segment: top.number, from: deepest - items.count + 1)
+                if try places("segment = \(top.number) AND position > \(deepest)").isEmpty { segments[0].next = next }
+                try dropEmpty(&segments)
+                return missing
+            }
         }
-        let replaced = try places("segment = \(top.number) AND position <= \(deepest)").map(\.item)
-        try delete(replaced + items)
-        try insert(items, segment: top.number, from: deepest - items.count + 1)
-        if try places("segment = \(top.number) AND position > \(deepest)").isEmpty { segments[0].next = next }
+        // It does not reach what is there: how much is in between, nobody knows yet.
+        try delete(items)
+        try insert(page, segment: top.number - 1, from: 0)
+        segments.insert(ListRecord.Segment(number: top.number - 1, next: next), at: 0)
         try dropEmpty(&segments)
-        return replaced.filter { !items.contains($0) }
+        return []
     }
 
     /// Puts a page behind the first segment.
     ///
     /// - Parameters:
-    ///   - items: The page.
+    ///   - page: The page.
     ///   - next: Where the page after it is; `nil` if the list ends with it.
     ///   - mustOverlap: Whether the page must have a part of the segment.
+    ///   - joinsBelow: Whether the segment that the page reaches becomes a part of this one, and need not be asked for again.
     ///   - segments: What the list has.
-    /// - Returns: What stood where the page is now, and is not in it; `nil` if it had to overlap, and does not.
+    /// - Returns: What stood where the page is now, and is not in it: it was moved to the front, or is gone. `nil` if the page had
+    ///   to overlap, and does not.
     func append(
-        _ items: [Int64], next: String?, mustOverlap: Bool, _ segments: inout [ListRecord.Segment]
+        _ page: [Item], next: String?, mustOverlap: Bool, joinsBelow: Bool = true,
+        _ segments: inout [ListRecord.Segment]
     ) throws -> [Int64]? {
-        guard let top = segments.first else { return try putFirst(items, next: next, &segments) }
-        let shared = try places(of: items)
-        let overlap = shared.filter { $0.segment == top.number }.map(\.position).min()
-        if mustOverlap, overlap == nil { return nil }
-        var replaced: [Int64] = []
-        if let overlap { replaced = try places("segment = \(top.number) AND position >= \(overlap)").map(\.item) }
-        // The segment that the page reaches becomes a part of this one.
-        let below = shared.filter { $0.segment != top.number }.max {
-            ($0.segment, $0.position) < ($1.segment, $1.position)
-        }
-        if let below {
-            replaced += try places(
-                "(segment > \(top.number) AND segment < \(below.segment)) "
-                    + "OR (segment = \(below.segment) AND position <= \(below.position))"
-            ).map(\.item)
-        }
-        if next == nil { replaced += try places("segment > \(top.number)").map(\.item) }
-        try delete(replaced + items)
-        var end = try lastPosition(of: top.number)
-        try insert(items, segment: top.number, from: end + 1)
-        end += items.count
-        segments[0].next = next
-        if let below, next != nil {
-            let rest = try places("segment = \(below.segment)")
-            if !rest.isEmpty {
-                try delete(rest.map(\.item))
-                try insert(rest.map(\.item), segment: top.number, from: end + 1)
-                segments[0].next = segments.first { $0.number == below.segment }?.next
+        guard let top = segments.first else { return try putFirst(page, next: next, &segments) }
+        let numbers = Set(page.map(\.number))
+        var missing: [Int64] = []
+        // What follows the page in the segment: what others have put before the page has moved it out of it.
+        var tail: [Item] = []
+        var start = try lastPosition(of: top.number) + 1
+        let overlap = try anchors(of: page, "segment = \(top.number)", acceptsChanged: true)
+        if let first = overlap.first, let last = overlap.last {
+            start = first.position
+            let isTailKept = next != nil && last.item == page.last?.number
+            let rest = try places("segment = \(top.number) AND position >= \(start)")
+            for place in rest where !numbers.contains(place.item) {
+                if isTailKept, place.position > last.position {
+                    tail.append(Item(number: place.item, stamp: place.stamp))
+                } else {
+                    missing.append(place.item)
+                }
             }
+            try delete(rest.map(\.item))
+        } else if mustOverlap {
+            return nil
+        }
+        var joined: (segment: ListRecord.Segment, after: Int)?
+        if tail.isEmpty {
+            if next == nil {
+                missing += try places("segment > \(top.number)").map(\.item).filter { !numbers.contains($0) }
+            } else if joinsBelow {
+                let below = try anchors(of: page, "segment > \(top.number)")
+                if let last = below.last, let segment = segments.first(where: { $0.number == last.segment }) {
+                    let passed = try places(
+                        "(segment > \(top.number) AND segment < \(last.segment)) "
+                            + "OR (segment = \(last.segment) AND position <= \(last.position))"
+                    ).map(\.item).filter { !numbers.contains($0) }
+                    if passed.count < below.count {
+                        missing += passed
+                        joined = (segment, last.position)
+                    }
+                }
+            }
+            segments[0].next = next
+        }
+        try delete(missing + page.map(\.number))
+        try insert(page + tail, segment: top.number, from: start)
+        if let joined {
+            let shift = start + page.count - joined.after - 1
+            try database.execute(
+                sql: """
+                    UPDATE entry SET segment = ?, position = position + ? WHERE list = ? AND segment = ? AND position > ?
+                    """, arguments: [top.number, shift, list, joined.segment.number, joined.after])
+            if database.changesCount > 0 { segments[0].next = joined.segment.next }
         }
         try dropEmpty(&segments)
-        return replaced.filter { !items.contains($0) }
+        return missing
     }
 
     /// Puts an item before all others, if it is not there.
-    func insertFirst(_ item: Int64, segment: Int) throws {
-        guard try places(of: [item]).isEmpty else { return }
+    func insertFirst(_ item: Item, segment: Int) throws {
+        guard try places("item = \(item.number)").isEmpty else { return }
         let first = try Int.fetchOne(
             database, sql: "SELECT min(position) FROM entry WHERE list = ? AND segment = ?", arguments: [list, segment])
         try insert([item], segment: segment, from: (first ?? 0) - 1)
+    }
+
+    /// The items of a page that are stored just so, and in the order of the page: as many as there can be.
+    ///
+    /// - Parameter acceptsChanged: Whether several that were changed will do where none was left as it was.
+    private func anchors(of page: [Item], _ condition: String, acceptsChanged: Bool = false) throws -> [Place] {
+        var shared: [Place] = []
+        var unchanged: [Place] = []
+        for item in page {
+            guard let place = try places("item = \(item.number) AND \(condition)").first else { continue }
+            shared.append(place)
+            if place.stamp == item.stamp { unchanged.append(place) }
+        }
+        let rise = Self.longestRise(of: unchanged)
+        guard rise.isEmpty, acceptsChanged, shared.count > 1 || page.count == 1 else { return rise }
+        return Self.longestRise(of: shared)
+    }
+
+    /// The longest part of the places, in their order, that goes down the list; of several, the one that ends highest.
+    private static func longestRise(of places: [Place]) -> [Place] {
+        // The place with which a rise of each length ends, and what comes before each place in its rise.
+        var ends: [Int] = []
+        var before: [Int?] = []
+        for (index, place) in places.enumerated() {
+            var low = 0
+            var high = ends.count
+            while low < high {
+                let middle = (low + high) / 2
+                let end = places[ends[middle]]
+                if (end.segment, end.position) < (place.segment, place.position) {
+                    low = middle + 1
+                } else {
+                    high = middle
+                }
+            }
+            before.append(low > 0 ? ends[low - 1] : nil)
+            if low == ends.count { ends.append(index) } else { ends[low] = index }
+        }
+        var rise: [Place] = []
+        var index = ends.last
+        while let current = index {
+            rise.append(places[current])
+            index = before[current]
+        }
+        return rise.reversed()
     }
 
     private func places(_ condition: String) throws -> [Place] {
         try Row.fetchAll(
             database,
             sql:
-                "SELECT segment, position, item FROM entry WHERE list = ? AND (\(condition)) ORDER BY segment, position",
+                "SELECT segment, position, item, stamp FROM entry WHERE list = ? AND (\(condition)) ORDER BY segment, position",
             arguments: [list]
-        ).map { Place(segment: $0["segment"], position: $0["position"], item: $0["item"]) }
-    }
-
-    private func places(of items: [Int64]) throws -> [Place] {
-        items.isEmpty ? [] : try places("item IN (\(items.map(String.init).joined(separator: ",")))")
+        ).map {
+            Place(
+                segment: try $0.decode(forColumn: "segment"), position: try $0.decode(forColumn: "position"),
+                item: try $0.decode(forColumn: "item"), stamp: try $0.decode(forColumn: "stamp"))
+        }
     }
 
     private func lastPosition(of segment: Int) throws -> Int {
@@ -133,19 +220,24 @@ struct EntryWriter {
         }
     }
 
-    private func insert(_ items: [Int64], segment: Int, from position: Int) throws {
+    private func insert(_ items: [Item], segment: Int, from position: Int) throws {
         for (offset, item) in items.enumerated() {
             try database.execute(
-                sql: "INSERT INTO entry(list, segment, position, item) VALUES (?, ?, ?, ?)",
-                arguments: [list, segment, position + offset, item])
+                sql: "INSERT INTO entry(list, segment, position, item, stamp) VALUES (?, ?, ?, ?, ?)",
+                arguments: [list, segment, position + offset, item.number, item.stamp])
         }
     }
 
     /// Segments of which nothing is left are none.
     private func dropEmpty(_ segments: inout [ListRecord.Segment]) throws {
-        let present = Set(
-            try Int.fetchAll(database, sql: "SELECT DISTINCT segment FROM entry WHERE list = ?", arguments: [list]))
-        if !present.isEmpty { segments.removeAll { !present.contains($0.number) } }
+        var present: [ListRecord.Segment] = []
+        for segment in segments {
+            let sql = "SELECT EXISTS (SELECT 1 FROM entry WHERE list = ? AND segment = ?)"
+            if try Bool.fetchOne(database, sql: sql, arguments: [list, segment.number]) == true {
+                present.append(segment)
+            }
+        }
+        if !present.isEmpty { segments = present }
     }
 }
 #endif

@@ -2,6 +2,7 @@
 import AccountKit
 import GRDB
 import Sealing
+import Synchronization
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -21,7 +22,7 @@ struct ListDatabase: Sendable {
         CREATE TABLE list(n INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, as_of REAL, sealed BLOB NOT NULL);
         CREATE TABLE entry(
             list INTEGER NOT NULL, segment INTEGER NOT NULL, position INTEGER NOT NULL, item INTEGER NOT NULL,
-            PRIMARY KEY(list, segment, position));
+            stamp INTEGER NOT NULL, PRIMARY KEY(list, segment, position));
         CREATE UNIQUE INDEX entry_item ON entry(item, list);
         CREATE TABLE detail(key BLOB PRIMARY KEY, as_of REAL NOT NULL, sealed BLOB NOT NULL);
 
@@ -38,24 +39,34 @@ struct ListDatabase: Sendable {
         let position: Int
     }
 
-    private let database: OfflineDatabase
+    let database: OfflineDatabase
     private let seal: RowSeal
+    private let dropped: Dropped
+
+    /// Why what was stored had to be dropped, the last time that it had.
+    private final class Dropped: Sendable {
+        let reason: Mutex<AccountError?>
+        init(_ reason: AccountError?) { self.reason = Mutex(reason) }
+    }
+
+    /// Why what was stored could not be used, and was dropped.
+    var whyDropped: AccountError? { dropped.reason.withLock { $0 } }
 
     /// Opens the lists. A file that is damaged, or of a later version, is replaced by an empty one.
     static func open(
         in folder: String, _ storage: FileArchiveStorage, _ seal: RowSeal
-    ) async throws -> (lists: ListDatabase, replaced: AccountError?) {
+    ) async throws -> ListDatabase {
         var replaced: AccountError?
         for _ in 1...2 {
             do {
                 let database = try await OfflineDatabase.open(
                     name, in: folder, storage, isDurable: false, version: version, schema: schema)
-                return (ListDatabase(database: database, seal: seal), replaced)
+                return ListDatabase(database: database, seal: seal, dropped: Dropped(replaced))
             } catch let error as AccountError
                 where replaced == nil && (error.code == .damaged || error.code == .unsupportedVersion)
             {
                 replaced = error
-                OfflineDatabase.remove(name, in: folder)
+                await OfflineDatabase.remove(name, in: folder)
             }
         }
         throw replaced ?? AccountError(.inaccessible, "\(folder)/\(name) cannot be used")
@@ -63,15 +74,39 @@ struct ListDatabase: Sendable {
 
     func close() async { await database.close() }
 
+    private func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+        do {
+            return try await database.read(body)
+        } catch let error as AccountError where error.code == .damaged {
+            try await makeAnew(because: error)
+            return try await database.read(body)
+        }
+    }
+
+    private func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+        do {
+            return try await database.write(body)
+        } catch let error as AccountError where error.code == .damaged {
+            try await makeAnew(because: error)
+            return try await database.write(body)
+        }
+    }
+
+    /// Damage that shows only now: the service still has all of it.
+    private func makeAnew(because error: AccountError) async throws {
+        try await database.makeAnew(Self.schema, Self.version)
+        dropped.reason.withLock { $0 = error }
+    }
+
     // MARK: Reading
 
-    func list(_ name: String) async throws -> StoredList? { try await database.read { try list(name, $0)?.stored } }
+    func list(_ name: String) async throws -> StoredList? { try await read { try list(name, $0)?.stored } }
 
     /// Rows of a list in their order.
     ///
     /// - Parameter row: The row to begin after.
     func rows(of name: String, after row: StoredRow? = nil, limit: Int) async throws -> [StoredRow] {
-        try await database.read { database in
+        try await read { database in
             guard let list = try list(name, database) else { return [] }
             let sql = """
                 SELECT entry.segment, entry.position, item.key, item.sealed FROM entry JOIN item ON item.n = entry.item
@@ -81,26 +116,41 @@ struct ListDatabase: Sendable {
             let start = row.map { ($0.segment, $0.position) } ?? (Int.min, Int.min)
             return try Row.fetchAll(database, sql: sql, arguments: [list.number, start.0, start.1, limit]).map {
                 StoredRow(
-                    item: try item($0["sealed"], key: $0["key"], type: "item"), segment: $0["segment"],
-                    position: $0["position"])
+                    item: try item($0.decode(forColumn: "sealed"), key: $0.decode(forColumn: "key"), type: "item"),
+                    segment: try $0.decode(forColumn: "segment"), position: try $0.decode(forColumn: "position"))
             }
         }
     }
 
     /// How many rows a list has, and how many of them are before the first gap.
     func count(of name: String) async throws -> (all: Int, first: Int) {
-        try await database.read { database in
+        try await read { database in
             guard let list = try list(name, database) else { return (0, 0) }
             let sql = "SELECT count(*), coalesce(sum(segment = ?), 0) FROM entry WHERE list = ?"
             let first = list.stored.record.segments.first?.number ?? 0
             guard let row = try Row.fetchOne(database, sql: sql, arguments: [first, list.number]) else { return (0, 0) }
-            return (row[0], row[1])
+            return (try row.decode(atIndex: 0), try row.decode(atIndex: 1))
+        }
+    }
+
+    /// The id of the last item before the first gap.
+    func last(of name: String) async throws -> String? {
+        try await read { database in
+            guard let list = try list(name, database), let top = list.stored.record.segments.first else { return nil }
+            let sql = """
+                SELECT item.key, item.sealed FROM entry JOIN item ON item.n = entry.item
+                WHERE entry.list = ? AND entry.segment = ? ORDER BY entry.position DESC LIMIT 1
+                """
+            let row = try Row.fetchOne(database, sql: sql, arguments: [list.number, top.number])
+            return try row.map {
+                try item($0.decode(forColumn: "sealed"), key: $0.decode(forColumn: "key"), type: "item").id
+            }
         }
     }
 
     /// All lists.
     func all() async throws -> [StoredList] {
-        try await database.read { database in
+        try await read { database in
             try Row.fetchAll(database, sql: "SELECT n, key, as_of, sealed FROM list ORDER BY n").map {
                 try list($0).stored
             }
@@ -109,7 +159,7 @@ struct ListDatabase: Sendable {
 
     /// An item as some list has it.
     func item(_ id: String) async throws -> RemoteItem? {
-        try await database.read { database in
+        try await read { database in
             let key = Data(itemKey(id))
             let sealed = try Data.fetchOne(database, sql: "SELECT sealed FROM item WHERE key = ?", arguments: [key])
             return try sealed.map { try item($0, key: key, type: "item") }
@@ -118,13 +168,16 @@ struct ListDatabase: Sendable {
 
     /// An item with everything that is known of it.
     func detail(of id: String) async throws -> (item: RemoteItem, asOf: Date)? {
-        try await database.read { database in
+        try await read { database in
             let key = Data(itemKey(id))
             guard
                 let row = try Row.fetchOne(
                     database, sql: "SELECT as_of, sealed FROM detail WHERE key = ?", arguments: [key])
             else { return nil }
-            return (try item(row["sealed"], key: key, type: "detail"), Date(timeIntervalSince1970: row["as_of"]))
+            return (
+                try item(row.decode(forColumn: "sealed"), key: key, type: "detail"),
+                Date(timeIntervalSince1970: try row.decode(forColumn: "as_of"))
+            )
         }
     }
 
@@ -134,23 +187,28 @@ struct ListDatabase: Sendable {
     }
 
     private func list(_ row: Row) throws -> (number: Int64, stored: StoredList) {
-        guard let bytes = seal.open(row["sealed"] as Data, type: "list", id: Array(row["key"] as Data)) else {
+        let key = try row.decode(Data.self, forColumn: "key")
+        guard let bytes = seal.open(try row.decode(Data.self, forColumn: "sealed"), type: "list", id: Array(key)) else {
             throw damaged
         }
         let record = try JSONDecoder().decode(ListRecord.self, from: Data(bytes))
-        let asOf = (row["as_of"] as Double?).map { Date(timeIntervalSince1970: $0) }
-        return (row["n"], StoredList(record: record, asOf: asOf))
+        let asOf = try row.decode(Double?.self, forColumn: "as_of").map { Date(timeIntervalSince1970: $0) }
+        return (try row.decode(forColumn: "n"), StoredList(record: record, asOf: asOf))
     }
 
     private func item(_ sealed: Data, key: Data, type: String) throws -> RemoteItem {
-        guard let bytes = seal.open(sealed, type: type, id: Array(key)), let end = bytes.firstIndex(of: 0) else {
-            throw damaged
-        }
-        return RemoteItem(id: String(decoding: bytes[..<end], as: UTF8.self), json: Data(bytes[(end + 1)...]))
+        guard let bytes = seal.open(sealed, type: type, id: Array(key)), bytes.count >= 4 else { throw damaged }
+        let length = bytes[..<4].reversed().reduce(0) { $0 << 8 | Int($1) }
+        guard length <= bytes.count - 4 else { throw damaged }
+        return RemoteItem(
+            id: String(decoding: bytes[4..<(4 + length)], as: UTF8.self), json: Data(bytes[(4 + length)...]))
     }
 
-    /// The id, a zero byte, and the JSON as the service sent it.
-    private func bytes(of item: RemoteItem) -> [UInt8] { Array(item.id.utf8) + [0] + item.json }
+    /// The id's length in four bytes, the id, and the JSON as the service sent it. An id may have any byte.
+    private func bytes(of item: RemoteItem) -> [UInt8] {
+        let id = Array(item.id.utf8)
+        return (0..<4).map { UInt8(truncatingIfNeeded: id.count >> (8 * $0)) } + id + item.json
+    }
 
     private var damaged: AccountError { AccountError(.damaged, "\(database.path) is damaged") }
     private func itemKey(_ id: String) -> [UInt8] { seal.keyedID(id.utf8, type: "item") }
@@ -160,13 +218,14 @@ struct ListDatabase: Sendable {
 
     /// Notes that the first page is still as it was.
     func touch(_ name: String, next: String?, at date: Date) async throws {
-        try await database.write { database in
+        try await write { database in
             guard var list = try list(name, database) else { return }
-            // A 304 has the newest links, which can change while the page does not.
-            if let last = list.stored.record.segments.indices.first, list.stored.record.segments[last].next == nil,
-                let next
-            {
-                list.stored.record.segments[last].next = next
+            // A 304 may have new links, which can change while the page does not; or none, which says nothing.
+            if let next, next != list.stored.record.next {
+                if list.stored.record.segments.first?.next == list.stored.record.next {
+                    list.stored.record.segments[0].next = next
+                }
+                list.stored.record.next = next
                 try save(list.stored.record, at: date, list.number, name, database)
             } else {
                 try database.execute(
@@ -181,19 +240,30 @@ struct ListDatabase: Sendable {
         var isDoubtful = false
         /// Whether the page has something of what was stored before it, so that nothing can be missing in between.
         var isContiguous = true
+        /// What the list does not have any more where it was, by keys: moved to the front, or gone.
+        var missing: [Data] = []
     }
 
     /// Stores the first page of a list.
+    ///
+    /// - Parameters:
+    ///   - page: The page.
+    ///   - name: The list.
+    ///   - validators: The page's.
+    ///   - isAnew: Whether what is stored counts only as far as further pages have it too.
+    ///   - missingIsGone: Whether what the list does not have any more is in no other list either.
+    ///   - date: When the service was asked.
     func storeFirst(
-        _ page: RemotePage, of name: String, _ validators: Validators?, missingIsGone: Bool, at date: Date
+        _ page: RemotePage, of name: String, _ validators: Validators?, isAnew: Bool = false, missingIsGone: Bool,
+        at date: Date
     ) async throws -> Stored {
-        try await database.write { database in
+        try await write { database in
             let (number, stored) = try listForWriting(name, database)
             var record = stored.record
             let writer = EntryWriter(list: number, database)
             if page.items.isEmpty, page.next == nil, try writer.count() > 1 {
                 // Nothing goes because everything seems to: it is shown, and asked again.
-                let since = record.emptySince ?? date
+                let since = min(record.emptySince ?? date, date)
                 record.emptySince = since
                 record.validators = nil
                 if date.timeIntervalSince(since) < 600 {
@@ -203,8 +273,9 @@ struct ListDatabase: Sendable {
             }
             record.emptySince = nil
             record.validators = validators
+            record.next = page.next
             let items = try upsert(page.items, database)
-            let missing = try writer.putFirst(items, next: page.next, &record.segments)
+            let missing = try writer.putFirst(items, next: page.next, isAnew: isAnew, &record.segments)
             try save(record, at: date, number, name, database)
             try remove(missing, isGone: missingIsGone, database)
             return Stored()
@@ -213,39 +284,70 @@ struct ListDatabase: Sendable {
 
     /// Stores a further page, which continues the first segment.
     ///
-    /// - Parameter mustOverlap: Whether it must have something of what is there, or else is not stored.
+    /// - Parameters:
+    ///   - page: The page.
+    ///   - name: The list.
+    ///   - mustOverlap: Whether it must have something of what is there, or else is not stored.
+    ///   - joinsBelow: Whether what is stored further down counts again once the page has reached it.
     func storeNext(
-        _ page: RemotePage, of name: String, mustOverlap: Bool, missingIsGone: Bool, at date: Date
+        _ page: RemotePage, of name: String, mustOverlap: Bool, joinsBelow: Bool
     ) async throws -> Stored {
-        try await database.write { database in
+        try await write { database in
             let (number, stored) = try listForWriting(name, database)
             var record = stored.record
             let writer = EntryWriter(list: number, database)
             let items = try upsert(page.items, database)
-            guard let missing = try writer.append(items, next: page.next, mustOverlap: mustOverlap, &record.segments)
+            guard
+                let missing = try writer.append(
+                    items, next: page.next, mustOverlap: mustOverlap, joinsBelow: joinsBelow, &record.segments)
             else {
+                try remove(items.map(\.number), isGone: false, database)
                 return Stored(isContiguous: false)
             }
             try save(record, at: stored.asOf, number, name, database)
-            try remove(missing, isGone: missingIsGone, database)
-            return Stored()
+            let keys = try missing.compactMap {
+                try Data.fetchOne(database, sql: "SELECT key FROM item WHERE n = ?", arguments: [$0])
+            }
+            try remove(missing, isGone: false, database)
+            return Stored(missing: keys)
+        }
+    }
+
+    /// Removes from all lists what one does not have any more, where it is certain that it was not only moved.
+    func removeGone(_ keys: [Data], from name: String) async throws {
+        try await write { database in
+            guard let list = try list(name, database) else { return }
+            for key in keys {
+                try database.execute(
+                    sql: """
+                        DELETE FROM detail WHERE key = ? AND NOT EXISTS (
+                            SELECT 1 FROM item JOIN entry ON entry.item = item.n WHERE item.key = detail.key AND entry.list = ?)
+                        """, arguments: [key, list.number])
+                let number = try Int64.fetchOne(
+                    database,
+                    sql: """
+                        SELECT n FROM item WHERE key = ?
+                        AND NOT EXISTS (SELECT 1 FROM entry WHERE item = item.n AND list = ?)
+                        """, arguments: [key, list.number])
+                if let number { try remove([number], isGone: true, database) }
+            }
         }
     }
 
     /// Puts an item that this machine has made, or changed, where the service will have it.
     func put(_ item: RemoteItem, firstIn lists: [String]) async throws {
-        try await database.write { database in
-            let number = try upsert(item, database)
+        try await write { database in
+            let stored = try upsert(item, database)
             for name in lists {
                 guard let list = try list(name, database), let top = list.stored.record.segments.first else { continue }
-                try EntryWriter(list: list.number, database).insertFirst(number, segment: top.number)
+                try EntryWriter(list: list.number, database).insertFirst(stored, segment: top.number)
             }
-            try remove([number], isGone: false, database)
+            try remove([stored.number], isGone: false, database)
         }
     }
 
     func remove(_ id: String, from lists: [String]) async throws {
-        try await database.write { database in
+        try await write { database in
             let key = Data(itemKey(id))
             guard let item = try Int64.fetchOne(database, sql: "SELECT n FROM item WHERE key = ?", arguments: [key])
             else {
@@ -261,7 +363,7 @@ struct ListDatabase: Sendable {
     }
 
     func storeDetail(_ item: RemoteItem, at date: Date) async throws {
-        try await database.write { database in
+        try await write { database in
             let key = itemKey(item.id)
             try database.execute(
                 sql: "INSERT OR REPLACE INTO detail(key, as_of, sealed) VALUES (?, ?, ?)",
@@ -273,7 +375,7 @@ struct ListDatabase: Sendable {
 
     /// Removes an item that is gone at the service from all lists.
     func removeItem(_ id: String) async throws {
-        try await database.write { database in
+        try await write { database in
             let key = Data(itemKey(id))
             try database.execute(sql: "DELETE FROM detail WHERE key = ?", arguments: [key])
             let number = try Int64.fetchOne(database, sql: "SELECT n FROM item WHERE key = ?", arguments: [key])
@@ -298,33 +400,40 @@ struct ListDatabase: Sendable {
     }
 
     /// Writes items, each once.
-    private func upsert(_ items: [RemoteItem], _ database: Database) throws -> [Int64] {
-        var seen: Set<Int64> = []
-        return try items.map { try upsert($0, database) }.filter { seen.insert($0).inserted }
+    private func upsert(_ items: [RemoteItem], _ database: Database) throws -> [EntryWriter.Item] {
+        var seen: Set<String> = []
+        return try items.filter { seen.insert($0.id).inserted }.map { try upsert($0, database) }
     }
 
     /// Writes an item if it is not there as it is.
-    private func upsert(_ item: RemoteItem, _ database: Database) throws -> Int64 {
+    private func upsert(_ item: RemoteItem, _ database: Database) throws -> EntryWriter.Item {
         let key = itemKey(item.id)
         let digest = Data(seal.keyedID(item.json, type: "digest"))
         let row = try Row.fetchOne(database, sql: "SELECT n, digest FROM item WHERE key = ?", arguments: [Data(key)])
-        if let row, row["digest"] == digest { return row["n"] }
+        let stamp = digest.prefix(8).reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        let number = try row?.decode(Int64.self, forColumn: "n")
+        if let row, let number, try row.decode(Data.self, forColumn: "digest") == digest {
+            return .init(number: number, stamp: stamp)
+        }
         let sealed = Data(seal.seal(bytes(of: item), type: "item", id: key))
-        if let row {
+        if let number {
             try database.execute(
-                sql: "UPDATE item SET digest = ?, sealed = ? WHERE n = ?",
-                arguments: [digest, sealed, row["n"] as Int64])
-            return row["n"]
+                sql: "UPDATE item SET digest = ?, sealed = ? WHERE n = ?", arguments: [digest, sealed, number])
+            return .init(number: number, stamp: stamp)
         }
         try database.execute(
             sql: "INSERT INTO item(key, digest, sealed) VALUES (?, ?, ?)", arguments: [Data(key), digest, sealed])
-        return database.lastInsertedRowID
+        return .init(number: database.lastInsertedRowID, stamp: stamp)
     }
 
     /// Removes items: altogether, or only those that no list has any more.
     private func remove(_ items: [Int64], isGone: Bool, _ database: Database) throws {
         for item in items {
-            if isGone { try database.execute(sql: "DELETE FROM entry WHERE item = ?", arguments: [item]) }
+            if isGone {
+                try database.execute(sql: "DELETE FROM entry WHERE item = ?", arguments: [item])
+                try database.execute(
+                    sql: "DELETE FROM detail WHERE key = (SELECT key FROM item WHERE n = ?)", arguments: [item])
+            }
             try database.execute(
                 sql: "DELETE FROM item WHERE n = ? AND NOT EXISTS (SELECT 1 FROM entry WHERE item = item.n)",
                 arguments: [item])

@@ -18,6 +18,9 @@ struct ListRecord: Codable, Sendable, Equatable {
     let name: String
     var segments: [Segment] = []
 
+    /// Where the first page says that the one after it is.
+    var next: String?
+
     /// Of the first page, and the request that they are good for.
     var validators: Validators?
 

@@ -35,7 +35,7 @@ struct OutboxDatabase: Sendable {
         var lastProblem: String?
     }
 
-    private let database: OfflineDatabase
+    let database: OfflineDatabase
     private let seal: RowSeal
 
     static func open(in folder: String, _ storage: FileArchiveStorage, _ seal: RowSeal) async throws -> OutboxDatabase {
@@ -60,7 +60,10 @@ struct OutboxDatabase: Sendable {
     func claimedIDs() async throws -> Set<String> {
         try await database.read { database in
             let rows = try Row.fetchAll(database, sql: "SELECT local, sealed FROM alias")
-            return Set(try rows.map { try text($0["sealed"], type: "alias", id: $0["local"]) })
+            return Set(
+                try rows.map {
+                    try text($0.decode(forColumn: "sealed"), type: "alias", id: $0.decode(forColumn: "local"))
+                })
         }
     }
 
@@ -68,10 +71,10 @@ struct OutboxDatabase: Sendable {
     func pause(at date: Date) async throws -> (until: Date, reason: String)? {
         try await database.read { database -> (until: Date, reason: String)? in
             guard let row = try Row.fetchOne(database, sql: "SELECT until, sealed FROM pause") else { return nil }
-            let until = Date(timeIntervalSince1970: row["until"])
+            let until = Date(timeIntervalSince1970: try row.decode(forColumn: "until"))
             // More than a day ahead, the clock was set back.
             guard until > date, until.timeIntervalSince(date) <= 86_400 else { return nil }
-            return (until, try text(row["sealed"], type: "pause", id: Data()))
+            return (until, try text(row.decode(forColumn: "sealed"), type: "pause", id: Data()))
         }
     }
 
@@ -80,17 +83,21 @@ struct OutboxDatabase: Sendable {
         return try Row.fetchAll(database, sql: sql).map { try entry($0) }
     }
 
+    /// What is in a row may be of any type if the file was damaged: a plain subscript would stop the program.
     private func entry(_ row: Row) throws -> Entry {
-        let number: Int64 = row["n"]
-        guard let bytes = seal.open(row["sealed"] as Data, type: "change", id: Self.id(number)),
-            let state = ChangeState(rawValue: row["state"])
+        let number = try row.decode(Int64.self, forColumn: "n")
+        guard
+            let bytes = seal.open(try row.decode(Data.self, forColumn: "sealed"), type: "change", id: Self.id(number)),
+            let state = ChangeState(rawValue: try row.decode(forColumn: "state"))
         else { throw damaged }
         let record = try JSONDecoder().decode(Record.self, from: Data(bytes))
         return Entry(
             number: number,
             pending: PendingChange(
-                change: record.change, state: state, attempts: row["attempts"], lastProblem: record.lastProblem,
-                notBefore: (row["not_before"] as Double?).map { Date(timeIntervalSince1970: $0) }))
+                change: record.change, state: state, attempts: try row.decode(forColumn: "attempts"),
+                lastProblem: record.lastProblem,
+                notBefore: try row.decode(Double?.self, forColumn: "not_before").map { Date(timeIntervalSince1970: $0) }
+            ))
     }
 
     private func alias(of local: String, _ database: Database) throws -> String? {
@@ -130,7 +137,7 @@ struct OutboxDatabase: Sendable {
             var change = change
             if change.isOfLocalObject, let id = try alias(of: change.object, database) { change.object = id }
             while let before = try entries(database).last(where: { $0.change.object == change.object }),
-                before.pending.state == .queued, before.pending.attempts == 0
+                before.pending.state == .queued, before.change.sentAt == nil
             {
                 let joined = try joining(before.change, change)
                 if joined == .both { break }
@@ -148,12 +155,23 @@ struct OutboxDatabase: Sendable {
         }
     }
 
-    /// - Returns: `false` if it is not there any more: another process has seen to it.
-    @discardableResult
-    func update(_ entry: Entry) async throws -> Bool { try await database.write { try update(entry, $0) } }
+    /// Changes how a change stands.
+    ///
+    /// - Returns: `nil` if it is not any more as `entry` says: meanwhile it was joined with another, or dropped.
+    func replace(_ entry: Entry, with pending: PendingChange) async throws -> Entry? {
+        try await database.write { database in
+            let sql = "SELECT n, object, state, attempts, not_before, sealed FROM change WHERE n = ?"
+            guard let row = try Row.fetchOne(database, sql: sql, arguments: [entry.number]),
+                try self.entry(row).pending == entry.pending
+            else { return nil }
+            let new = Entry(number: entry.number, pending: pending)
+            try update(new, database)
+            // As it will be read again: a date is stored with less precision than it has.
+            return try Row.fetchOne(database, sql: sql, arguments: [entry.number]).map { try self.entry($0) }
+        }
+    }
 
-    @discardableResult
-    private func update(_ entry: Entry, _ database: Database) throws -> Bool {
+    private func update(_ entry: Entry, _ database: Database) throws {
         let pending = entry.pending
         let record = try JSONEncoder().encode(Record(change: pending.change, lastProblem: pending.lastProblem))
         try database.execute(
@@ -164,10 +182,20 @@ struct OutboxDatabase: Sendable {
                 Data(seal.seal(record, type: "change", id: Self.id(entry.number))),
                 entry.number,
             ])
-        return database.changesCount > 0
     }
 
-    /// Removes a change, because it was carried out or is not wanted any more.
+    /// Removes a change that is not wanted any more; of an item that it was to make, also those after it.
+    func discard(_ entry: Entry) async throws {
+        try await database.write { database in
+            var numbers = [entry.number]
+            if entry.change.kind == .create {
+                numbers += try entries(database).filter { $0.change.object == entry.change.object }.map(\.number)
+            }
+            for number in numbers { try database.execute(sql: "DELETE FROM change WHERE n = ?", arguments: [number]) }
+        }
+    }
+
+    /// Removes a change that was carried out.
     ///
     /// - Parameters:
     ///   - id: The service's id of an item that it has made: the changes after it are of that item.

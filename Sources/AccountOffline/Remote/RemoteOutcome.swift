@@ -16,8 +16,8 @@ enum RemoteOutcome: Equatable {
     case later(String, wait: Duration?)
     /// The service asks to be left alone: nothing is sent for so long.
     case pause(String, Duration)
-    /// It may have been carried out.
-    case unknown(String)
+    /// It may have been carried out: whether it was is asked later, not before `wait`.
+    case unknown(String, wait: Duration?)
     /// The service does not take the account's token.
     case signIn(String)
     case conflict(String)
@@ -33,7 +33,13 @@ enum RemoteOutcome: Equatable {
         case 200...299: self = .done
         case 401: self = .signIn(words)
         // What is to be removed and is not there is removed.
-        case 404, 410: self = change == .delete ? .done : .conflict("it is not there any more (\(words))")
+        case 404, 410:
+            self =
+                switch change {
+                case .delete: .done
+                case .create: .refused(words)
+                default: .conflict("it is not there any more (\(words))")
+                }
         case 409, 412: self = .conflict(words)
         case 403, 429:
             self =
@@ -41,7 +47,7 @@ enum RemoteOutcome: Equatable {
                 ?? (head.status == 403 ? .refused(words) : .pause(words, Self.usualPause))
         // The service has not begun with it.
         case 408, 425: self = .later(words, wait: Self.retryAfter(head))
-        case 500...599 where head.status.code != 511: self = .unknown(words)
+        case 500...599 where head.status.code != 511: self = .unknown(words, wait: Self.retryAfter(head))
         case 400...499: self = .refused(words)
         // Somebody else answered.
         default: self = .later("another server answered (\(words))", wait: nil)
@@ -54,17 +60,21 @@ enum RemoteOutcome: Equatable {
             return
         }
         guard let error = error as? AccountError else {
-            self = .unknown(
-                error is CancellationError ? "cancelled" : "the response is not one of this service (\(error))")
+            if let error = error as? AuthorityError, error.wasCertainlyNotCarriedOut {
+                self = .later("\(error)", wait: nil)
+            } else {
+                let isCancelled = error is CancellationError
+                self = .unknown(
+                    isCancelled ? "cancelled" : "the response is not one of this service (\(error))", wait: nil)
+            }
             return
         }
         switch error.code {
-        case .notSignedIn: self = .signIn(error.message)
-        case .serviceUnavailable:
-            self = error.mayHaveBeenSent ? .unknown(error.offline.message) : .later(error.offline.message, wait: nil)
-        case .conflict: self = .signIn(error.message)
+        case .notSignedIn, .conflict: self = .signIn(error.message)
         default:
-            self = error.mayHaveBeenSent ? .unknown(error.offline.message) : .later(error.offline.message, wait: nil)
+            self =
+                error.mayHaveBeenSent
+                ? .unknown(error.offline.message, wait: nil) : .later(error.offline.message, wait: nil)
         }
     }
 
@@ -119,11 +129,13 @@ extension AccountError {
 
     /// Whether the request that failed so may have been carried out; where nobody knows, it may.
     var mayHaveBeenSent: Bool {
-        switch requestFailure {
-        case .noResponse(let failure)?: failure.stage == .sent
-        case .notSent?, .untrustedTLS?, .misconfigured?, .proxyAuthenticationRequired?: false
-        default: code == .serviceUnavailable || code == .requestFailed || code == .cancelled
-        }
+        if let failure = requestFailure ?? cause as? AuthorityError { return !failure.wasCertainlyNotCarriedOut }
+        // What keeps a request from being made: no token can be had, or it is not of the right form.
+        let before: [Code] = [
+            .notSignedIn, .noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion, .inaccessible, .insecureContainer,
+            .busy, .conflict, .signInRefused, .misconfigured, .invalidArgument,
+        ]
+        return !before.contains(code)
     }
 }
 #endif

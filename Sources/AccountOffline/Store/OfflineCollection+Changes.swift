@@ -43,7 +43,7 @@ extension OfflineCollection {
     public enum Decision: Sendable, Hashable {
         /// Send it, whatever somebody else has made of the item.
         case keepMine
-        /// Drop it.
+        /// Drop it; of an item that it was to make, also the changes after it.
         case discard
     }
 
@@ -53,16 +53,18 @@ extension OfflineCollection {
     public func resolve(_ id: Change.ID, _ decision: Decision) async throws(AccountError) -> Bool {
         try await errors {
             try await withLease(timeout: .seconds(30)) {
-                guard var entry = try await outbox.pending().first(where: { $0.change.id == id }) else { return false }
+                guard let entry = try await outbox.pending().first(where: { $0.change.id == id }) else { return false }
                 switch decision {
-                case .discard: try await outbox.remove(entry)
+                case .discard: try await outbox.discard(entry)
                 case .keepMine:
                     var change = entry.change
                     change.base = nil
-                    entry.pending = PendingChange(
-                        change: change, state: entry.pending.state == .unknown ? .unknown : .queued,
-                        attempts: entry.pending.attempts, lastProblem: nil, notBefore: nil)
-                    try await outbox.update(entry)
+                    // One whose response was lost is still looked for first.
+                    let wasSent = entry.pending.state == .unknown || entry.pending.state == .sending
+                    let pending = PendingChange(
+                        change: change, state: wasSent ? .unknown : .queued, attempts: entry.pending.attempts,
+                        lastProblem: nil, notBefore: nil)
+                    return try await outbox.replace(entry, with: pending) != nil
                 }
                 return true
             }
@@ -131,6 +133,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
                     .serviceUnavailable, "the service asked to be left alone for another \(wait) s (\(pause.reason))")
                 break
             }
+            try Task.checkCancellation()
             guard let entry = try await nextEntry() else { break }
             try await collection.checkIsCurrent()
             try await attempt(entry)
@@ -147,7 +150,9 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             guard held.insert(entry.change.object).inserted, !entry.pending.state.needsDecision,
                 tries[entry.change.id, default: 0] < Self.maximumTries
             else { continue }
-            if !ignoringBackOff, let notBefore = entry.pending.notBefore, notBefore > now,
+            // A person's wish counts once: what fails even so waits like all else.
+            if !ignoringBackOff || tries[entry.change.id] != nil, let notBefore = entry.pending.notBefore,
+                notBefore > now,
                 // Further ahead, the clock was set back.
                 notBefore.timeIntervalSince(now) <= 86_400
             {
@@ -159,10 +164,13 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
     }
 
     private mutating func attempt(_ entry: OutboxDatabase.Entry) async throws {
-        var entry = entry
         tries[entry.change.id, default: 0] += 1
         // One that was being sent when its process died may have been carried out.
         let wasSent = entry.pending.state == .sending || entry.pending.state == .unknown
+        let asBefore = wasSent ? ChangeState.unknown : .queued
+        guard entry.change.kind == .create || !entry.change.isOfLocalObject else {
+            return try await park(entry, .conflict, "the item that it belongs to was never made")
+        }
         let standing: ChangeStanding
         do {
             standing = try await collection.remote.standing(
@@ -171,64 +179,105 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         } catch {
             // Only looked at, so it stands as before.
             return try await note(
-                RemoteOutcome(error, of: entry.change.kind, at: now), error, entry, state: wasSent ? .unknown : .queued,
-                wasSent: wasSent)
+                RemoteOutcome(error, of: entry.change.kind, at: now), error, entry, ifNotDone: asBefore,
+                ifUnknown: asBefore)
         }
         switch standing {
-        case .toBeSent: break
-        case .done(let item): return try await finish(entry, item)
-        case .conflict(let why): return try await park(entry, .conflict, why)
+        case .toBeSent: try await send(entry)
+        case .done(let item): try await finish(entry, item)
+        case .conflict(let why): try await park(entry, .conflict, why)
         case .unknown:
-            return try await park(
+            try await park(
                 entry, .conflict, "its response was lost, and nobody can tell whether the service has carried it out")
         }
-        entry.pending.state = .sending
-        entry.pending.attempts += 1
+    }
+
+    private mutating func send(_ entry: OutboxDatabase.Entry) async throws {
         var change = entry.change
         change.sentAt = change.sentAt ?? now
-        entry.pending = PendingChange(
-            change: change, state: .sending, attempts: entry.pending.attempts, lastProblem: entry.pending.lastProblem,
-            notBefore: nil)
-        guard try await collection.outbox.update(entry) else { return }
+        let request: (head: HTTPRequest, body: Data?)
         do {
-            let (request, body) = try collection.remote.request(for: change)
-            let (head, response) = try await collection.transport(request, body)
-            let outcome = RemoteOutcome(of: change.kind, head, response, at: now)
-            guard outcome == .done else { return try await note(outcome, nil, entry, state: .queued, wasSent: true) }
-            var item: RemoteItem?
-            if change.kind == .create || change.kind == .update { item = try collection.remote.item(head, response) }
-            try await finish(entry, item)
+            request = try collection.remote.request(for: change)
         } catch {
+            return try await park(entry, .refused, "no request can be made of it (\(error))")
+        }
+        try Task.checkCancellation()
+        // From here on it counts as sent, whatever becomes of this process.
+        let pending = PendingChange(
+            change: change, state: .sending, attempts: entry.pending.attempts + 1,
+            lastProblem: entry.pending.lastProblem, notBefore: nil)
+        guard let sending = try await collection.outbox.replace(entry, with: pending) else {
+            // What the user has made of it meanwhile goes in its place.
+            tries[entry.change.id] = nil
+            return
+        }
+        var outcome: RemoteOutcome
+        var item: RemoteItem?
+        var failure: (any Error)?
+        do {
+            let (head, response) = try await collection.transport(request.head, request.body)
+            outcome = RemoteOutcome(of: change.kind, head, response, at: now)
+            if outcome == .done, change.kind == .create || (change.kind == .update && !response.isEmpty) {
+                item = try collection.remote.item(head, response)
+            }
+        } catch {
+            outcome = RemoteOutcome(error, of: change.kind, at: now)
+            failure = error
+        }
+        if outcome == .done, failure == nil {
+            try await finish(sending, item)
+        } else {
+            // One that never left this machine can still be joined with others.
+            let neverLeft = if failure != nil, case .later = outcome { true } else { false }
             try await note(
-                RemoteOutcome(error, of: change.kind, at: now), error, entry, state: .queued, wasSent: true)
+                outcome, failure, sending, as: neverLeft ? entry.change : change, ifNotDone: .queued,
+                ifUnknown: .unknown)
         }
         if collection.remote.pause > .zero, !isOver { try await Task.sleep(for: collection.remote.pause) }
     }
 
+    /// Notes that a change was not carried out, or that nobody knows.
+    ///
     /// - Parameters:
+    ///   - change: What it is to be stored as.
     ///   - state: How it stands if it was not carried out.
-    ///   - wasSent: Whether it may have been carried out at all.
+    ///   - unknownState: How it stands if nobody knows.
     private mutating func note(
-        _ outcome: RemoteOutcome, _ error: (any Error)?, _ entry: OutboxDatabase.Entry, state: ChangeState,
-        wasSent: Bool
+        _ outcome: RemoteOutcome, _ error: (any Error)?, _ entry: OutboxDatabase.Entry, as change: Change? = nil,
+        ifNotDone state: ChangeState, ifUnknown unknownState: ChangeState
     ) async throws {
-        if let error = error as? AccountError, error.isOfThisMachine { throw error }
+        func postpone(_ state: ChangeState, _ why: String, _ wait: Duration?) async throws {
+            // Doubled each time, up to an hour, and never the same for all who wait.
+            let exponent = min(max(entry.pending.attempts, 1), 12)
+            let backOff = min(Double(1 << exponent), 3600) * Double.random(in: 0.75...1.25)
+            let pause = wait.map { Double($0.components.seconds) } ?? backOff
+            _ = try await collection.outbox.replace(
+                entry,
+                with: PendingChange(
+                    change: change ?? entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why,
+                    notBefore: now.addingTimeInterval(pause)))
+        }
         switch outcome {
         case .done: break
-        case .later(let why, let wait): try await postpone(entry, state, why, wait)
-        case .unknown(let why): try await postpone(entry, wasSent ? .unknown : state, why, nil)
+        case .later(let why, let wait):
+            try await postpone(state, why, wait)
+            try await leaveAlone(for: wait, because: why)
+        case .unknown(let why, let wait):
+            try await postpone(unknownState, why, wait)
+            try await leaveAlone(for: wait, because: why)
         case .pause(let why, let wait):
-            try await postpone(entry, state, why, wait)
-            try await collection.outbox.pause(
-                until: now.addingTimeInterval(Double(wait.components.seconds)), because: why)
+            try await postpone(state, why, wait)
+            try await leaveAlone(for: wait, because: why)
         case .signIn(let why):
-            try await postpone(entry, .waitingForSignIn, why, .zero)
+            // That an earlier attempt may have been carried out is not forgotten.
+            try await postpone(state == .unknown ? .unknown : .waitingForSignIn, why, .zero)
             report.problem = AccountError(
                 .notSignedIn, "the service does not take this sign-in (\(why)): sign in again")
             isOver = true
         case .conflict(let why): try await park(entry, .conflict, why)
         case .refused(let why): try await park(entry, .refused, why)
         }
+        if let error = error as? AccountError, error.isOfThisMachine { throw error }
         // Where nothing comes back, the other changes would fare no better.
         if let error, !isOver, outcome.isAboutNetwork {
             report.problem =
@@ -237,29 +286,37 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         }
     }
 
-    private func postpone(
-        _ entry: OutboxDatabase.Entry, _ state: ChangeState, _ why: String, _ wait: Duration?
-    ) async throws {
-        var entry = entry
-        // Doubled each time, up to an hour, and never the same for all who wait.
-        let backOff = min(Double(1 << min(entry.pending.attempts, 12)), 3600) * Double.random(in: 0.75...1.25)
-        let pause = wait.map { Double($0.components.seconds) } ?? backOff
-        entry.pending = PendingChange(
-            change: entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why,
-            notBefore: now.addingTimeInterval(pause))
-        try await collection.outbox.update(entry)
+    /// Sends nothing more for as long as the service asks for.
+    private func leaveAlone(for wait: Duration?, because why: String) async throws {
+        guard let wait, wait > .zero else { return }
+        try await collection.outbox.pause(
+            until: now.addingTimeInterval(Double(wait.components.seconds)), because: why)
     }
 
     private func park(_ entry: OutboxDatabase.Entry, _ state: ChangeState, _ why: String) async throws {
-        var entry = entry
-        entry.pending = PendingChange(
-            change: entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why, notBefore: nil)
-        try await collection.outbox.update(entry)
+        _ = try await collection.outbox.replace(
+            entry,
+            with: PendingChange(
+                change: entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why, notBefore: nil))
     }
 
     /// It was carried out: first the lists have it, then it waits no more. A death in between shows it twice, and loses nothing.
     private mutating func finish(_ entry: OutboxDatabase.Entry, _ item: RemoteItem?) async throws {
-        let change = entry.change
+        var failure: (any Error)?
+        do {
+            try await show(entry.change, item)
+        } catch {
+            // The lists can be fetched again; that it was sent must be kept whatever becomes of them.
+            failure = error
+        }
+        try await collection.outbox.remove(
+            entry, made: item?.id, version: item.flatMap { collection.remote.version(of: $0) })
+        report.sentCount += 1
+        if let failure { throw failure }
+    }
+
+    private func show(_ change: Change, _ item: RemoteItem?) async throws {
+        try await collection.checkIsCurrent()
         let id = item?.id ?? change.object
         if change.kind == .delete { try await collection.lists.removeItem(change.object) }
         if let item { try await collection.lists.storeDetail(item, at: now) }
@@ -272,9 +329,6 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         }
         let hidden = names.filter { collection.remote.effect(of: change, on: $0) == .hidden }
         try await collection.lists.remove(id, from: hidden)
-        try await collection.outbox.remove(
-            entry, made: item?.id, version: item.flatMap { collection.remote.version(of: $0) })
-        report.sentCount += 1
     }
 }
 

@@ -25,10 +25,15 @@ extension OfflineCollection {
             var snapshot = Snapshot(
                 rows: try await overlay.rows(over: Array(rows.prefix(limit)), in: list, finding: lists),
                 asOf: stored?.asOf, source: .disk, hasMore: rows.count > limit, problem: nil)
-            if let asOf = snapshot.asOf, asOf > clock.now.addingTimeInterval(60) { snapshot.asOf = nil }
+            snapshot.asOf = known(snapshot.asOf)
             if let first = stored?.record.segments.first, first.next != nil { snapshot.hasMore = true }
             return snapshot
         }
+    }
+
+    /// `nil` where the clock has been set back since: how old it is, nobody knows.
+    private func known(_ asOf: Date?) -> Date? {
+        asOf.flatMap { $0 > clock.now.addingTimeInterval(60) ? nil : $0 }
     }
 
     /// Asks the service for the first page of a list, and returns what there is then. Without the network that is what there was.
@@ -72,9 +77,10 @@ extension OfflineCollection {
         return stream
     }
 
-    private func fetchFirstPage(of list: String) async throws(AccountError) -> Snapshot.Source {
+    /// - Parameter isAnew: Whether to ask for it whatever is stored, and to trust nothing of that.
+    private func fetchFirstPage(of list: String, isAnew: Bool = false) async throws(AccountError) -> Snapshot.Source {
         try await errors {
-            let validators = try await lists.list(list)?.record.validators
+            let validators = isAnew ? nil : try await lists.list(list)?.record.validators
             var request = remote.request(for: list, at: nil)
             let place = (request.path ?? "") + " " + (request.headerFields[.accept] ?? "")
             if let validators, validators.request == place {
@@ -88,8 +94,8 @@ extension OfflineCollection {
                 let new = Validators(
                     request: place, entityTag: head.headerFields[.eTag], lastModified: head.headerFields[.lastModified])
                 let stored = try await lists.storeFirst(
-                    page, of: list, new.isEmpty ? nil : new, missingIsGone: remote.isGone(whenMissingFrom: list),
-                    at: clock.now)
+                    page, of: list, new.isEmpty ? nil : new, isAnew: isAnew,
+                    missingIsGone: remote.isGone(whenMissingFrom: list), at: clock.now)
                 guard !stored.isDoubtful else {
                     throw AccountError(
                         .requestFailed,
@@ -116,27 +122,88 @@ extension OfflineCollection {
     ///
     /// - Returns: Whether there is more.
     public func loadMore(of list: String) async throws(AccountError) -> Bool {
+        try await loadMore(of: list, joinsBelow: true)
+    }
+
+    /// Asks the service for all pages of a list: what is not in them any more goes.
+    ///
+    /// - Throws: As ``loadMore(of:)``: what came until then is stored, and what was there before follows a gap.
+    public func refreshAll(_ list: String) async throws(AccountError) {
+        guard try await fetchFirstPage(of: list, isAnew: true) == .network else { return }
+        while try await loadMore(of: list, joinsBelow: false) {}
+    }
+
+    private func loadMore(of list: String, joinsBelow: Bool) async throws(AccountError) -> Bool {
         try await errors {
             guard let stored = try await lists.list(list), let top = stored.record.segments.first else {
                 _ = try await fetchFirstPage(of: list)
                 return try await lists.list(list)?.record.segments.first?.next != nil
             }
             guard let next = top.next else { return false }
-            var position = try await lists.count(of: list).first - 1
-            while position >= 0 {
-                let numbered = remote.cursor(ofItemAt: position)
-                let (head, body) = try await transport(remote.request(for: list, at: numbered ?? next), nil)
-                let page = try page(head, body)
-                try await checkIsCurrent()
-                let result = try await lists.storeNext(
-                    page, of: list, mustOverlap: numbered != nil, missingIsGone: remote.isGone(whenMissingFrom: list),
-                    at: clock.now)
-                if result.isContiguous { return page.next != nil }
-                // Others have taken out so much that the page begins further down: look further up.
-                position -= max(page.items.count, 30)
+            var missing: [Data] = []
+            if remote.cursor(ofItemAt: 0) == nil {
+                let page = try await fetchPage(of: list, at: next)
+                missing = try await store(page, of: list, mustOverlap: false, joinsBelow).missing
+            } else if let taken = try await extend(list, joinsBelow) {
+                missing = taken
+            } else {
+                // So much was changed that nothing is left to go by.
+                _ = try await fetchFirstPage(of: list, isAnew: true)
             }
-            return try await fetchFirstPage(of: list) == .network
+            // They are not where they were. Unless they are in front now, they are gone.
+            if !missing.isEmpty, remote.isGone(whenMissingFrom: list),
+                try await fetchFirstPage(of: list) == .notModified
+            {
+                try await lists.removeGone(missing, from: list)
+            }
+            return try await lists.list(list)?.record.segments.first?.next != nil
         }
+    }
+
+    /// Continues the first segment where pages have numbers.
+    ///
+    /// - Returns: What is not where it was any more; `nil` if no page has anything of the segment.
+    private func extend(_ list: String, _ joinsBelow: Bool) async throws -> [Data]? {
+        var position = try await lists.count(of: list).first - 1
+        while position >= 0, let own = remote.cursor(ofItemAt: position) {
+            let last = try await lists.last(of: list)
+            // The page after it is asked for first: whatever is taken out meanwhile shows in the one that must overlap.
+            var following: RemotePage?
+            if let cursor = remote.cursor(ofItemAt: position + 1), cursor != own {
+                following = try await fetchPage(of: list, at: cursor)
+            }
+            let page = try await fetchPage(of: list, at: own)
+            let result = try await store(page, of: list, mustOverlap: true, joinsBelow)
+            guard result.isContiguous else {
+                // Others have taken out so much that the page begins further down: look further up.
+                position -= max(page.items.count, 1)
+                continue
+            }
+            var missing = result.missing
+            guard page.next != nil, page.items.last?.id == last else { return missing }
+            if let following {
+                missing += try await store(following, of: list, mustOverlap: false, joinsBelow).missing
+            } else if let cursor = page.next {
+                // The page ends with what is stored, at another position than was thought.
+                missing += try await self.store(
+                    try await fetchPage(of: list, at: cursor), of: list, mustOverlap: false, joinsBelow
+                ).missing
+            }
+            return missing
+        }
+        return nil
+    }
+
+    private func fetchPage(of list: String, at cursor: String) async throws -> RemotePage {
+        let (head, body) = try await transport(remote.request(for: list, at: cursor), nil)
+        return try page(head, body)
+    }
+
+    private func store(
+        _ page: RemotePage, of list: String, mustOverlap: Bool, _ joinsBelow: Bool
+    ) async throws -> ListDatabase.Stored {
+        try await checkIsCurrent()
+        return try await lists.storeNext(page, of: list, mustOverlap: mustOverlap, joinsBelow: joinsBelow)
     }
 
     // MARK: One item
@@ -181,7 +248,7 @@ extension OfflineCollection {
         try await errors {
             var found: [(name: String, count: Int, asOf: Date?)] = []
             for list in try await lists.all() {
-                found.append((list.record.name, try await lists.count(of: list.record.name).all, list.asOf))
+                found.append((list.record.name, try await lists.count(of: list.record.name).all, known(list.asOf)))
             }
             return found
         }
@@ -194,7 +261,7 @@ extension AccountError {
         let outcome = RemoteOutcome(of: .update, head, body, at: Date())
         switch outcome {
         case .signIn(let words): self.init(.requestFailed, "the service did not take this sign-in for this (\(words))")
-        case .later(let words, _), .unknown(let words):
+        case .later(let words, _), .unknown(let words, _):
             self.init(.serviceUnavailable, "the service cannot do it now (\(words))")
         case .pause(let words, let wait):
             self.init(

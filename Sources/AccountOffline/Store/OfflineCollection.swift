@@ -25,8 +25,9 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     /// How the service is asked.
     public let remote: Remote
 
-    /// What was stored for the lists could not be used and was dropped: they are fetched again. `nil` if nothing was.
-    public let droppedLists: AccountError?
+    /// What was stored for the lists could not be used and was dropped: they are fetched again. `nil` if nothing was, as far as has
+    /// shown by now.
+    public var droppedLists: AccountError? { lists.whyDropped }
 
     let lists: ListDatabase
     let outbox: OutboxDatabase
@@ -68,7 +69,7 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
         do {
             outbox = try await OutboxDatabase.open(in: documents, storage, key.seal)
             let cacheStorage = FileArchiveStorage(folder: caches)
-            (lists, droppedLists) = try await ListDatabase.open(in: caches, cacheStorage, key.seal)
+            lists = try await ListDatabase.open(in: caches, cacheStorage, key.seal)
         } catch {
             throw AccountError(database: folder, error)
         }
@@ -98,9 +99,11 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     }
 
     /// Removes everything, after the user has signed out.
-    func removeFolders() {
-        // The key is gone already, and with it all that this holds.
-        for folder in folders { try? FileManager.default.removeItem(atPath: folder) }
+    func removeFolders() async {
+        await BlockingWork.run { [folders] in
+            // The key is gone already, and with it all that this holds.
+            for folder in folders { try? FileManager.default.removeItem(atPath: folder) }
+        }
     }
 }
 
@@ -121,7 +124,7 @@ extension OfflineCollection: AccountData {
     /// Removes lists, blobs and changes from this machine.
     public func remove() async {
         await close()
-        removeFolders()
+        await removeFolders()
     }
 }
 #endif

@@ -33,12 +33,10 @@ struct OfflineDatabase: Sendable {
         var configuration = Configuration()
         configuration.busyMode = .timeout(busyTimeout)
         configuration.label = "AccountOffline." + name
-        // Not by `journalMode`, which would set `synchronous` to NORMAL after this.
         configuration.prepareDatabase { database in
             try database.execute(
                 sql: """
-                    PRAGMA journal_mode = WAL; PRAGMA synchronous = \(isDurable ? "FULL" : "NORMAL");
-                    PRAGMA journal_size_limit = 1048576;
+                    PRAGMA synchronous = \(isDurable ? "FULL" : "NORMAL"); PRAGMA journal_size_limit = 1048576;
                     """)
         }
         let settings = configuration
@@ -55,14 +53,17 @@ struct OfflineDatabase: Sendable {
                     else { throw AccountError(.inaccessible, "\(path) cannot be made: is the disk full?") }
                 }
                 let queue = try DatabaseQueue(path: path, configuration: settings)
-                try queue.write { database in
+                try queue.writeWithoutTransaction { database in
                     let stored = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
                     guard stored <= version else {
                         throw AccountError(
                             .unsupportedVersion,
                             "\(path) was written by a later version: update this program. It was not changed")
                     }
-                    if stored == 0 { try database.execute(sql: schema + "PRAGMA user_version = \(version);") }
+                    // It changes the file, so not before the version is known; and not by the configuration's `journalMode`,
+                    // which would set `synchronous` to NORMAL after the hook.
+                    try database.execute(sql: "PRAGMA journal_mode = WAL")
+                    if stored == 0 { try make(schema, version, in: database) }
                 }
                 return queue
             }
@@ -82,9 +83,27 @@ struct OfflineDatabase: Sendable {
         }
     }
 
+    /// What was begun is ended: a task that is cancelled could not note any more that it has sent something.
     func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         do {
-            return try await queue.write(body)
+            return try await Task { try await queue.write(body) }.value
+        } catch {
+            throw AccountError(database: path, error)
+        }
+    }
+
+    private static func make(_ schema: String, _ version: Int, in database: Database) throws {
+        try database.inTransaction {
+            try database.execute(sql: schema + "PRAGMA user_version = \(version);")
+            return .commit
+        }
+    }
+
+    /// Empties a database that is damaged; others that have it open see it empty too.
+    func makeAnew(_ schema: String, _ version: Int) async throws {
+        do {
+            try await queue.erase()
+            try await queue.writeWithoutTransaction { try Self.make(schema, version, in: $0) }
         } catch {
             throw AccountError(database: path, error)
         }
@@ -98,10 +117,12 @@ struct OfflineDatabase: Sendable {
     }
 
     /// Removes the files of a database that nobody has open.
-    static func remove(_ name: String, in folder: String) {
-        for suffix in ["", "-wal", "-shm"] {
-            // What is not there need not be removed.
-            try? FileManager.default.removeItem(atPath: "\(folder)/\(name)\(suffix)")
+    static func remove(_ name: String, in folder: String) async {
+        await BlockingWork.run {
+            for suffix in ["", "-wal", "-shm"] {
+                // What is not there need not be removed.
+                try? FileManager.default.removeItem(atPath: "\(folder)/\(name)\(suffix)")
+            }
         }
     }
 }

@@ -1,0 +1,300 @@
+#if Offline
+import AccountKit
+import AccountTesting
+import Foundation
+import GRDB
+import HTTPTypes
+import Testing
+
+@testable import AccountOffline
+
+/// Lists as they are read again without the service, and brought up to date with as little as can be.
+struct ListTests {
+    private func scene(_ count: Int = 8) async throws -> OfflineScene {
+        let scene = try await OfflineScene()
+        for number in 1...count { await scene.service.create("text \(number)") }
+        return scene
+    }
+
+    // MARK: Pages
+
+    @Test func `Pages are stored one after the other, and read again by another process without the service`()
+        async throws
+    {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        #expect(try await notes.snapshot(of: "all").rows.isEmpty)
+        #expect(try await notes.snapshot(of: "all").asOf == nil)
+        var snapshot = try await notes.refresh("all")
+        #expect(snapshot.rows.map(\.id) == ["n8", "n7", "n6"])
+        #expect(snapshot.source == .network && snapshot.hasMore && snapshot.problem == nil)
+        #expect(snapshot.asOf == scene.clock.now)
+        #expect(try await notes.loadMore(of: "all"))
+        #expect(try await notes.ids() == ["n8", "n7", "n6", "n5", "n4", "n3"])
+        #expect(try await !notes.loadMore(of: "all"))
+        #expect(try await !notes.loadMore(of: "all"))
+        await scene.service.forgetRequests()
+        snapshot = try await scene.open().snapshot(of: "all")
+        #expect(snapshot.rows.map(\.item.text) == (1...8).reversed().map { "text \($0)" })
+        #expect(snapshot.source == .disk && !snapshot.hasMore)
+        #expect(try await notes.snapshot(of: "all", limit: 2).hasMore)
+        #expect(await scene.service.requests.isEmpty)
+        #expect(try await notes.storedLists().map(\.count) == [8])
+    }
+
+    @Test func `A list comes first as it is stored, then as the service has it`() async throws {
+        let scene = try await scene(2)
+        let notes = try await scene.open()
+        _ = try await notes.refresh("all")
+        await scene.service.create("new")
+        var seen: [(ListSnapshot<ServiceNote>.Source, Int)] = []
+        for try await snapshot in notes.list("all") { seen.append((snapshot.source, snapshot.rows.count)) }
+        #expect(seen.map(\.0) == [.disk, .network])
+        #expect(seen.map(\.1) == [2, 3])
+    }
+
+    @Test func `A first page that does not meet what is stored leaves a gap, which paging closes`() async throws {
+        let scene = try await scene(6)
+        let notes = try await scene.open()
+        _ = try await notes.refresh("all")
+        try await notes.loadAll()
+        for number in 7...11 { await scene.service.create("text \(number)") }
+        let snapshot = try await notes.refresh("all")
+        #expect(snapshot.rows.map(\.id) == ["n11", "n10", "n9", "n6", "n5", "n4", "n3", "n2", "n1"])
+        #expect(snapshot.rows.filter(\.followsGap).map(\.id) == ["n6"])
+        #expect(snapshot.hasMore)
+        await scene.service.forgetRequests()
+        #expect(try await !notes.loadMore(of: "all"), "what is below is known already")
+        #expect(try await notes.ids() == (1...11).reversed().map { "n\($0)" })
+        #expect(try await notes.snapshot(of: "all").rows.allSatisfy { !$0.followsGap })
+        #expect(await scene.service.requests.count <= 2)
+    }
+
+    @Test func `What was moved to the front takes nothing along that did not move`() async throws {
+        let scene = try await scene(8)
+        let notes = try await scene.open()
+        _ = try await notes.refresh("all")
+        try await notes.loadAll()
+        await scene.service.star("n5")
+        _ = try await notes.refresh("starred")
+        await scene.service.edit("n3", "moved")
+        #expect(try await notes.refresh("all").rows.map(\.id) == ["n3", "n8", "n7", "n6", "n5", "n4", "n2", "n1"])
+        // A whole page of them tells nothing about what was there before.
+        for id in ["n4", "n5", "n6"] { await scene.service.edit(id, "moved") }
+        let snapshot = try await notes.refresh("all")
+        #expect(snapshot.rows.map(\.id) == ["n6", "n5", "n4", "n3", "n8", "n7", "n2", "n1"])
+        #expect(snapshot.rows.filter(\.followsGap).map(\.id) == ["n3"])
+        #expect(try await notes.ids("starred") == ["n5"])
+        try await notes.loadAll()
+        #expect(try await notes.ids() == (await scene.service.ids()))
+        #expect(try await notes.snapshot(of: "all").rows.allSatisfy { !$0.followsGap })
+    }
+
+    @Test func `What is gone in one list is gone in all, where the list has everything`() async throws {
+        let scene = try await scene(8)
+        let notes = try await scene.open()
+        for id in ["n8", "n7", "n2", "n1"] { await scene.service.star(id) }
+        try await notes.refreshAll("all")
+        try await notes.refreshAll("starred")
+        #expect(try await notes.ids() == (await scene.service.ids()))
+        await scene.service.delete("n7")
+        #expect(try await notes.refresh("all").rows.map(\.id) == ["n8", "n6", "n5", "n4", "n3", "n2", "n1"])
+        #expect(try await notes.ids("starred") == ["n8", "n2", "n1"])
+        // Further down only a full listing shows it.
+        await scene.service.delete("n2")
+        _ = try await notes.refresh("all")
+        #expect(try await notes.ids().contains("n2"))
+        try await notes.refreshAll("all")
+        #expect(try await notes.ids() == ["n8", "n6", "n5", "n4", "n3", "n1"])
+        #expect(try await notes.ids("starred") == ["n8", "n1"])
+        #expect(try await notes.item("n2") == nil)
+        // Not starred any more is not gone.
+        await scene.service.delete("n1")
+        #expect(try await notes.refresh("starred").rows.map(\.id) == ["n8"])
+        #expect(try await notes.ids().contains("n1"))
+    }
+
+    // MARK: What has not changed
+
+    @Test func `A 304 writes how fresh the list is, and nothing else`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        _ = try await notes.refresh("all")
+        let before = try scene.rows()
+        scene.clock.advance(by: .seconds(100))
+        await scene.service.forgetRequests()
+        let snapshot = try await notes.refresh("all")
+        #expect(snapshot.source == .notModified)
+        #expect(snapshot.asOf == scene.clock.now)
+        #expect(snapshot.rows.count == 3)
+        #expect(await scene.service.requests.compactMap { $0.headerFields[.ifNoneMatch] }.count == 1)
+        #expect(try scene.rows() == before)
+    }
+
+    @Test func `A 304 with another link says where the next page is now`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open(Notes(hasNumbers: false))
+        _ = try await notes.refresh("all")
+        await scene.service.changeLinks()
+        #expect(try await notes.refresh("all").source == .notModified)
+        await scene.service.forgetRequests()
+        try await notes.loadAll()
+        #expect(await scene.service.requests.map(\.path).contains("/all?page=2&x"))
+        #expect(try await notes.ids() == (await scene.service.ids()))
+        // Where more is stored than the first page it says nothing about the end.
+        await scene.service.changeLinks()
+        #expect(try await notes.refresh("all").source == .notModified)
+        #expect(try await !notes.snapshot(of: "all").hasMore)
+    }
+
+    @Test func `The same rows with another entity tag are not written again`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        _ = try await notes.refresh("all")
+        let before = try scene.rows()
+        await scene.service.changeEntityTags()
+        #expect(try await notes.refresh("all").source == .network)
+        #expect(try scene.rows(of: ["item"]) == before.filter { $0.hasPrefix("item") })
+    }
+
+    // MARK: What is not believed
+
+    @Test func `Nothing where there were many is shown, kept, and believed when it is said again`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        try await notes.refreshAll("all")
+        let stored = scene.clock.now
+        await scene.service.deleteAll()
+        scene.clock.advance(by: .seconds(60))
+        for _ in 1...2 {
+            let snapshot = try await notes.refresh("all")
+            #expect(snapshot.rows.count == 8)
+            #expect(snapshot.problem?.message.contains("empty") == true)
+            #expect(snapshot.asOf == stored)
+            scene.clock.advance(by: .seconds(299))
+        }
+        scene.clock.advance(by: .seconds(2))
+        let snapshot = try await notes.refresh("all")
+        #expect(snapshot.rows.isEmpty && snapshot.problem == nil)
+    }
+
+    @Test func `Nothing where there were many is forgotten when the service has them again`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        _ = try await notes.refresh("all")
+        let empty = NoteService.Fault.status(200, body: "[]")
+        await scene.service.fail(empty)
+        #expect(try await notes.refresh("all").problem != nil)
+        scene.clock.advance(by: .seconds(700))
+        #expect(try await notes.refresh("all").problem == nil)
+        await scene.service.fail(empty)
+        #expect(try await notes.refresh("all").problem != nil)
+        // A clock that is set back does not put it off for ever.
+        scene.clock.advance(by: .seconds(-100_000))
+        await scene.service.fail(empty, empty)
+        #expect(try await notes.refresh("all").problem != nil)
+        scene.clock.advance(by: .seconds(601))
+        #expect(try await notes.refresh("all").problem == nil)
+        #expect(try await notes.ids().isEmpty)
+    }
+
+    @Test(arguments: [
+        (NoteService.Fault.portal, AccountError.Code.requestFailed), (.status(401), .notSignedIn),
+        (.status(403), .requestFailed), (.status(404), .requestFailed), (.status(429), .serviceUnavailable),
+        (.status(403, ["Retry-After": "5"]), .serviceUnavailable), (.status(500), .serviceUnavailable),
+        (.status(503), .serviceUnavailable), (.status(302), .serviceUnavailable), (.status(204), .requestFailed),
+        (.status(200, body: "{"), .requestFailed), (.refused, .serviceUnavailable), (.lost, .serviceUnavailable),
+    ])
+    func `What is no page is never stored`(fault: NoteService.Fault, code: AccountError.Code) async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        await scene.service.fail(fault)
+        let first = try await notes.refresh("all")
+        #expect(first.rows.isEmpty && first.asOf == nil && first.problem?.code == code)
+        _ = try await notes.refresh("all")
+        let before = try scene.rows()
+        await scene.service.create("new")
+        scene.clock.advance(by: .seconds(10))
+        await scene.service.fail(fault)
+        let snapshot = try await notes.refresh("all")
+        #expect(snapshot.rows.map(\.id) == ["n8", "n7", "n6"])
+        #expect(snapshot.problem?.code == code)
+        #expect(snapshot.source == .disk)
+        #expect(snapshot.asOf == scene.clock.now.addingTimeInterval(-10))
+        await scene.service.fail(fault)
+        await expectAccountError(code) { _ = try await notes.loadMore(of: "all") }
+        // Of one item 404 says that it is gone.
+        if fault != .status(404) {
+            await scene.service.fail(fault)
+            await expectAccountError(code) { try await notes.refreshItem("n8") }
+        }
+        #expect(try scene.rows().filter { !$0.hasPrefix("detail") } == before)
+        #expect(try await notes.refresh("all").rows.map(\.id) == ["n9", "n8", "n7", "n6"])
+    }
+
+    @Test func `A clock that was set back does not know how old a list is`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        _ = try await notes.refresh("all")
+        scene.clock.advance(by: .seconds(-31_536_000))
+        #expect(try await notes.snapshot(of: "all").asOf == nil)
+        #expect(try await notes.storedLists().map(\.asOf) == [nil])
+        #expect(try await notes.refresh("all").asOf == scene.clock.now)
+    }
+
+    // MARK: Odd items
+
+    @Test func `An id may have any character, and a page one item twice`() async throws {
+        let scene = try await OfflineScene()
+        let ids = ["a\0b", "a", "", "../x", "🐻"]
+        for id in ids.reversed() { await scene.service.create("text of \(id)", id: id) }
+        let notes = try await scene.open()
+        _ = try await notes.refresh("all")
+        try await notes.loadAll()
+        #expect(try await notes.ids() == ids)
+        #expect(try await notes.snapshot(of: "all").rows.map(\.item.text) == ids.map { "text of \($0)" })
+        let twice = #"{"id":"x","text":"","version":1,"isStarred":false}"#
+        await scene.service.fail(.status(200, body: "[\(twice),\(twice)]"))
+        _ = try await notes.refresh("all")
+        #expect(try await notes.ids() == ["x"])
+    }
+
+    @Test func `Unsent changes are laid over the rows, and leave no trace when they are dropped`() async throws {
+        let scene = try await scene(3)
+        let notes = try await scene.open()
+        _ = try await notes.refresh("all")
+        _ = try await notes.refresh("starred")
+        let before = try scene.rows()
+        let made = try #require(try await notes.add(.create("made")))
+        try await notes.add(.update("n3", "edited"))
+        try await notes.add(Change(.delete, of: "n2"))
+        try await notes.add(Change(.star, of: "n1"))
+        let rows = try await notes.snapshot(of: "all").rows
+        #expect(rows.map(\.id) == [made.object, "n3", "n1"])
+        #expect(rows.map(\.item.text) == ["made", "edited", "text 1"])
+        #expect(rows.map(\.isPending) == [true, true, true])
+        #expect(try await notes.ids("starred") == ["n1"])
+        #expect(try await notes.item("n2") == nil)
+        #expect(try await notes.item(made.object)?.text == "made")
+        for change in try await notes.pendingChanges() { #expect(try await notes.resolve(change.id, .discard)) }
+        #expect(try await notes.snapshot(of: "all").rows.map(\.item.text) == ["text 3", "text 2", "text 1"])
+        #expect(try scene.rows() == before)
+    }
+}
+
+extension OfflineScene {
+    /// All rows of the lists' tables but the freshness stamps, for comparison.
+    fileprivate func rows(of tables: [String] = ["item", "list", "entry", "detail"]) throws -> [String] {
+        try withDatabase("Lists.sqlite") { database in
+            try tables.flatMap { table in
+                try Row.fetchAll(database, sql: "SELECT rowid AS number, * FROM \(table) ORDER BY rowid").map { row in
+                    let values = row.filter { $0.0 != "as_of" }.map {
+                        "\($0.0)=\($0.1.storage.value.map { "\(($0 as? Data)?.base64EncodedString() ?? "\($0)")" } ?? "")"
+                    }
+                    return table + ": " + values.joined(separator: " ")
+                }
+            }
+        }
+    }
+}
+#endif

@@ -1,0 +1,348 @@
+#if Offline
+import AccountKit
+import AccountTesting
+import Foundation
+import GRDB
+import HTTPTypes
+import Testing
+
+@testable import AccountOffline
+
+/// Changes that are sent later, and once.
+struct OutboxTests {
+    private func scene() async throws -> OfflineScene { try await OfflineScene() }
+
+    // MARK: In order, and once
+
+    @Test func `Changes are kept in their order, for another process too, and each is sent once`() async throws {
+        let scene = try await scene()
+        let first = await scene.service.create("old")
+        let notes = try await scene.open()
+        for number in 1...3 { try await notes.add(.create("new \(number)")) }
+        try await notes.add(.update(first, "edited"))
+        try await notes.add(Change(.star, of: first))
+        let other = try await scene.open()
+        #expect(try await other.pendingChanges().map(\.change.kind) == [.create, .create, .create, .update, .star])
+        #expect(try await other.unsentWork() == "5 changes that were not sent")
+        let report = try await other.synchronize()
+        #expect(report.sentCount == 5)
+        #expect(report.problem == nil && report.pending.isEmpty)
+        #expect(try await notes.unsentWork() == nil)
+        #expect(await scene.service.notes.map(\.text) == ["edited", "new 3", "new 2", "new 1"])
+        #expect(try await notes.synchronize().sentCount == 0)
+        #expect(await scene.service.applied.values.allSatisfy { $0 == 1 })
+    }
+
+    @Test func `A commit waits for the disk where nothing may be lost, and nowhere else`() async throws {
+        let notes = try await scene().open()
+        let isFull = try await notes.outbox.durability()
+        let isNormal = try await notes.lists.durability()
+        #expect(isFull.synchronous == 2 && isFull.journal == "wal")
+        #expect(isNormal.synchronous == 1 && isNormal.journal == "wal")
+    }
+
+    @Test func `What is made offline is edited under its first id, and found under it later`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        let made = try #require(try await notes.add(.create("first")))
+        #expect(made.isOfLocalObject)
+        // A lost response: no further edit can be joined with it.
+        await scene.service.fail(.lost)
+        _ = try await notes.synchronize()
+        try await notes.add(.update(made.object, "second"))
+        try await notes.add(Change(.star, of: made.object))
+        #expect(try await notes.states == [.unknown, .queued, .queued])
+        scene.clock.advance(by: .seconds(60))
+        #expect(try await notes.synchronize().sentCount == 3)
+        #expect(await scene.service.notes.map(\.text) == ["second"])
+        #expect(await scene.service.notes.map(\.isStarred) == [true])
+        // Under its first id for ever.
+        try await notes.add(.update(made.object, "third"))
+        #expect(try await notes.synchronize().sentCount == 1)
+        #expect(try await notes.item(made.object)?.text == "third")
+        #expect(try await notes.currentID(of: made.object) == "n1")
+    }
+
+    @Test func `Unsent edits are joined, and what is made and removed offline was never there`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        let id = await scene.service.create("old")
+        let made = try #require(try await notes.add(.create("a")))
+        try await notes.add(.update(made.object, "b"))
+        try await notes.add(.update(id, "x"))
+        try await notes.add(.update(id, "y"))
+        #expect(try await notes.pendingChanges().map(\.change.kind) == [.create, .update])
+        #expect(try await notes.add(Change(.delete, of: made.object)) == nil)
+        #expect(try await notes.synchronize().sentCount == 1)
+        #expect(await scene.service.applied == ["PATCH n1 y": 1])
+    }
+
+    @Test func `Edits are joined as well after the network was tried in vain`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        let made = try #require(try await notes.add(.create("a")))
+        await scene.service.fail(.refused)
+        #expect(try await notes.synchronize().problem?.code == .serviceUnavailable)
+        try await notes.add(.update(made.object, "b"))
+        #expect(try await notes.pendingChanges().map(\.change.sentAt) == [nil])
+        #expect(try await notes.add(Change(.delete, of: made.object)) == nil)
+        #expect(try await notes.unsentWork() == nil)
+    }
+
+    @Test func `An edit made while its change is about to be sent is not lost`() async throws {
+        let scene = try await scene()
+        let id = await scene.service.create("old")
+        let notes = try await scene.open()
+        let other = try await scene.open()
+        try await notes.add(.update(id, "first"))
+        // While the service is looked at, the user goes on.
+        await scene.service.beforeResponse { request in
+            if request.method == .get, await scene.service.applied.isEmpty,
+                try await other.pendingChanges().allSatisfy({
+                    String(decoding: $0.change.body, as: UTF8.self).contains("first")
+                })
+            {
+                try await other.add(.update(id, "second"))
+            }
+        }
+        #expect(try await notes.synchronize().sentCount == 1)
+        #expect(await scene.service.notes.map(\.text) == ["second"])
+    }
+
+    // MARK: Lost responses
+
+    @Test(arguments: [ChangeKind.create, .update, .delete, .star, .unstar])
+    func `A change whose response was lost is not carried out twice`(kind: ChangeKind) async throws {
+        let scene = try await scene()
+        let id = await scene.service.create("old")
+        let notes = try await scene.open()
+        if kind == .unstar { await scene.service.star(id) }
+        let change: Change =
+            switch kind {
+            case .create: .create("new")
+            case .update: .update(id, "new", base: "1")
+            default: Change(kind, of: id)
+            }
+        try await notes.add(change)
+        await scene.service.fail { $0.method == .get ? nil : .lost }
+        let report = try await notes.synchronize()
+        #expect(report.problem?.code == .serviceUnavailable)
+        #expect(try await notes.states == [.unknown])
+        await scene.service.fail(when: nil)
+        #expect(try await notes.synchronize().sentCount == 0, "its time has not come")
+        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 1)
+        #expect(try await notes.unsentWork() == nil)
+        #expect(await scene.service.applied.values.map { $0 } == [1])
+        #expect(await scene.service.count == (kind == .create ? 2 : kind == .delete ? 0 : 1))
+    }
+
+    @Test func `A process that dies while it sends has it noted before`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        try await notes.add(.create("new"))
+        let whileSending = try await scene.open()
+        await scene.service.beforeResponse { request async throws in
+            if request.method == .post { #expect(try await whileSending.states == [.sending]) }
+        }
+        #expect(try await notes.synchronize().sentCount == 1)
+        // As it would be after the death: not read as never sent.
+        try await notes.add(.create("another"))
+        try scene.withDatabase("Outbox.sqlite") { try $0.execute(sql: "UPDATE change SET state = 'sending'") }
+        await scene.service.create("another")
+        #expect(try await notes.synchronize().sentCount == 1)
+        #expect(await scene.service.notes.map(\.text) == ["another", "new"])
+    }
+
+    @Test func `A task that is cancelled while it sends leaves a change that is looked for`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        try await notes.add(.create("new"))
+        await scene.service.beforeResponse { request in
+            guard request.method == .post else { return }
+            withUnsafeCurrentTask { $0?.cancel() }
+            throw CancellationError()
+        }
+        let run = Task { try await notes.synchronize() }
+        _ = await run.result
+        #expect(try await notes.states == [.unknown])
+        await scene.service.beforeResponse(nil)
+        scene.clock.advance(by: .seconds(60))
+        #expect(try await notes.synchronize().sentCount == 1)
+        #expect(await scene.service.count == 1)
+    }
+
+    @Test func `A task that is cancelled when the response has come notes that it was carried out`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        try await notes.add(.create("new"))
+        try await notes.add(.create("next"))
+        await scene.service.beforeResponse { request in
+            if request.method == .post { withUnsafeCurrentTask { $0?.cancel() } }
+        }
+        let run = Task { try await notes.synchronize() }
+        _ = await run.result
+        #expect(try await notes.states == [.queued], "and nothing more was begun")
+    }
+
+    // MARK: Statuses
+
+    @Test func `A service in trouble is asked later, and a limit is obeyed even if a person wants it now`() async throws
+    {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        try await notes.add(.create("new"))
+        await scene.service.fail(.status(500))
+        var report = try await notes.synchronize()
+        #expect(report.pending.map(\.state) == [.unknown])
+        #expect(report.pending.first?.lastProblem == "500")
+        scene.clock.advance(by: .seconds(5))
+        await scene.service.fail(.status(503, ["Retry-After": "100"]))
+        report = try await notes.synchronize()
+        let limits: [NoteService.Fault] = [
+            .status(429, ["Retry-After": "100"]), .status(403, ["Retry-After": "100"]),
+            .status(
+                403,
+                [
+                    "x-ratelimit-remaining": "0",
+                    "x-ratelimit-reset": "\(Int(scene.clock.now.timeIntervalSince1970) + 10_000)",
+                ]),
+        ]
+        #expect(report.problem?.code == .serviceUnavailable, "the look was refused")
+        scene.clock.advance(by: .seconds(200))
+        for limit in limits {
+            await scene.service.fail { $0.method == .post ? limit : nil }
+            report = try await notes.synchronize(ignoringBackOff: true)
+            #expect(report.problem?.message.contains("asked to be left alone") == true)
+            let count = await scene.service.requests.count
+            report = try await notes.synchronize(ignoringBackOff: true)
+            #expect(report.problem?.code == .serviceUnavailable)
+            #expect(await scene.service.requests.count == count, "nothing is sent meanwhile")
+            scene.clock.advance(by: .seconds(100))
+        }
+        scene.clock.advance(by: .seconds(10_000))
+        await scene.service.fail(when: nil)
+        #expect(try await notes.synchronize().sentCount == 1)
+        #expect(await scene.service.count == 1)
+    }
+
+    @Test func `What waits for a sign-in goes out after it`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        try await notes.add(.create("first"))
+        try await notes.add(.create("second"))
+        await scene.service.fail(.status(401))
+        let report = try await notes.synchronize()
+        #expect(report.problem?.code == .notSignedIn)
+        #expect(report.pending.map(\.state) == [.waitingForSignIn, .queued])
+        #expect(await scene.service.requests.count == 1, "the second would fare no better")
+        #expect(try await notes.synchronize().sentCount == 2)
+    }
+
+    @Test func `One that may have been carried out is still looked for after a sign-in`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        try await notes.add(.create("new"))
+        await scene.service.fail(.lost, .status(401))
+        _ = try await notes.synchronize()
+        scene.clock.advance(by: .seconds(60))
+        #expect(try await notes.synchronize().problem?.code == .notSignedIn)
+        #expect(try await notes.synchronize().sentCount == 1)
+        #expect(await scene.service.count == 1)
+    }
+
+    @Test func `What the service refuses waits for a person, and the others go on`() async throws {
+        let scene = try await scene()
+        let id = await scene.service.create("old")
+        let notes = try await scene.open()
+        let refused = try #require(try await notes.add(.create("bad")))
+        try await notes.add(Change(.star, of: refused.object))
+        try await notes.add(.update(id, "mine", base: "0"))
+        try await notes.add(Change(ChangeKind(rawValue: "unheard of"), of: "n7"))
+        try await notes.add(.create("good"))
+        await scene.service.fail(.status(422, body: #"{"message":"too short"}"#))
+        let report = try await notes.synchronize()
+        #expect(report.sentCount == 1)
+        #expect(report.problem == nil)
+        #expect(report.pending.map(\.state) == [.refused, .queued, .conflict, .conflict])
+        #expect(report.pending.first?.lastProblem == "422: too short")
+        #expect(await scene.service.notes.map(\.text) == ["good", "old"])
+        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 0)
+
+        let conflict = report.pending[2]
+        #expect(try await notes.resolve(conflict.id, .keepMine))
+        #expect(try await notes.resolve(refused.id, .discard), "and what was to be done to it")
+        #expect(try await notes.resolve(report.pending[3].id, .discard))
+        #expect(try await !notes.resolve(UUID(), .discard))
+        #expect(try await !notes.resolve(refused.id, .keepMine))
+        #expect(try await notes.synchronize().sentCount == 1)
+        #expect(await scene.service.notes.map(\.text) == ["mine", "good"])
+        #expect(try await notes.unsentWork() == nil)
+    }
+
+    @Test func `Where nobody can tell whether it was carried out, a person decides`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open(Notes(looks: false))
+        try await notes.add(.create("new"))
+        await scene.service.fail(.lost)
+        _ = try await notes.synchronize()
+        let change = try #require(try await notes.pendingChanges().first)
+        scene.clock.advance(by: .seconds(60))
+        #expect(try await notes.synchronize().sentCount == 0)
+        #expect(try await notes.states == [.conflict])
+        #expect(try await notes.resolve(change.id, .keepMine))
+        #expect(try await notes.synchronize().sentCount == 1)
+        #expect(await scene.service.count == 2, "as they wanted")
+    }
+
+    @Test func `Keeping one that was being sent does not make one that was never sent of it`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        let change = try #require(try await notes.add(.create("new")))
+        await scene.service.create("new")
+        try scene.withDatabase("Outbox.sqlite") { try $0.execute(sql: "UPDATE change SET state = 'sending'") }
+        #expect(try await notes.resolve(change.id, .keepMine))
+        #expect(try await notes.synchronize().sentCount == 1)
+        #expect(await scene.service.count == 1)
+    }
+
+    @Test func `Two who synchronize at once send each change once`() async throws {
+        let scene = try await scene()
+        let (one, two) = (try await scene.open(), try await scene.open())
+        for number in 1...20 { try await (number.isMultiple(of: 2) ? one : two).add(.create("\(number)")) }
+        async let first = one.synchronize()
+        async let second = two.synchronize()
+        let count = try await first.sentCount + second.sentCount
+        #expect(count == 20)
+        #expect(await scene.service.notes.map(\.text).reversed() == (1...20).map { "\($0)" })
+    }
+
+    @Test func `That it was sent is kept even if the lists cannot be written`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        _ = try await notes.refresh("all")
+        try await notes.add(.create("new"))
+        try scene.withDatabase("Lists.sqlite") {
+            try $0.execute(sql: "CREATE TRIGGER full BEFORE INSERT ON detail BEGIN SELECT RAISE(FAIL, 'full'); END")
+        }
+        await #expect(throws: AccountError.self) { try await notes.synchronize() }
+        #expect(try await notes.unsentWork() == nil)
+        #expect(await scene.service.count == 1)
+    }
+}
+
+extension OutboxDatabase {
+    func durability() async throws -> (synchronous: Int?, journal: String?) { try await database.durability() }
+}
+
+extension ListDatabase {
+    func durability() async throws -> (synchronous: Int?, journal: String?) { try await database.durability() }
+}
+
+extension OfflineDatabase {
+    fileprivate func durability() async throws -> (synchronous: Int?, journal: String?) {
+        try await read {
+            (try Int.fetchOne($0, sql: "PRAGMA synchronous"), try String.fetchOne($0, sql: "PRAGMA journal_mode"))
+        }
+    }
+}
+#endif

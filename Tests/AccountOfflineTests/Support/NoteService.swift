@@ -1,0 +1,166 @@
+#if Offline
+import AccountKit
+import Foundation
+import HTTPTypes
+
+/// A note as the service has it.
+struct ServiceNote: Codable, Sendable, Hashable {
+    var id: String
+    var text: String
+    var version: Int
+    var isStarred = false
+}
+
+/// A service of notes in memory, small and honest: lists with the newest first, in numbered pages with entity tags; it counts what
+/// it carries out, and goes wrong when it is told to.
+actor NoteService {
+    enum Fault: Sendable, Hashable {
+        /// The request does not arrive.
+        case refused
+        /// The request is carried out, and the response is lost.
+        case lost
+        case status(Int, [String: String] = [:], body: String = "")
+        /// A captive portal's page, with status 200.
+        case portal
+    }
+
+    let pageSize: Int
+    private(set) var notes: [ServiceNote] = []
+    /// How often each change was carried out, by method, path and text.
+    private(set) var applied: [String: Int] = [:]
+    private(set) var requests: [HTTPRequest] = []
+    private var faults: [Fault] = []
+    private var fault: (@Sendable (HTTPRequest) -> Fault?)?
+    private var beforeResponse: (@Sendable (HTTPRequest) async throws -> Void)?
+    private var lastNumber = 0
+    private var tagSalt = ""
+    private var linkQuery = ""
+
+    init(pageSize: Int = 3) { self.pageSize = pageSize }
+
+    // MARK: What a test does to it
+
+    func fail(_ faults: Fault...) { self.faults += faults }
+    func fail(when fault: (@Sendable (HTTPRequest) -> Fault?)?) { self.fault = fault }
+    func beforeResponse(_ body: (@Sendable (HTTPRequest) async throws -> Void)?) { beforeResponse = body }
+    func changeEntityTags() { tagSalt += "x" }
+    func changeLinks() { linkQuery += "&x" }
+    func forgetRequests() { requests = [] }
+
+    @discardableResult
+    func create(_ text: String, id: String? = nil) -> String {
+        lastNumber += 1
+        notes.insert(ServiceNote(id: id ?? "n\(lastNumber)", text: text, version: lastNumber), at: 0)
+        return notes[0].id
+    }
+
+    /// Moves a note to the front.
+    func edit(_ id: String, _ text: String) {
+        guard let index = notes.firstIndex(where: { $0.id == id }) else { return }
+        var note = notes.remove(at: index)
+        lastNumber += 1
+        (note.text, note.version) = (text, lastNumber)
+        notes.insert(note, at: 0)
+    }
+
+    func delete(_ id: String) { notes.removeAll { $0.id == id } }
+    func deleteAll() { notes = [] }
+    func star(_ id: String) {
+        for index in notes.indices where notes[index].id == id { notes[index].isStarred = true }
+    }
+
+    var count: Int { notes.count }
+    func ids(_ list: String = "all") -> [String] { notes(list).map(\.id) }
+    private func notes(_ list: String) -> [ServiceNote] { list == "starred" ? notes.filter(\.isStarred) : notes }
+
+    // MARK: What it does
+
+    func send(_ request: HTTPRequest, _ body: Data?) async throws -> (head: HTTPResponse, body: Data) {
+        requests.append(request)
+        let fault = faults.isEmpty ? fault?(request) : faults.removeFirst()
+        switch fault {
+        case .refused: throw Self.error(.refused)
+        case .lost:
+            _ = try respond(request, body)
+            throw Self.error(.reset)
+        case .status(let code, let fields, let body):
+            var head = HTTPResponse(status: .init(code: code), headerFields: [.contentType: "application/json"])
+            for (name, value) in fields { head.headerFields[.init(name)!] = value }
+            return (head, Data(body.utf8))
+        case .portal:
+            return (
+                HTTPResponse(status: .ok, headerFields: [.contentType: "text/html"]), Data("<html>Welcome</html>".utf8)
+            )
+        case nil: break
+        }
+        let response = try respond(request, body)
+        try await beforeResponse?(request)
+        return response
+    }
+
+    static func error(_ failure: AuthorityError.Failure) -> AccountError {
+        AccountError(.serviceUnavailable, "no response", cause: AuthorityError.noResponse(failure))
+    }
+
+    private func respond(_ request: HTTPRequest, _ body: Data?) throws -> (head: HTTPResponse, body: Data) {
+        let target = (request.path ?? "").split(separator: "?", maxSplits: 1).map(String.init)
+        let path = target[0].split(separator: "/").map(String.init)
+        if request.method == .get, ["all", "starred"].contains(path[0]) {
+            let page = target[1].split(separator: "&")[0].split(separator: "=")[1]
+            return try self.page(path[0], Int(page)!, request)
+        }
+        let text = try body.map { try JSONDecoder().decode([String: String].self, from: $0)["text"] ?? "" } ?? ""
+        if request.method == .post {
+            count("POST \(text)")
+            return try response(201, note(create(text)))
+        }
+        let id = path[1]
+        guard let index = notes.firstIndex(where: { $0.id == id }) else { return try response(404, nil) }
+        switch (request.method, path.count) {
+        case (.get, _): return try response(200, notes[index])
+        case (.patch, _):
+            count("PATCH \(id) \(text)")
+            edit(id, text)
+            return try response(200, note(id))
+        case (.delete, 2):
+            count("DELETE \(id)")
+            delete(id)
+            return try response(204, nil)
+        case (.put, 3), (.delete, 3):
+            count("\(request.method) \(id) star")
+            notes[index].isStarred = request.method == .put
+            return try response(204, nil)
+        default: return try response(400, nil)
+        }
+    }
+
+    private func note(_ id: String) -> ServiceNote? { notes.first { $0.id == id } }
+    private func count(_ what: String) { applied[what, default: 0] += 1 }
+
+    private func page(_ list: String, _ number: Int, _ request: HTTPRequest) throws -> (HTTPResponse, Data) {
+        let all = notes(list)
+        let rows = all.dropFirst((number - 1) * pageSize).prefix(pageSize)
+        let body = try Notes.encoder.encode(Array(rows))
+        var head = HTTPResponse(status: .ok, headerFields: [.contentType: "application/json"])
+        let tag = "\"\(body.base64EncodedString())\(tagSalt)\""
+        head.headerFields[.eTag] = tag
+        if number * pageSize < all.count { head.headerFields[.link] = "\(number + 1)\(linkQuery)" }
+        guard request.headerFields[.ifNoneMatch] != tag else {
+            head.status = .notModified
+            return (head, Data())
+        }
+        return (head, body)
+    }
+
+    private func response(_ code: Int, _ note: ServiceNote?) throws -> (HTTPResponse, Data) {
+        (
+            HTTPResponse(status: .init(code: code), headerFields: [.contentType: "application/json"]),
+            try note.map { try Notes.encoder.encode($0) } ?? Data()
+        )
+    }
+}
+
+extension HTTPField.Name {
+    static let link = Self("Link")!
+}
+#endif
