@@ -30,6 +30,9 @@ echo "== documentation pages: no link leads nowhere"
 python3 -B Scripts/file_links.py
 Scripts/docs.sh .build/documentation
 
+echo "== dependencies that come with a trait only"
+Tests/Install/traits.sh
+
 echo "== installing and uninstalling"
 Tests/Install/check.sh
 

@@ -199,7 +199,7 @@ struct ListTests {
     }
 
     @Test(arguments: [
-        (NoteService.Fault.portal, AccountError.Code.requestFailed), (.status(401), .notSignedIn),
+        (NoteService.Fault.portal, AccountError.Code.requestFailed), (.status(401), .requestFailed),
         (.status(403), .requestFailed), (.status(404), .requestFailed), (.status(429), .serviceUnavailable),
         (.status(403, ["Retry-After": "5"]), .serviceUnavailable), (.status(500), .serviceUnavailable),
         (.status(503), .serviceUnavailable), (.status(302), .serviceUnavailable), (.status(204), .requestFailed),

@@ -109,7 +109,7 @@ public typealias RemoteTransport =
     @Sendable (_ request: HTTPRequest, _ body: Data?) async throws -> (head: HTTPResponse, body: Data)
 
 /// A response that is not what an adapter asked for; what it means is judged by its status.
-public struct RemoteFailure: Error, Sendable {
+public struct RemoteFailure: Error, Sendable, CustomStringConvertible {
     /// Status and header fields.
     public let head: HTTPResponse
 
@@ -121,6 +121,9 @@ public struct RemoteFailure: Error, Sendable {
         self.head = head
         self.body = body
     }
+
+    /// The status.
+    public var description: String { "the service responded with status \(head.status.code)" }
 }
 
 /// An item as the service has it.

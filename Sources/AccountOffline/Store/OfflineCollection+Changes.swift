@@ -279,7 +279,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         }
         if let error = error as? AccountError, error.isOfThisMachine { throw error }
         // Where nothing comes back, the other changes would fare no better.
-        if let error, !isOver, outcome.isAboutNetwork {
+        if let error, !(error is RemoteFailure), !isOver, outcome.isAboutNetwork {
             report.problem =
                 (error as? AccountError)?.offline ?? AccountError(.serviceUnavailable, "\(error)", cause: error)
             isOver = true

@@ -93,7 +93,7 @@ struct Notes: RemoteCollection {
             var cursor: String? = "1"
             while let number = cursor {
                 let (head, body) = try await fetch(request(for: "all", at: number), nil)
-                guard head.status == .ok else { throw AccountError(status: head, body) }
+                guard head.status == .ok else { throw RemoteFailure(head, body) }
                 let page = try page(head, body)
                 for item in page.items where !claimed.contains(item.id) {
                     if try note(item.json).text == text(change) { return .done(item) }
@@ -106,7 +106,7 @@ struct Notes: RemoteCollection {
         if head.status == .notFound {
             return change.kind == .delete ? .done(nil) : .conflict("somebody else has removed it")
         }
-        guard head.status == .ok else { throw AccountError(status: head, body) }
+        guard head.status == .ok else { throw RemoteFailure(head, body) }
         let item = try item(head, body)
         let note = try note(item.json)
         switch change.kind {
