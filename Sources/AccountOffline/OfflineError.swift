@@ -14,7 +14,8 @@ extension AccountError {
             self.init(
                 .inaccessible, "\(name) cannot be saved, since the disk is full: it is as it was before", cause: error)
         case let error as DatabaseError
-        where error.resultCode == .SQLITE_CORRUPT || error.resultCode == .SQLITE_NOTADB:
+        // A statement that cannot be compiled any more: a table is not what this module made of it.
+        where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode):
             self.init(.damaged, "\(name) is damaged", cause: error)
         // A value of another type than was stored.
         case is RowDecodingError, is DecodingError: self.init(.damaged, "\(name) is damaged", cause: error)

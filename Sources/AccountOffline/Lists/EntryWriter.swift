@@ -38,14 +38,16 @@ struct EntryWriter {
     ///   - page: The page.
     ///   - next: Where the page after it is; `nil` makes this page the whole list.
     ///   - isAnew: Whether nothing of what is stored counts until a further page has it too.
+    ///   - isAlone: Whether nothing of it counts any more at all.
     ///   - segments: What the list has.
     /// - Returns: What stood where the page is now, and is not in it. Since whatever is moved is moved to the front, it is gone.
     func putFirst(
-        _ page: [Item], next: String?, isAnew: Bool = false, _ segments: inout [ListRecord.Segment]
+        _ page: [Item], next: String?, isAnew: Bool = false, isAlone: Bool = false,
+        _ segments: inout [ListRecord.Segment]
     ) throws -> [Int64] {
         let items = page.map(\.number)
         let numbers = Set(items)
-        guard let next, let top = segments.first else {
+        guard !isAlone, let next, let top = segments.first else {
             let missing = try places("1").map(\.item).filter { !numbers.contains($0) }
             try database.execute(sql: "DELETE FROM entry WHERE list = ?", arguments: [list])
             try insert(page, segment: 0, from: 0)
@@ -81,13 +83,13 @@ struct EntryWriter {
     ///   - mustOverlap: Whether the page must have a part of the segment.
     ///   - joinsBelow: Whether the segment that the page reaches becomes a part of this one, and need not be asked for again.
     ///   - segments: What the list has.
-    /// - Returns: What stood where the page is now, and is not in it: it was moved to the front, or is gone. `nil` if the page had
-    ///   to overlap, and does not.
+    /// - Returns: What stood where the page is now, and is not in it: it was moved to the front, or is gone; and how much of the
+    ///   segment follows the page. `nil` if the page had to overlap, and does not.
     func append(
         _ page: [Item], next: String?, mustOverlap: Bool, joinsBelow: Bool = true,
         _ segments: inout [ListRecord.Segment]
-    ) throws -> [Int64]? {
-        guard let top = segments.first else { return try putFirst(page, next: next, &segments) }
+    ) throws -> (missing: [Int64], following: Int)? {
+        guard let top = segments.first else { return (try putFirst(page, next: next, &segments), 0) }
         let numbers = Set(page.map(\.number))
         var missing: [Int64] = []
         // What follows the page in the segment: what others have put before the page has moved it out of it.
@@ -139,7 +141,7 @@ struct EntryWriter {
             if database.changesCount > 0 { segments[0].next = joined.segment.next }
         }
         try dropEmpty(&segments)
-        return missing
+        return (missing, tail.count)
     }
 
     /// Puts an item before all others, if it is not there.

@@ -242,6 +242,8 @@ struct ListDatabase: Sendable {
         var isContiguous = true
         /// What the list does not have any more where it was, by keys: moved to the front, or gone.
         var missing: [Data] = []
+        /// How many rows of the first segment follow the page.
+        var following = 0
     }
 
     /// Stores the first page of a list.
@@ -251,11 +253,12 @@ struct ListDatabase: Sendable {
     ///   - name: The list.
     ///   - validators: The page's.
     ///   - isAnew: Whether what is stored counts only as far as further pages have it too.
+    ///   - isAlone: Whether nothing of what is stored counts any more.
     ///   - missingIsGone: Whether what the list does not have any more is in no other list either.
     ///   - date: When the service was asked.
     func storeFirst(
-        _ page: RemotePage, of name: String, _ validators: Validators?, isAnew: Bool = false, missingIsGone: Bool,
-        at date: Date
+        _ page: RemotePage, of name: String, _ validators: Validators?, isAnew: Bool = false, isAlone: Bool = false,
+        missingIsGone: Bool, at date: Date
     ) async throws -> Stored {
         try await write { database in
             let (number, stored) = try listForWriting(name, database)
@@ -275,9 +278,10 @@ struct ListDatabase: Sendable {
             record.validators = validators
             record.next = page.next
             let items = try upsert(page.items, database)
-            let missing = try writer.putFirst(items, next: page.next, isAnew: isAnew, &record.segments)
+            let missing = try writer.putFirst(
+                items, next: page.next, isAnew: isAnew, isAlone: isAlone, &record.segments)
             try save(record, at: date, number, name, database)
-            try remove(missing, isGone: missingIsGone, database)
+            try remove(missing, isGone: missingIsGone && (!isAlone || page.next == nil), database)
             return Stored()
         }
     }
@@ -298,7 +302,7 @@ struct ListDatabase: Sendable {
             let writer = EntryWriter(list: number, database)
             let items = try upsert(page.items, database)
             guard
-                let missing = try writer.append(
+                let (missing, following) = try writer.append(
                     items, next: page.next, mustOverlap: mustOverlap, joinsBelow: joinsBelow, &record.segments)
             else {
                 try remove(items.map(\.number), isGone: false, database)
@@ -309,7 +313,7 @@ struct ListDatabase: Sendable {
                 try Data.fetchOne(database, sql: "SELECT key FROM item WHERE n = ?", arguments: [$0])
             }
             try remove(missing, isGone: false, database)
-            return Stored(missing: keys)
+            return Stored(missing: keys, following: following)
         }
     }
 

@@ -77,8 +77,13 @@ extension OfflineCollection {
         return stream
     }
 
-    /// - Parameter isAnew: Whether to ask for it whatever is stored, and to trust nothing of that.
-    private func fetchFirstPage(of list: String, isAnew: Bool = false) async throws(AccountError) -> Snapshot.Source {
+    /// - Parameters:
+    ///   - list: The list.
+    ///   - isAnew: Whether to ask for it whatever is stored, and to trust nothing of that until further pages have it too.
+    ///   - isAlone: Whether to drop what else is stored.
+    private func fetchFirstPage(
+        of list: String, isAnew: Bool = false, isAlone: Bool = false
+    ) async throws(AccountError) -> Snapshot.Source {
         try await errors {
             let validators = isAnew ? nil : try await lists.list(list)?.record.validators
             var request = remote.request(for: list, at: nil)
@@ -94,7 +99,7 @@ extension OfflineCollection {
                 let new = Validators(
                     request: place, entityTag: head.headerFields[.eTag], lastModified: head.headerFields[.lastModified])
                 let stored = try await lists.storeFirst(
-                    page, of: list, new.isEmpty ? nil : new, isAnew: isAnew,
+                    page, of: list, new.isEmpty ? nil : new, isAnew: isAnew, isAlone: isAlone,
                     missingIsGone: remote.isGone(whenMissingFrom: list), at: clock.now)
                 guard !stored.isDoubtful else {
                     throw AccountError(
@@ -147,8 +152,8 @@ extension OfflineCollection {
             } else if let taken = try await extend(list, joinsBelow) {
                 missing = taken
             } else {
-                // So much was changed that nothing is left to go by.
-                _ = try await fetchFirstPage(of: list, isAnew: true)
+                // So much was changed that nothing is left to go by. What was stored would lead to the same place again.
+                _ = try await fetchFirstPage(of: list, isAnew: true, isAlone: true)
             }
             // They are not where they were. Unless they are in front now, they are gone.
             if !missing.isEmpty, remote.isGone(whenMissingFrom: list),
@@ -165,7 +170,12 @@ extension OfflineCollection {
     /// - Returns: What is not where it was any more; `nil` if no page has anything of the segment.
     private func extend(_ list: String, _ joinsBelow: Bool) async throws -> [Data]? {
         var position = try await lists.count(of: list).first - 1
-        while position >= 0, let own = remote.cursor(ofItemAt: position) {
+        var missing: [Data] = []
+        var tried: Set<Int> = []
+        // Where it leads round in a circle, or far, beginning at the front is surer.
+        while position >= 0, tried.count < 20, tried.insert(position).inserted,
+            let own = remote.cursor(ofItemAt: position)
+        {
             let last = try await lists.last(of: list)
             // The page after it is asked for first: whatever is taken out meanwhile shows in the one that must overlap.
             var following: RemotePage?
@@ -179,14 +189,23 @@ extension OfflineCollection {
                 position -= max(page.items.count, 1)
                 continue
             }
-            var missing = result.missing
+            missing += result.missing
+            if result.following > 0 {
+                // Others have put so much before it that the end is further down.
+                position += result.following
+                continue
+            }
             guard page.next != nil, page.items.last?.id == last else { return missing }
             if let following {
                 missing += try await store(following, of: list, mustOverlap: false, joinsBelow).missing
             } else if let cursor = page.next {
-                // The page ends with what is stored, at another position than was thought.
-                missing += try await self.store(
-                    try await fetchPage(of: list, at: cursor), of: list, mustOverlap: false, joinsBelow
+                // The page ends with what is stored, at another position than was thought: asked for once more after the one
+                // behind it.
+                let following = try await fetchPage(of: list, at: cursor)
+                let again = try await fetchPage(of: list, at: own)
+                let isQuiet = again.items.last?.id == last
+                missing += try await store(
+                    isQuiet ? following : again, of: list, mustOverlap: !isQuiet, joinsBelow
                 ).missing
             }
             return missing
