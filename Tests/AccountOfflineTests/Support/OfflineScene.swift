@@ -80,7 +80,7 @@ extension OfflineCollection<Notes> {
         var count = 0
         while try await loadMore(of: list) {
             count += 1
-            try #require(count < 1000, "it does not come to an end")
+            try #require(count < 200, "it does not come to an end")
         }
     }
 
