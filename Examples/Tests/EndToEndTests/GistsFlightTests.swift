@@ -52,14 +52,18 @@ struct GistsFlightTests {
         }
     }
 
+    /// Kills a synchronization at one of its requests: before the service has heard of it, or before its response.
     private func killWhileSending(_ user: GistsUser, _ random: inout SeededRandom) async throws {
-        // A star that is there already changes nothing at the service, and still is a request.
+        // Each of them takes a request at least.
         guard try await user.pending().count > 3 else { return }
-        let limit = try await user.server.appliedChanges().count + Int.random(in: 1...2, using: &random)
-        // Held up, so that it cannot be over before it is killed.
-        try await user.server.arm(Fault(path: "/gists*", delayMilliseconds: 50))
+        let passing = Int.random(in: 0...3, using: &random)
+        let isCarriedOut = Bool.random(using: &random)
+        try await user.server.clearLog()
+        try await user.server.arm(
+            Fault(path: "/gists*", delayMilliseconds: 600_000, afterHandler: isCarriedOut, times: 1)
+                .on(afterSkipping: passing))
         let code = try await Interrupted.run(user.gists.command(["sync"]), by: .kill) {
-            try await user.server.appliedChanges().count >= limit
+            try await user.server.gistRequests().values.reduce(0, +) > passing
         }
         #expect(code == 137)
         try await user.server.clearFaults()
