@@ -38,7 +38,10 @@ import Logging
     }
 
     static func accountData(of store: AccountStore) async throws -> (any AccountData)? {
-        try await collection(of: store)
+        // Signing out asks no service for gists, and needs to know of none.
+        try await OfflineCollection("gists", GistsAPI(pause: .zero), of: store, in: try container()) { _, _ in
+            throw AccountError(.misconfigured, "the service is not asked while signing out")
+        }
     }
 
     /// The gists of whoever is signed in.

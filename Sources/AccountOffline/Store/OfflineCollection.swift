@@ -14,7 +14,7 @@ import Foundation
 ///
 /// ```swift
 /// let gists = try await OfflineCollection("gists", GistsAPI(), of: store, in: container, sending: transport)
-/// let starred = await gists.refresh("starred")          // from the service if it can be reached, else as it was
+/// let starred = try await gists.refresh("starred")      // from the service if it can be reached, else as it was
 /// try await gists.add(Change(.delete, of: id))          // on the disk when this returns
 /// let report = try await gists.synchronize()            // sent once, in their order
 /// ```
