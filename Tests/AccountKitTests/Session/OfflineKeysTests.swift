@@ -24,7 +24,7 @@ struct OfflineKeysTests {
         let authority = ScriptedAuthority(
             verify: [.refuse(.bearerChallenge(error: "invalid_token"))], refresh: [.refuse(.oauthError(.invalidGrant))],
             clock: clock)
-        let state = await store.checkSession(with: authority)
+        let state = await store.checkSession(with: authority, timeout: nil)
         guard case .signedOut = state else {
             Issue.record("the session did not end: \(state)")
             return

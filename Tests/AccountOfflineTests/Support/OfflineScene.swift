@@ -42,7 +42,7 @@ final class OfflineScene: Sendable {
         let authority = ScriptedAuthority(
             verify: [.refuse(.bearerChallenge(error: "invalid_token"))], refresh: [.refuse(.oauthError(.invalidGrant))],
             clock: clock)
-        _ = await store.checkSession(with: authority)
+        _ = await store.checkSession(with: authority, timeout: nil)
     }
 
     // MARK: Files
