@@ -13,9 +13,6 @@ public struct AccountError: Error, Sendable {
     /// What it came from, such as a system call and its errno.
     public var cause: (any Error)?
 
-    /// Why there was no response to a request, for who must know whether it may have been carried out.
-    package var requestFailure: AuthorityError?
-
     /// Creates an error; neither the message nor the cause may hold a secret.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code
@@ -92,6 +89,18 @@ extension AccountError {
 extension AccountError: CustomStringConvertible {
     /// The message, and the cause in brackets.
     public var description: String {
-        if let cause { "\(message) (\(cause))" } else { message }
+        // Why a request failed, the message says already.
+        if let cause, requestFailure == nil { "\(message) (\(cause))" } else { message }
     }
+}
+
+/// The cause of an error about a request: why there was no response, for who must know whether it may have been carried out.
+package struct RequestFailure: Error {
+    package let failure: AuthorityError
+
+    package init(_ failure: AuthorityError) { self.failure = failure }
+}
+
+extension AccountError {
+    package var requestFailure: AuthorityError? { (cause as? RequestFailure)?.failure }
 }

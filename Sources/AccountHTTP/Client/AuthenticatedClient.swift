@@ -246,6 +246,6 @@ extension AccountError {
             let reason = SessionDecision.reason(for: failure)
             self.init(.serviceUnavailable, "\(origin) did not respond (\(reason)); you are still signed in")
         }
-        requestFailure = failure
+        cause = RequestFailure(failure)
     }
 }

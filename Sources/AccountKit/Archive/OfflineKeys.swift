@@ -38,11 +38,13 @@ struct OfflineKeys: Sendable {
     /// In a record: its user is signing out. It goes with the account, or, if the process died on the way, at the next sign-in.
     private static let mark = "isSigningOut"
 
+    private static let places = SealedRecords.places("Offline", count: maximumCount)
+
     private let records: SealedRecords
 
     init(archive: AccountArchive, appIdentifier: String, session: SessionName) {
         records = SealedRecords(
-            "Offline", count: Self.maximumCount, purpose: "offline", name: "the key of the offline data",
+            at: Self.places, purpose: "offline", name: "the key of the offline data",
             archive: archive,
             appIdentifier: appIdentifier, session: session)
     }

@@ -58,12 +58,14 @@ struct RevocationQueue: Sendable {
     static let maximumCount = 8
     static let maximumAge: TimeInterval = 30 * 24 * 3600
 
+    private static let places = SealedRecords.places("Revocation", count: maximumCount)
+
     private let records: SealedRecords
     private var archive: AccountArchive { records.archive }
 
     init(archive: AccountArchive, appIdentifier: String, session: SessionName) {
         records = SealedRecords(
-            "Revocation", count: Self.maximumCount, purpose: "revocations", name: "the queue of pending revocations",
+            at: Self.places, purpose: "revocations", name: "the queue of pending revocations",
             archive: archive, appIdentifier: appIdentifier, session: session)
     }
 

@@ -11,20 +11,23 @@ struct SealedRecords: Sendable {
     private let name: String
 
     /// - Parameters:
-    ///   - prefix: What the names of the places begin with.
-    ///   - count: How many places there are.
+    ///   - places: Where they are; see ``places(_:count:)``.
     ///   - purpose: Tells the context from those of others.
     ///   - name: What they are, for a person.
     init(
-        _ prefix: String, count: Int, purpose: String, name: String, archive: AccountArchive, appIdentifier: String,
+        at places: [ArchiveEntry], purpose: String, name: String, archive: AccountArchive, appIdentifier: String,
         session: SessionName
     ) {
-        places = (1...count).map { ArchiveEntry(rawValue: "\(prefix)-\($0).plist") }
+        self.places = places
         self.archive = archive
         self.name = name
         // No session has a slash in its name.
         codec = ArchiveCodec(
-            context: SealingContext(appIdentifier: appIdentifier, sessionName: "\(session.rawValue)/\(purpose)"))
+            context: SealingContext(appIdentifier: appIdentifier, sessionName: session.rawValue + "/" + purpose))
+    }
+
+    static func places(_ prefix: String, count: Int) -> [ArchiveEntry] {
+        (1...count).map { ArchiveEntry(rawValue: "\(prefix)-\($0).plist") }
     }
 
     func open(
