@@ -55,6 +55,7 @@ struct GistsAPI: RemoteCollection {
         RemoteItem(id: try JSONDecoder().decode(Gist.self, from: body).id, json: body)
     }
 
+    // What is no gist has no version, and was refused before it got here.
     func version(of item: RemoteItem) -> String? { try? JSONDecoder().decode(Gist.self, from: item.json).updatedAt }
 
     // MARK: Changing

@@ -78,9 +78,9 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             work = "changes that cannot be read (\(error))"
         }
         guard let work, !force else { return data }
-        let question = "This machine has \(work). Signing out loses that"
+        let question = "This machine has \(work). Signing out would lose what was not sent"
         guard Terminal.isTerminal(.input), Terminal.isTerminal(.error), !options.json else {
-            throw AccountError(.busy, "\(question): send it first, or add --force")
+            throw AccountError(.busy, "\(question). Send it first, or sign out with --force")
         }
         // No answer is a no.
         let answer = (try? Terminal.prompt("\(question). Sign out all the same? [y/N] ")) ?? ""

@@ -199,7 +199,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         do {
             request = try collection.remote.request(for: change)
         } catch {
-            return try await park(entry, .refused, "no request can be made of it (\(error))")
+            return try await park(entry, .refused, "no request can be made from this change (\(error)): discard it")
         }
         try Task.checkCancellation()
         // From here on it counts as sent, whatever becomes of this process.

@@ -279,7 +279,9 @@ extension AccountError {
     init(status head: HTTPTypes.HTTPResponse, _ body: Data) {
         let outcome = RemoteOutcome(of: .update, head, body, at: Date())
         switch outcome {
-        case .signIn(let words): self.init(.requestFailed, "the service did not take this sign-in for this (\(words))")
+        case .signIn(let words):
+            self.init(
+                .requestFailed, "the service did not accept this sign-in (\(words)); if that lasts, sign in again")
         case .later(let words, _), .unknown(let words, _):
             self.init(.serviceUnavailable, "the service cannot do it now (\(words))")
         case .pause(let words, let wait):
