@@ -10,6 +10,9 @@ BUILD_FLAGS = --explicit-target-dependency-import-check error
 # The modules that not everybody needs, for all that is built of this package itself.
 TRAITS = --traits Offline
 
+# All tests at once would wait for each other's turns longer than some of them wait for a lock.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
+
 .PHONY: all build demo test model simulate simulate-all faults faults-all tsan fuzz fuzz-long bench check format docs install uninstall
 .PHONY: docs-serve docs-update demo-picture speed speed-baseline clean
 
@@ -52,11 +55,12 @@ simulate-all:
 	@Scripts/bootstrap.sh build
 	@Tests/Simulation/run.sh 1000000
 
-# Nothing is lost: each system call fails, the process dies, the power goes, the disk is full. About two minutes.
+# Nothing is lost: each system call fails, the process dies, the power goes, the disk is full. About four minutes.
 faults:
 	@Scripts/bootstrap.sh faults
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product archive-exerciser
+	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product offline-exerciser
 	python3 -B Tests/Faults/faults.py --build "$$($(SWIFT) build $(TRAITS) --show-bin-path)"
 
 # The same with each error at each call, death before each call, and many more combinations. About ten minutes.
@@ -64,6 +68,7 @@ faults-all:
 	@Scripts/bootstrap.sh faults
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product archive-exerciser
+	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product offline-exerciser
 	python3 -B Tests/Faults/faults.py --all --build "$$($(SWIFT) build $(TRAITS) --show-bin-path)"
 
 # The tests of what threads do at once, under Thread Sanitizer. A build of its own: some minutes the first time.

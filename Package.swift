@@ -197,6 +197,13 @@ let package = Package(
             dependencies: ["AccountHTTP", "AccountKit"],
             path: "Tests/memory-exerciser"
         ),
+        .executableTarget(
+            name: "offline-exerciser",
+            dependencies: [
+                "AccountKit", "AccountOffline", .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            path: "Tests/offline-exerciser"
+        ),
         // Random lives of sessions, each the same for its seed. The C part runs the tasks, and stands in for libsodium.
         .target(name: "CSimulation", dependencies: ["CSodium"], path: "Tests/CSimulation"),
         .executableTarget(

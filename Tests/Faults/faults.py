@@ -7,6 +7,7 @@ import sys
 import time
 
 import machinery
+import offline
 import power_loss
 import starvation
 import tracing
@@ -17,7 +18,7 @@ def main():
     parser.add_argument("--build", required=True, help="the folder with the programs")
     parser.add_argument("--all", action="store_true", help="each error at each call, and every combination")
     parser.add_argument("--only", help="one operation")
-    parser.add_argument("--part", choices=["calls", "power", "starvation", "mistakes"], help="one part")
+    parser.add_argument("--part", choices=["calls", "power", "starvation", "mistakes", "offline"], help="one part")
     arguments = parser.parse_args()
 
     programs = machinery.Programs(arguments.build)
@@ -35,6 +36,10 @@ def main():
                 start = time.monotonic()
                 part(operations, programs, results, arguments.all)
                 print(f"{name}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+        if arguments.part in (None, "offline"):
+            start = time.monotonic()
+            offline.run(programs, results, arguments.all, arguments.only)
+            print(f"offline: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
     finally:
         shutil.rmtree(programs.folder, ignore_errors=True)
     return report(results, time.monotonic() - began)

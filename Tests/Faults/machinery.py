@@ -31,10 +31,12 @@ class Programs:
         build = Path(build).resolve()
         self.account = str(build / "account")
         self.exerciser = str(build / "archive-exerciser")
+        self.offline_exerciser = str(build / "offline-exerciser")
         # In memory, since a disk would be waited for at each of many thousand fsync.
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.folder = Path(tempfile.mkdtemp(prefix="faults-", dir=memory))
         self.shim = str(self.folder / "shim.so")
+        self.call_shim = str(self.folder / "call_shim.so")
         subprocess.run(
             ["cc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", self.shim, str(HERE / "shim.c"), "-ldl"],
             check=True)

@@ -1,0 +1,130 @@
+#if Offline
+import AccountKit
+import AccountOffline
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+// A process with offline data, which the fault tests kill, starve and run many of:
+//
+//     offline-exerciser ROOT SERVICE sign-in
+//     offline-exerciser ROOT SERVICE seed COUNT         the service gets notes "seed 1", "seed 2" …
+//     offline-exerciser ROOT SERVICE create TEXT ...    stores a change for each, and prints its text
+//     offline-exerciser ROOT SERVICE edit OLD NEW       … of the note with this text
+//     offline-exerciser ROOT SERVICE delete OLD
+//     offline-exerciser ROOT SERVICE sync               sends what waits
+//     offline-exerciser ROOT SERVICE refresh            asks for all pages of the list
+//     offline-exerciser ROOT SERVICE save COUNT         a document with so many items
+//     offline-exerciser ROOT SERVICE sign-out
+//     offline-exerciser ROOT SERVICE inspect            prints what is there, as JSON
+//
+// SERVICE is a file: the notes of a service, as what it has carried out, a line each. LOSSES is a number of which every third
+// request, about, gets lost, before or after it is carried out. Exits with 0, with 1 after an error in one line, or with 2 if
+// something is left to be sent.
+
+let arguments = CommandLine.arguments
+guard arguments.count >= 4 else { fatalError("usage: see the head of main.swift") }
+let words = Array(arguments[4...])
+
+do throws(any Error) {
+    let container = try AppContainer(root: arguments[1], identifier: "exerciser")
+    let store = AccountStore(container: container)
+    let service = NoteFile(
+        path: arguments[2], losses: ProcessInfo.processInfo.environment["LOSSES"].flatMap(UInt64.init))
+    func notes() async throws -> OfflineCollection<NoteRemote> {
+        try await OfflineCollection(
+            "notes", NoteRemote(), of: store, in: container, sending: { try service.send($0, $1) })
+    }
+    let document = try DocumentArchive<[String]>("Items", in: container)
+    /// The id of the note with a text, made here or there.
+    func id(of text: String, _ notes: OfflineCollection<NoteRemote>) async throws -> String {
+        guard let row = try await notes.snapshot(of: "all", limit: 10_000).rows.first(where: { $0.item.text == text })
+        else { throw AccountError(.invalidArgument, "there is no note \(text)") }
+        return row.id
+    }
+
+    switch arguments[3] {
+    case "sign-in":
+        try await store.signIn {
+            let credentials = Credentials(
+                accessToken: Secret("canary-access-7f3a"), issuedAt: Date(timeIntervalSince1970: 1_800_000_000))
+            return Account(id: "1", username: "alice", credentials: credentials)
+        }
+    case "seed":
+        for number in 1...(Int(words[0]) ?? 1) { try service.create("canary seed \(number)") }
+    case "create":
+        let notes = try await notes()
+        for text in words {
+            try await notes.add(Change(.create, body: Data(text.utf8)))
+            print(text)
+            fflush(nil)
+        }
+        await notes.close()
+    case "edit":
+        let notes = try await notes()
+        try await notes.add(Change(.update, of: id(of: words[0], notes), body: Data(words[1].utf8)))
+        await notes.close()
+    case "delete":
+        let notes = try await notes()
+        try await notes.add(Change(.delete, of: id(of: words[0], notes)))
+        await notes.close()
+    case "sync":
+        let notes = try await notes()
+        let report = try await notes.synchronize(ignoringBackOff: true)
+        await notes.close()
+        if let problem = report.problem { print("problem: \(problem)") }
+        print("sent \(report.sentCount), \(report.pending.map { "\($0.state): \($0.lastProblem ?? "")" })")
+        if !report.pending.isEmpty { exit(2) }
+    case "refresh":
+        let notes = try await notes()
+        try await notes.refreshAll("all")
+        await notes.close()
+    case "save":
+        let count = Int(words[0]) ?? 1
+        try await document.change(from: []) { $0 = (1...count).map { "item \($0)" } }
+    case "sign-out":
+        let notes = try await notes()
+        try await store.signOut()
+        await notes.remove()
+    case "inspect":
+        guard await store.load().account != nil else {
+            print(#"{"signedIn":false}"#)
+            exit(0)
+        }
+        let notes = try await notes()
+        let found = Found(
+            signedIn: true, notes: try await notes.snapshot(of: "all", limit: 10_000).rows.map(\.item.text),
+            pending: try await notes.pendingChanges().map {
+                "\($0.change.kind.rawValue) \(String(decoding: $0.change.body, as: UTF8.self)) \($0.state.rawValue)"
+            },
+            dropped: notes.droppedLists.map { "\($0)" }, items: try document.read()?.count ?? 0)
+        await notes.close()
+        print(String(decoding: try JSONEncoder().encode(found), as: UTF8.self))
+    default: fatalError("usage: see the head of main.swift")
+    }
+} catch {
+    print("error: \(error)")
+    exit(1)
+}
+
+struct Found: Encodable {
+    let signedIn: Bool
+    let notes: [String]
+    let pending: [String]
+    let dropped: String?
+    let items: Int
+}
+#else
+fatalError("build it with the trait Offline")
+#endif
