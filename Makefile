@@ -13,7 +13,7 @@ TRAITS = --traits Offline
 # All tests at once would wait for each other's turns longer than some of them wait for a lock.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
 
-.PHONY: all build demo test model simulate simulate-all faults faults-all tsan fuzz fuzz-long bench check format docs install uninstall
+.PHONY: all build demo test model simulate simulate-all faults faults-all flights tsan fuzz fuzz-long bench check format docs install uninstall
 .PHONY: docs-serve docs-update demo-picture speed speed-baseline clean
 
 all: build
@@ -70,6 +70,14 @@ faults-all:
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product archive-exerciser
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product offline-exerciser
 	python3 -B Tests/Faults/faults.py --all --build "$$($(SWIFT) build $(TRAITS) --show-bin-path)"
+
+# A thousand flights: fifty changes without the network, deaths, losses; FLIGHT=n shows one of them in words.
+flights:
+	@Scripts/bootstrap.sh faults
+	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account
+	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product offline-exerciser
+	FLIGHT=$(FLIGHT) python3 -B Tests/Faults/faults.py --part flights --flights 1000 \
+		--build "$$($(SWIFT) build $(TRAITS) --show-bin-path)"
 
 # The tests of what threads do at once, under Thread Sanitizer. A build of its own: some minutes the first time.
 tsan:

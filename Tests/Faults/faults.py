@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 
+import flights
 import machinery
 import offline
 import power_loss
@@ -18,7 +19,8 @@ def main():
     parser.add_argument("--build", required=True, help="the folder with the programs")
     parser.add_argument("--all", action="store_true", help="each error at each call, and every combination")
     parser.add_argument("--only", help="one operation")
-    parser.add_argument("--part", choices=["calls", "power", "starvation", "mistakes", "offline"], help="one part")
+    parser.add_argument("--part", choices=["calls", "power", "starvation", "mistakes", "offline", "flights"], help="one part")
+    parser.add_argument("--flights", type=int, default=100, help="how many flights")
     arguments = parser.parse_args()
 
     programs = machinery.Programs(arguments.build)
@@ -40,6 +42,10 @@ def main():
             start = time.monotonic()
             offline.run(programs, results, arguments.all, arguments.only)
             print(f"offline: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+        if arguments.part == "flights" or (arguments.part is None and arguments.only is None):
+            start = time.monotonic()
+            flights.run(programs, results, arguments.flights)
+            print(f"flights: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
     finally:
         shutil.rmtree(programs.folder, ignore_errors=True)
     return report(results, time.monotonic() - began)

@@ -38,10 +38,10 @@ class Scenario:
 
 def scenarios():
     made = ["create A", "create B", "edit seed-3 C", "delete seed-2"]
-    queued = ["refresh", "create A B", "edit seed-3 C", "delete seed-2"]
+    queued = ["refresh", "do create=A create=B edit=seed-3=C delete=seed-2"]
     return [
-        Scenario("first-change", [], "create A", ["create A"]),
-        Scenario("add", queued, "create D E", made + ["create D", "create E"], certain=4),
+        Scenario("first-change", [], "do create=A", ["create A"]),
+        Scenario("add", queued, "do create=D create=E", made + ["create D", "create E"], certain=4),
         Scenario("send", queued, "sync", made, certain=4),
         Scenario("list", queued, "refresh", made, certain=4),
         Scenario("document", ["save 3"], "save 5", items=(3, 5)),
@@ -61,7 +61,9 @@ class Case:
         self.service = os.path.join(self.folder, "service")
 
     def line(self, command):
-        words = [f"canary {word.replace('-', ' ')}" if not word.isdigit() else word for word in command.split()[1:]]
+        words = [
+            "=".join(part if number == 0 else f"canary {part.replace('-', ' ')}" for number, part in enumerate(word.split("=")))
+            for word in command.split()[1:]]
         return [self.programs.offline_exerciser, self.root, self.service, command.split()[0], *words]
 
     def run(self, command, environment=(), wrapper=()):
@@ -85,7 +87,7 @@ class Case:
             before = texts.get(id_, text)
             texts[id_] = text or before
             done.append((kind, before if kind == "delete" else text))
-        return [f"{kind} {text}" for kind, text in done if not (kind == "create" and text.startswith("canary seed"))]
+        return [f"{kind} {text}".rstrip() for kind, text in done if not (kind == "create" and text.startswith("canary seed"))]
 
     def remove(self):
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -155,7 +157,7 @@ def certain_count(scenario, text, succeeded):
     """How many changes were confirmed when the command ended."""
     if succeeded:
         return len(scenario.changes)
-    printed = [line for line in text.splitlines() if line.startswith("canary ")]
+    printed = [line for line in text.splitlines() if line.startswith("done ")]
     return scenario.certain + len(printed)
 
 
@@ -228,7 +230,7 @@ def run_power(scenario, before, programs, results, whole, pool, without=()):
     limit = 16 if whole else 4
     for index, (_, name, rest) in enumerate(calls):
         data = power_loss.strings(rest)[0] if name == "write" and power_loss.strings(rest) else b""
-        if data.startswith((b"create n", b"edit n", b"delete n")):
+        if data.startswith((b"create n", b"edit n", b"delete n", b"star n", b"unstar n")):
             # The service is another machine: its power stays on.
             service += data
             continue
@@ -323,8 +325,8 @@ def run_several(programs, results, seconds):
             number += 1
             with lock:
                 tried.extend(texts)
-            said = start("create " + " ".join(texts), 1)
-            confirmed.extend(text for text in texts if f"canary {text}\n" in said)
+            said = start("do " + " ".join(f"create={text}" for text in texts), 1)
+            confirmed.extend(texts[:said.count("done ")])
 
     def repeat(command):
         number = 0
@@ -371,10 +373,14 @@ def run_several(programs, results, seconds):
     case.remove()
 
 
-def run(programs, results, whole, only=None):
+def build_shim(programs):
     subprocess.run(
         ["cc", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", programs.call_shim,
          os.path.join(os.path.dirname(os.path.abspath(__file__)), "call_shim.c"), "-ldl"], check=True)
+
+
+def run(programs, results, whole, only=None):
+    build_shim(programs)
     with ThreadPoolExecutor(programs.parallelism) as pool:
         for scenario in scenarios():
             if only not in (None, scenario.name):

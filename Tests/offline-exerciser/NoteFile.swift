@@ -64,8 +64,14 @@ final class NoteFile: Sendable {
         case .post:
             let lines = try carryOut { "create n\($0.count + 1) \(text)" }
             return try response(notes(in: lines).first)
-        case .patch, .delete:
-            let line = request.method == .patch ? "edit \(path[1]) \(text)" : "delete \(path[1]) "
+        case .patch, .put, .delete:
+            let kind =
+                switch request.method {
+                case .patch: "edit"
+                case .put: "star"
+                default: path.count == 3 ? "unstar" : "delete"
+                }
+            let line = "\(kind) \(path[1]) \(text)"
             var isThere = false
             let lines = try carryOut { lines in
                 isThere = notes(in: lines).contains { $0.id == path[1] }
@@ -93,6 +99,10 @@ final class NoteFile: Sendable {
             case "create": notes.insert(Note(id: words[1], text: words[2]), at: 0)
             case "edit":
                 for index in notes.indices where notes[index].id == words[1] { notes[index].text = words[2] }
+            case "star", "unstar":
+                for index in notes.indices where notes[index].id == words[1] {
+                    notes[index].isStarred = words[0] == "star"
+                }
             default: notes.removeAll { $0.id == words[1] }
             }
         }

@@ -12,6 +12,7 @@ import Foundation
 struct Note: Codable, Sendable {
     var id: String
     var text: String
+    var isStarred = false
 }
 
 /// The adapter to ``NoteFile``. The service knows no idempotency keys: a note that may have been made is looked for by its text.
@@ -39,13 +40,21 @@ struct NoteRemote: RemoteCollection {
         case .create: (head(.post, "/notes"), change.body)
         case .update: (head(.patch, "/notes/\(change.object)"), change.body)
         case .delete: (head(.delete, "/notes/\(change.object)"), nil)
+        case .star: (head(.put, "/notes/\(change.object)/star"), nil)
+        case .unstar: (head(.delete, "/notes/\(change.object)/star"), nil)
         default: throw NoSuchChange()
         }
     }
 
     func item(_ item: Data?, with change: Change) throws -> Data? {
-        guard change.kind != .delete else { return nil }
-        return try JSONEncoder().encode(Note(id: change.object, text: String(decoding: change.body, as: UTF8.self)))
+        var note =
+            try item.map { try JSONDecoder().decode(Note.self, from: $0) } ?? Note(id: change.object, text: "")
+        switch change.kind {
+        case .delete: return nil
+        case .star, .unstar: note.isStarred = change.kind == .star
+        default: note.text = String(decoding: change.body, as: UTF8.self)
+        }
+        return try JSONEncoder().encode(note)
     }
 
     func effect(of change: Change, on list: String) -> ListEffect {
@@ -59,13 +68,15 @@ struct NoteRemote: RemoteCollection {
     func standing(
         of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
     ) async throws -> ChangeStanding {
-        guard wasSent, change.kind != .delete else { return .toBeSent }
+        guard wasSent, change.kind == .create || change.kind == .update else { return .toBeSent }
         var cursor: String? = "0"
         while let number = cursor {
             let (head, body) = try await fetch(request(for: "all", at: number), nil)
             guard head.status == .ok else { throw RemoteFailure(head, body) }
             for note in try JSONDecoder().decode([Note].self, from: body)
-            where note.text == String(decoding: change.body, as: UTF8.self) && !claimed.contains(note.id) {
+            where note.text == String(decoding: change.body, as: UTF8.self)
+                && (change.kind == .create ? !claimed.contains(note.id) : note.id == change.object)
+            {
                 return .done(RemoteItem(id: note.id, json: try JSONEncoder().encode(note)))
             }
             cursor = head.headerFields[.init("Link")!]
@@ -76,5 +87,10 @@ struct NoteRemote: RemoteCollection {
     private func head(_ method: HTTPRequest.Method, _ path: String) -> HTTPRequest {
         HTTPRequest(method: method, scheme: "https", authority: "notes.example.com", path: path)
     }
+}
+
+extension ChangeKind {
+    static let star = ChangeKind(rawValue: "star")
+    static let unstar = ChangeKind(rawValue: "unstar")
 }
 #endif

@@ -20,9 +20,8 @@ import Darwin
 //
 //     offline-exerciser ROOT SERVICE sign-in
 //     offline-exerciser ROOT SERVICE seed COUNT         the service gets notes "seed 1", "seed 2" …
-//     offline-exerciser ROOT SERVICE create TEXT ...    stores a change for each, and prints its text
-//     offline-exerciser ROOT SERVICE edit OLD NEW       … of the note with this text
-//     offline-exerciser ROOT SERVICE delete OLD
+//     offline-exerciser ROOT SERVICE do CHANGE ...      stores each, and prints "done N": create=TEXT, edit=TEXT=NEW,
+//                                                       delete=TEXT, star=TEXT, unstar=TEXT
 //     offline-exerciser ROOT SERVICE sync               sends what waits
 //     offline-exerciser ROOT SERVICE refresh            asks for all pages of the list
 //     offline-exerciser ROOT SERVICE save COUNT         a document with so many items
@@ -63,21 +62,20 @@ do throws(any Error) {
         }
     case "seed":
         for number in 1...(Int(words[0]) ?? 1) { try service.create("canary seed \(number)") }
-    case "create":
+    case "do":
         let notes = try await notes()
-        for text in words {
-            try await notes.add(Change(.create, body: Data(text.utf8)))
-            print(text)
+        for (number, operation) in words.enumerated() {
+            let parts = operation.split(separator: "=").map(String.init)
+            let body = Data((parts.last ?? "").utf8)
+            switch parts[0] {
+            case "create": try await notes.add(Change(.create, body: body))
+            case "edit": try await notes.add(Change(.update, of: id(of: parts[1], notes), body: body))
+            default:
+                try await notes.add(Change(ChangeKind(rawValue: parts[0]), of: id(of: parts[1], notes)))
+            }
+            print("done \(number + 1)")
             fflush(nil)
         }
-        await notes.close()
-    case "edit":
-        let notes = try await notes()
-        try await notes.add(Change(.update, of: id(of: words[0], notes), body: Data(words[1].utf8)))
-        await notes.close()
-    case "delete":
-        let notes = try await notes()
-        try await notes.add(Change(.delete, of: id(of: words[0], notes)))
         await notes.close()
     case "sync":
         let notes = try await notes()
@@ -103,8 +101,9 @@ do throws(any Error) {
             exit(0)
         }
         let notes = try await notes()
+        let rows = try await notes.snapshot(of: "all", limit: 10_000).rows.map(\.item)
         let found = Found(
-            signedIn: true, notes: try await notes.snapshot(of: "all", limit: 10_000).rows.map(\.item.text),
+            signedIn: true, notes: rows.map(\.text), starred: rows.filter(\.isStarred).map(\.text),
             pending: try await notes.pendingChanges().map {
                 "\($0.change.kind.rawValue) \(String(decoding: $0.change.body, as: UTF8.self)) \($0.state.rawValue)"
             },
@@ -121,6 +120,7 @@ do throws(any Error) {
 struct Found: Encodable {
     let signedIn: Bool
     let notes: [String]
+    let starred: [String]
     let pending: [String]
     let dropped: String?
     let items: Int

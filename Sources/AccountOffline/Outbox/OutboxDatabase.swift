@@ -26,6 +26,8 @@ struct OutboxDatabase: Sendable {
     struct Entry: Sendable {
         let number: Int64
         var pending: PendingChange
+        /// What the service has made of it, if it has: then only the lists may lack it, and it is not sent again.
+        var made: RemoteItem?
         var change: Change { pending.change }
     }
 
@@ -33,6 +35,8 @@ struct OutboxDatabase: Sendable {
     private struct Record: Codable {
         var change: Change
         var lastProblem: String?
+        var madeID: String?
+        var madeJSON: Data?
     }
 
     let database: OfflineDatabase
@@ -53,7 +57,11 @@ struct OutboxDatabase: Sendable {
 
     /// The service's id of an item that was made here, if it has one by now.
     func serviceID(of local: String) async throws -> String? {
-        try await database.read { try alias(of: local, $0) }
+        guard local.hasPrefix(Change.localPrefix) else { return nil }
+        return try await database.read { database in
+            if let id = try alias(of: local, database) { return id }
+            return try entries(database).first { $0.change.object == local && $0.made != nil }?.made?.id
+        }
     }
 
     /// The ids that the service gave to what was made here.
@@ -97,7 +105,8 @@ struct OutboxDatabase: Sendable {
                 change: record.change, state: state, attempts: try row.decode(forColumn: "attempts"),
                 lastProblem: record.lastProblem,
                 notBefore: try row.decode(Double?.self, forColumn: "not_before").map { Date(timeIntervalSince1970: $0) }
-            ))
+            ),
+            made: record.madeID.map { RemoteItem(id: $0, json: record.madeJSON ?? Data()) })
     }
 
     private func alias(of local: String, _ database: Database) throws -> String? {
@@ -158,13 +167,13 @@ struct OutboxDatabase: Sendable {
     /// Changes how a change stands.
     ///
     /// - Returns: `nil` if it is not any more as `entry` says: meanwhile it was joined with another, or dropped.
-    func replace(_ entry: Entry, with pending: PendingChange) async throws -> Entry? {
+    func replace(_ entry: Entry, with pending: PendingChange, made: RemoteItem? = nil) async throws -> Entry? {
         try await database.write { database in
             let sql = "SELECT n, object, state, attempts, not_before, sealed FROM change WHERE n = ?"
             guard let row = try Row.fetchOne(database, sql: sql, arguments: [entry.number]),
                 try self.entry(row).pending == entry.pending
             else { return nil }
-            let new = Entry(number: entry.number, pending: pending)
+            let new = Entry(number: entry.number, pending: pending, made: made ?? entry.made)
             try update(new, database)
             // As it will be read again: a date is stored with less precision than it has.
             return try Row.fetchOne(database, sql: sql, arguments: [entry.number]).map { try self.entry($0) }
@@ -173,7 +182,10 @@ struct OutboxDatabase: Sendable {
 
     private func update(_ entry: Entry, _ database: Database) throws {
         let pending = entry.pending
-        let record = try JSONEncoder().encode(Record(change: pending.change, lastProblem: pending.lastProblem))
+        let record = try JSONEncoder().encode(
+            Record(
+                change: pending.change, lastProblem: pending.lastProblem, madeID: entry.made?.id,
+                madeJSON: entry.made?.json))
         try database.execute(
             sql: "UPDATE change SET object = ?, state = ?, attempts = ?, not_before = ?, sealed = ? WHERE n = ?",
             arguments: [

@@ -165,6 +165,8 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
 
     private mutating func attempt(_ entry: OutboxDatabase.Entry) async throws {
         tries[entry.change.id, default: 0] += 1
+        // A process died when only the lists were left to be told.
+        if let made = entry.made { return try await finish(entry, made) }
         // One that was being sent when its process died may have been carried out.
         let wasSent = entry.pending.state == .sending || entry.pending.state == .unknown
         let asBefore = wasSent ? ChangeState.unknown : .queued
@@ -300,8 +302,15 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
                 change: entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why, notBefore: nil))
     }
 
-    /// It was carried out: first the lists have it, then it waits no more. A death in between shows it twice, and loses nothing.
+    /// It was carried out: first the lists have it, then it waits no more.
     private mutating func finish(_ entry: OutboxDatabase.Entry, _ item: RemoteItem?) async throws {
+        var entry = entry
+        if entry.change.kind == .create, entry.made == nil, let item,
+            // From here on a death shows it once, whether the lists have it or not.
+            let noted = try await collection.outbox.replace(entry, with: entry.pending, made: item)
+        {
+            entry = noted
+        }
         var failure: (any Error)?
         do {
             try await show(entry.change, item)
@@ -322,13 +331,24 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         if let item { try await collection.lists.storeDetail(item, at: now) }
         let names = try await collection.lists.all().map(\.record.name)
         var stored = item
-        if stored == nil { stored = try await collection.lists.item(id) }
+        if stored == nil, change.kind != .delete {
+            // The service has only confirmed it: until it is asked again, the item is as the change has made it.
+            stored = try changed(try await collection.lists.item(id), change)
+            if let detail = try changed(try await collection.lists.detail(of: id)?.item, change) {
+                try await collection.lists.storeDetail(detail, at: now)
+            }
+        }
         if let stored, change.kind != .delete {
             let shown = names.filter { collection.remote.effect(of: change, on: $0) == .shownFirst }
             try await collection.lists.put(stored, firstIn: shown)
         }
         let hidden = names.filter { collection.remote.effect(of: change, on: $0) == .hidden }
         try await collection.lists.remove(id, from: hidden)
+    }
+
+    private func changed(_ item: RemoteItem?, _ change: Change) throws -> RemoteItem? {
+        guard let item, let json = try collection.remote.item(item.json, with: change) else { return item }
+        return RemoteItem(id: item.id, json: json)
     }
 }
 

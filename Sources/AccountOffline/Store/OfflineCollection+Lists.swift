@@ -21,7 +21,7 @@ extension OfflineCollection {
         try await errors {
             let stored = try await lists.list(list)
             let rows = try await lists.rows(of: list, limit: limit + 1)
-            let overlay = Overlay(try await outbox.pending().map(\.change), remote)
+            let overlay = Overlay(try await outbox.pending(), remote)
             var snapshot = Snapshot(
                 rows: try await overlay.rows(over: Array(rows.prefix(limit)), in: list, finding: lists),
                 asOf: stored?.asOf, source: .disk, hasMore: rows.count > limit, problem: nil)
@@ -234,7 +234,7 @@ extension OfflineCollection {
     public func item(_ id: String) async throws(AccountError) -> Remote.Item? {
         try await errors {
             let id = try await outbox.serviceID(of: id) ?? id
-            let overlay = Overlay(try await outbox.pending().map(\.change), remote)
+            let overlay = Overlay(try await outbox.pending(), remote)
             var stored = try await lists.detail(of: id)?.item
             if stored == nil { stored = try await lists.item(id) }
             guard let json = try overlay.json(of: id, stored?.json) else { return nil }

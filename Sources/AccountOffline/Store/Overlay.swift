@@ -8,17 +8,33 @@ import Foundation
 /// What was not sent yet, laid over what the service has: taking a change back is no more than dropping it here.
 struct Overlay<Remote: RemoteCollection> {
     private let changes: [Change]
+    /// What the service has made already, and the lists may lack: their changes only say where they are shown.
+    private let made: [Change.ID: RemoteItem]
     private let remote: Remote
 
-    init(_ changes: [Change], _ remote: Remote) {
-        self.changes = changes
+    init(_ entries: [OutboxDatabase.Entry], _ remote: Remote) {
         self.remote = remote
+        made = Dictionary(
+            uniqueKeysWithValues: entries.compactMap { entry in entry.made.map { (entry.change.id, $0) } })
+        var ids: [String: String] = [:]
+        for entry in entries where entry.made != nil { ids[entry.change.object] = entry.made?.id }
+        changes = entries.map { entry in
+            var change = entry.change
+            change.object = ids[change.object] ?? change.object
+            return change
+        }
     }
 
     /// An item with its changes; `nil` if it is not there.
     func json(of id: String, _ stored: Data?) throws -> Data? {
         var json = stored
-        for change in changes where change.object == id { json = try remote.item(json, with: change) }
+        for change in changes where change.object == id {
+            if let item = made[change.id] {
+                json = json ?? item.json
+            } else {
+                json = try remote.item(json, with: change)
+            }
+        }
         return json
     }
 
@@ -38,7 +54,7 @@ struct Overlay<Remote: RemoteCollection> {
                 shownFirst.removeAll { $0 == change.object }
             }
         }
-        let changed = Set(changes.map(\.object))
+        let changed = Set(changes.filter { made[$0.id] == nil }.map(\.object))
         let present = Set(stored.map(\.item.id))
         var rows: [ListSnapshot<Remote.Item>.Row] = []
         func add(_ id: String, _ json: Data?, followsGap: Bool) throws {
