@@ -63,6 +63,7 @@ extension Gists {
                 let list: String
                 let count: Int
                 let asOf: Date?
+                let bytes: Int
             }
 
             let account: String
@@ -78,7 +79,9 @@ extension Gists {
                 if json {
                     return try Output.print(
                         json: Document(
-                            account: name, lists: lists.map { .init(list: $0.name, count: $0.count, asOf: $0.asOf) },
+                            account: name, lists: lists.map { 
+                                .init(list: $0.name, count: $0.count, asOf: $0.asOf, bytes: $0.byteCount)
+                             },
                             pending: pending.map(PendingDocument.init)))
                 }
                 try Output.print("account: \(name.shown)")

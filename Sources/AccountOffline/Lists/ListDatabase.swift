@@ -19,7 +19,8 @@ struct ListDatabase: Sendable {
     static let version = 1
     private static let schema = """
         CREATE TABLE item(n INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, digest BLOB NOT NULL, sealed BLOB NOT NULL);
-        CREATE TABLE list(n INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, as_of REAL, sealed BLOB NOT NULL);
+        CREATE TABLE list(
+            n INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, as_of REAL, last_used REAL, sealed BLOB NOT NULL);
         CREATE TABLE entry(
             list INTEGER NOT NULL, segment INTEGER NOT NULL, position INTEGER NOT NULL, item INTEGER NOT NULL,
             stamp INTEGER NOT NULL, PRIMARY KEY(list, segment, position));
@@ -41,6 +42,7 @@ struct ListDatabase: Sendable {
 
     let database: OfflineDatabase
     private let seal: RowSeal
+    private let maximumBytes: Int
     private let dropped: Dropped
 
     /// Why what was stored had to be dropped, the last time that it had.
@@ -54,14 +56,17 @@ struct ListDatabase: Sendable {
 
     /// Opens the lists. A file that is damaged, or of a later version, is replaced by an empty one.
     static func open(
-        in folder: String, _ storage: FileArchiveStorage, _ seal: RowSeal
+        in folder: String, _ storage: FileArchiveStorage, _ seal: RowSeal, maximumBytes: Int
     ) async throws -> ListDatabase {
         var replaced: AccountError?
         for _ in 1...2 {
             do {
                 let database = try await OfflineDatabase.open(
-                    name, in: folder, storage, isDurable: false, version: version, schema: schema)
-                return ListDatabase(database: database, seal: seal, dropped: Dropped(replaced))
+                    name, in: folder, storage, isDurable: false, version: version, schema: schema,
+                    // What is more than that is removed at the end of each run; what comes in one run may be as much again.
+                    maximumBytes: 2 * maximumBytes)
+                return ListDatabase(
+                    database: database, seal: seal, maximumBytes: maximumBytes, dropped: Dropped(replaced))
             } catch let error as AccountError
                 where replaced == nil && (error.code == .damaged || error.code == .unsupportedVersion)
             {
@@ -214,7 +219,67 @@ struct ListDatabase: Sendable {
     private func itemKey(_ id: String) -> [UInt8] { seal.keyedID(id.utf8, type: "item") }
     private func listKey(_ name: String) -> [UInt8] { seal.keyedID(name.utf8, type: "list") }
 
+    /// How many bytes the rows of a list take, as they are stored.
+    func byteCount(of name: String) async throws -> Int {
+        try await read { database in
+            guard let list = try list(name, database) else { return 0 }
+            let sql = "SELECT coalesce(sum(length(sealed)), 0) FROM item JOIN entry ON entry.item = item.n WHERE list = ?"
+            return try Int.fetchOne(database, sql: sql, arguments: [list.number]) ?? 0
+        }
+    }
+
     // MARK: Writing
+
+    /// Notes that a list was looked at, unless that was noted lately.
+    func use(_ name: String, at date: Date) async throws {
+        let now = date.timeIntervalSince1970
+        let isKnown = try await read { database in
+            let sql = "SELECT coalesce(last_used > ? AND last_used <= ?, 0) FROM list WHERE key = ?"
+            return try Bool.fetchOne(database, sql: sql, arguments: [now - 3600, now, Data(listKey(name))])
+        }
+        // One that is not there needs no note.
+        guard let isKnown, !isKnown else { return }
+        try await write { database in
+            try database.execute(
+                sql: "UPDATE list SET last_used = ? WHERE key = ?", arguments: [now, Data(listKey(name))])
+        }
+    }
+
+    /// Removes the lists that were not looked at for the longest time, as long as all together take too much; then the items
+    /// that no list has.
+    ///
+    /// - Parameter objects: Items that stay, since there are changes of them.
+    func evict(keeping objects: Set<String>) async throws {
+        let kept = Set(objects.map { Data(itemKey($0)) })
+        guard try await read({ try Self.byteCount($0) }) > maximumBytes else { return }
+        try await write { database in
+            // Not the last one: a list that is too large for itself alone is still somebody's.
+            let lists = try Int64.fetchAll(
+                database, sql: "SELECT n FROM list ORDER BY coalesce(last_used, as_of, 0), n")
+            for list in lists.dropLast() where try Self.byteCount(database) > maximumBytes {
+                try database.execute(sql: "DELETE FROM entry WHERE list = ?", arguments: [list])
+                try database.execute(sql: "DELETE FROM list WHERE n = ?", arguments: [list])
+                for table in ["item", "detail"] {
+                    let condition =
+                        table == "item"
+                        ? "NOT EXISTS (SELECT 1 FROM entry WHERE entry.item = item.n)"
+                        : "NOT EXISTS (SELECT 1 FROM item WHERE item.key = detail.key)"
+                    for key in try Data.fetchAll(database, sql: "SELECT key FROM \(table) WHERE \(condition)")
+                    where !kept.contains(key) {
+                        try database.execute(sql: "DELETE FROM \(table) WHERE key = ?", arguments: [key])
+                    }
+                }
+            }
+        }
+        // What is free now goes back to the disk; where that fails, the pages are used again.
+        try? await database.compact()
+    }
+
+    /// What is in use of the file.
+    private static func byteCount(_ database: Database) throws -> Int {
+        func number(_ name: String) throws -> Int { try Int.fetchOne(database, sql: "PRAGMA \(name)") ?? 0 }
+        return try (number("page_count") - number("freelist_count")) * number("page_size")
+    }
 
     /// Notes that the first page is still as it was.
     func touch(_ name: String, next: String?, at date: Date) async throws {

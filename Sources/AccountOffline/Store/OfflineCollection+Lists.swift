@@ -19,6 +19,8 @@ extension OfflineCollection {
     ///   - limit: How many rows.
     public func snapshot(of list: String, limit: Int = 30) async throws(AccountError) -> Snapshot {
         try await errors {
+            // On a full disk it can be read all the same.
+            try? await lists.use(list, at: clock.now)
             let stored = try await lists.list(list)
             let rows = try await lists.rows(of: list, limit: limit + 1)
             let overlay = Overlay(try await outbox.pending(), remote)
@@ -262,12 +264,31 @@ extension OfflineCollection {
         try await errors { try await outbox.serviceID(of: id) ?? id }
     }
 
-    /// The lists that are stored: name, how many rows, and when the service was asked last.
-    public func storedLists() async throws(AccountError) -> [(name: String, count: Int, asOf: Date?)] {
+    /// A list that is stored.
+    public struct StoredList: Sendable, Hashable {
+        /// Its name.
+        public let name: String
+
+        /// How many rows it has.
+        public let count: Int
+
+        /// When the service was asked last; `nil` if that is not known.
+        public let asOf: Date?
+
+        /// How many bytes its rows take on the disk. A row that several lists have counts in each.
+        public let byteCount: Int
+    }
+
+    /// The lists that are stored.
+    public func storedLists() async throws(AccountError) -> [StoredList] {
         try await errors {
-            var found: [(name: String, count: Int, asOf: Date?)] = []
+            var found: [StoredList] = []
             for list in try await lists.all() {
-                found.append((list.record.name, try await lists.count(of: list.record.name).all, known(list.asOf)))
+                let name = list.record.name
+                found.append(
+                    StoredList(
+                        name: name, count: try await lists.count(of: name).all, asOf: known(list.asOf),
+                        byteCount: try await lists.byteCount(of: name)))
             }
             return found
         }

@@ -45,13 +45,16 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     ///   - remote: How the service is asked.
     ///   - store: Whose account it is.
     ///   - container: The folders of the app: lists go into its caches, changes that were not sent into its documents.
+    ///   - maximumListBytes: How much the lists may take when they are closed; those that were not looked at for the longest
+    ///     time go first. Until then it may be twice as much: what comes beyond that is not stored.
     ///   - clock: Tells the date.
     ///   - transport: Sends requests with the account's authorization.
     /// - Throws: `notSignedIn` if nobody is; `damaged` or `unsupportedVersion` if changes that were not sent cannot be read: they
     ///   stay as they are.
     public init(
         _ name: String, _ remote: Remote, of store: AccountStore, in container: AppContainer,
-        clock: any WallClock = SystemWallClock(), sending transport: @escaping RemoteTransport
+        maximumListBytes: Int = 256 << 20, clock: any WallClock = SystemWallClock(),
+        sending transport: @escaping RemoteTransport
     ) async throws(AccountError) {
         self.remote = remote
         self.store = store
@@ -69,14 +72,19 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
         do {
             outbox = try await OutboxDatabase.open(in: documents, storage, key.seal)
             let cacheStorage = FileArchiveStorage(folder: caches)
-            lists = try await ListDatabase.open(in: caches, cacheStorage, key.seal)
+            lists = try await ListDatabase.open(
+                in: caches, cacheStorage, key.seal, maximumBytes: maximumListBytes)
         } catch {
             throw AccountError(database: folder, error)
         }
     }
 
-    /// Gives back what the databases need no more. Nothing is lost without it.
+    /// Removes the lists that are too much, and gives back what the databases need no more. Nothing is lost without it.
     public func close() async {
+        // It is tried again at the next end.
+        if let entries = try? await outbox.pending() {
+            try? await lists.evict(keeping: Set(entries.map { $0.made?.id ?? $0.change.object }))
+        }
         await lists.close()
         await outbox.close()
     }

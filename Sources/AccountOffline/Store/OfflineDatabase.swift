@@ -25,9 +25,11 @@ struct OfflineDatabase: Sendable {
     ///   - isDurable: Whether a commit waits for the disk. In WAL mode a commit may be lost in a power cut otherwise.
     ///   - version: The version of the schema.
     ///   - schema: Makes it.
+    ///   - maximumBytes: How large it may get; what does not fit is not stored.
     /// - Throws: `unsupportedVersion` if a later version wrote it, `damaged` if it is not a database; the file stays as it is.
     static func open(
-        _ name: String, in folder: String, _ storage: FileArchiveStorage, isDurable: Bool, version: Int, schema: String
+        _ name: String, in folder: String, _ storage: FileArchiveStorage, isDurable: Bool, version: Int, schema: String,
+        maximumBytes: Int? = nil
     ) async throws -> OfflineDatabase {
         let path = folder + "/" + name
         var configuration = Configuration()
@@ -38,6 +40,10 @@ struct OfflineDatabase: Sendable {
                 sql: """
                     PRAGMA synchronous = \(isDurable ? "FULL" : "NORMAL"); PRAGMA journal_size_limit = 1048576;
                     """)
+            if let maximumBytes {
+                let pageSize = try Int.fetchOne(database, sql: "PRAGMA page_size") ?? 4096
+                try database.execute(sql: "PRAGMA max_page_count = \(max(maximumBytes / pageSize, 16))")
+            }
         }
         let settings = configuration
         // Two processes that make a database at a time get in each other's way, whatever they are ready to wait.
@@ -104,6 +110,15 @@ struct OfflineDatabase: Sendable {
         do {
             try await queue.erase()
             try await queue.writeWithoutTransaction { try Self.make(schema, version, in: $0) }
+        } catch {
+            throw AccountError(database: path, error)
+        }
+    }
+
+    /// Gives free pages back to the disk.
+    func compact() async throws {
+        do {
+            try await queue.vacuum()
         } catch {
             throw AccountError(database: path, error)
         }

@@ -25,10 +25,11 @@ final class OfflineScene: Sendable {
     deinit { try? FileManager.default.removeItem(atPath: root) }
 
     /// What a process has open.
-    func open(_ remote: Notes? = nil) async throws -> OfflineCollection<Notes> {
+    func open(_ remote: Notes? = nil, maximumListBytes: Int = 1 << 24) async throws -> OfflineCollection<Notes> {
         try await OfflineCollection(
             "notes", remote ?? Notes(pageSize: service.pageSize), of: store,
-            in: AppContainer(root: root, identifier: "com.example.notes"), clock: clock,
+            in: AppContainer(root: root, identifier: "com.example.notes"),
+            maximumListBytes: maximumListBytes, clock: clock,
             sending: { [service] in try await service.send($0, $1) })
     }
 
