@@ -1,0 +1,74 @@
+#if Offline
+import AccountKit
+import HTTPTypes
+
+/// Whether a service can be reached, as far as its last requests tell.
+public enum Connectivity: Sendable, Hashable {
+    /// The last request was responded to.
+    case online
+    /// Nothing is known, or nothing any more: no request was made, one has failed, or the last ones failed a while ago.
+    case uncertain(Problem?)
+    /// Requests have failed one after the other.
+    case offline(Problem)
+
+    /// Why a request failed.
+    public struct Problem: Sendable, Hashable {
+        /// Where it failed.
+        public let kind: Kind
+
+        /// What happened, for a person.
+        public let description: String
+    }
+
+    /// Where a request failed. The raw values are stable.
+    public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
+        /// The address of the host could not be found.
+        case nameLookUp
+        /// There was no connection, or it was cut.
+        case network
+        /// Someone else responded, such as the sign-in page of a captive portal.
+        case portal
+        /// The connection is not trusted.
+        case tls
+        /// The service cannot respond now.
+        case service
+    }
+}
+
+extension Connectivity.Problem {
+    /// Why a request failed whose response, or error, this is; `nil` if it did not fail for anything on the way.
+    init?(_ head: HTTPResponse, to request: HTTPRequest) {
+        // A web page for whoever wants JSON.
+        let type = head.headerFields[.contentType] ?? "", wanted = request.headerFields[.accept] ?? ""
+        if type.hasPrefix("text/html"), wanted.contains("json"), !wanted.contains("html") {
+            self.init(kind: .portal, description: "a web page came where data should be: a captive portal?")
+            return
+        }
+        guard head.status.kind == .serverError else { return nil }
+        self.init(
+            kind: head.status.code == 511 ? .portal : .service,
+            description: "status \(head.status.code)")
+    }
+
+    init?(_ error: any Error) {
+        let error = error as? AccountError
+        guard let failure = error?.requestFailure ?? error?.cause as? AuthorityError else { return nil }
+        self.init(failure)
+    }
+
+    private init?(_ failure: AuthorityError) {
+        switch failure {
+        case .notSent(let failure): self.init(failure)
+        case .noResponse(let failure) where failure.kind == .cancelled: return nil
+        case .noResponse(let failure):
+            self.init(kind: failure.stage == .nameLookUp ? .nameLookUp : .network, description: "\(failure)")
+        case .untrustedTLS(let why): self.init(kind: .tls, description: "the connection is not trusted (\(why))")
+        case .intercepted(let why): self.init(kind: .portal, description: "another server responded (\(why))")
+        case .proxyAuthenticationRequired:
+            self.init(kind: .network, description: "the proxy wants credentials of its own")
+        case .unavailable(let status, _): self.init(kind: .service, description: "status \(status)")
+        default: return nil
+        }
+    }
+}
+#endif

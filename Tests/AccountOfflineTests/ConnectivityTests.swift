@@ -1,0 +1,174 @@
+#if Offline
+import AccountKit
+import AccountTesting
+import Foundation
+import HTTPTypes
+import Synchronization
+import Testing
+
+@testable import AccountOffline
+
+/// What is concluded from requests that fail, and for how long.
+struct ConnectivityTests {
+    /// What comes of one request.
+    enum Reply: Sendable {
+        case status(Int, type: String = "application/json")
+        case failure(AuthorityError)
+        case cancelled
+
+        static let refused = Reply.failure(.noResponse(.refused))
+    }
+
+    /// A network that does what it is told, and a monitor of it.
+    private final class Network: Sendable {
+        let replies: Mutex<[Reply]>
+        let waits = Mutex<[Duration]>([])
+        let clock = ManualClock()
+
+        init(_ replies: Reply...) { self.replies = Mutex(replies) }
+
+        static let request = HTTPRequest(
+            method: .get, scheme: "https", authority: "api.example.com", path: "/",
+            headerFields: [.accept: "application/json"])
+
+        var monitor: ConnectivityMonitor {
+            ConnectivityMonitor(
+                { [self] request, _ in try send(request) }, probe: Self.request, clock: clock,
+                sleep: { [self] wait in
+                    try Task.checkCancellation()
+                    waits.withLock { $0.append(wait) }
+                })
+        }
+
+        /// The last reply comes again and again.
+        private func send(_ request: HTTPRequest) throws -> (head: HTTPResponse, body: Data) {
+            switch replies.withLock({ $0.count > 1 ? $0.removeFirst() : $0[0] }) {
+            case .status(let code, let type):
+                return (HTTPResponse(status: .init(code: code), headerFields: [.contentType: type]), Data())
+            case .failure(let failure): throw AccountError(.serviceUnavailable, "no response", cause: failure)
+            case .cancelled: throw CancellationError()
+            }
+        }
+    }
+
+    /// Sends a request; what comes of it is the monitor's.
+    private func request(_ monitor: ConnectivityMonitor) async {
+        _ = try? await monitor.transport(Network.request, nil)
+    }
+
+    private func isOffline(_ connectivity: Connectivity) -> Bool {
+        if case .offline = connectivity { true } else { false }
+    }
+
+    @Test func `One failure concludes nothing, the second one does, and any response ends it`() async {
+        let network = Network(.refused, .refused, .status(404))
+        let monitor = network.monitor
+        #expect(monitor.current == .uncertain(nil))
+        await request(monitor)
+        let problem = Connectivity.Problem(kind: .network, description: "connection to the service was refused")
+        #expect(monitor.current == .uncertain(problem))
+        await request(monitor)
+        #expect(monitor.current == .offline(problem))
+        await request(monitor)
+        #expect(monitor.current == .online)
+    }
+
+    @Test(
+        arguments: [
+            (.failure(.noResponse(.unknownHost)), .nameLookUp),
+            (.failure(.notSent(.noResponse(.nameServer))), .nameLookUp),
+            (.refused, .network), (.failure(.noResponse(.timeout)), .network),
+            (.failure(.proxyAuthenticationRequired), .network),
+            (.failure(.untrustedTLS("expired")), .tls), (.failure(.intercepted("a redirect")), .portal),
+            (.status(511), .portal), (.status(200, type: "text/html; charset=utf-8"), .portal),
+            (.status(503), .service), (.failure(.unavailable(status: 503, retryAfter: nil)), .service),
+        ] as [(Reply, Connectivity.Kind)])
+    func `Why it cannot be reached is told`(reply: Reply, kind: Connectivity.Kind) async throws {
+        let monitor = Network(reply).monitor
+        await request(monitor)
+        await request(monitor)
+        guard case .offline(let problem) = monitor.current else {
+            Issue.record("\(monitor.current)")
+            return
+        }
+        #expect(problem.kind == kind)
+        #expect(!problem.description.isEmpty)
+    }
+
+    @Test(arguments: [Reply.cancelled, .failure(.noResponse(.cancelled)), .failure(.unauthorized)])
+    func `What says nothing about the way changes nothing`(reply: Reply) async {
+        let network = Network(.status(200), reply)
+        let monitor = network.monitor
+        for _ in 1...3 { await request(monitor) }
+        #expect(monitor.current == .online)
+    }
+
+    @Test func `Requests at once that fail of the same count once`() async {
+        let (gate, opening) = AsyncStream.makeStream(of: Void.self)
+        let (arrivals, arrival) = AsyncStream.makeStream(of: Void.self)
+        let monitor = ConnectivityMonitor(
+            { _, _ in
+                arrival.yield()
+                for await _ in gate {}
+                throw AccountError(.serviceUnavailable, "", cause: AuthorityError.noResponse(.reset))
+            }, probe: Network.request, clock: ManualClock())
+        async let first: Void = request(monitor)
+        async let second: Void = request(monitor)
+        var iterator = arrivals.makeAsyncIterator()
+        await iterator.next()
+        await iterator.next()
+        opening.finish()
+        _ = await (first, second)
+        #expect(!isOffline(monitor.current))
+    }
+
+    @Test func `Nothing is concluded for ever`() async {
+        let network = Network(.refused)
+        let monitor = network.monitor
+        await request(monitor)
+        await request(monitor)
+        #expect(isOffline(monitor.current))
+        network.clock.advance(by: .seconds(61))
+        #expect(!isOffline(monitor.current))
+        await request(monitor)
+        #expect(isOffline(monitor.current))
+        // A clock that was set back tells no age.
+        network.clock.advance(by: .seconds(-3600))
+        #expect(!isOffline(monitor.current))
+    }
+
+    @Test func `While somebody waits for it the service is asked again and again, and then no more`() async {
+        let network = Network(.refused, .refused, .refused, .refused, .refused, .refused, .refused, .refused, .status(200))
+        let monitor = network.monitor
+        var seen: [Connectivity] = []
+        for await connectivity in monitor.changes() {
+            seen.append(connectivity)
+            if connectivity == .online { break }
+        }
+        #expect(seen.first == .uncertain(nil))
+        #expect(seen.last == .online)
+        let waits = network.waits.withLock { $0 }
+        #expect(waits.count == 9)
+        for (number, wait) in waits.enumerated() {
+            let middle = min(Double(1 << number), 60)
+            let seconds = Double(wait.components.seconds) + Double(wait.components.attoseconds) / 1e18
+            #expect((middle * 0.74...middle * 1.26).contains(seconds), "\(waits)")
+        }
+    }
+
+    @Test func `A check asks twice before it says offline`() async {
+        #expect(isOffline(await Network(.refused).monitor.check()))
+        #expect(await Network(.refused, .status(200)).monitor.check() == .online)
+        #expect(await Network(.status(200)).monitor.check() == .online)
+    }
+
+    @Test func `A check that gets no response is not certain`() async {
+        let monitor = ConnectivityMonitor(
+            { _, _ in
+                try await Task.sleep(for: .seconds(3600))
+                throw CancellationError()
+            }, probe: Network.request)
+        #expect(await monitor.check(timeout: .milliseconds(1)) == .uncertain(nil))
+    }
+}
+#endif
