@@ -44,8 +44,8 @@ import Logging
         }
     }
 
-    /// The gists of whoever is signed in.
-    static func collection(of store: AccountStore) async throws -> OfflineCollection<GistsAPI> {
+    /// Sends requests for whoever is signed in.
+    private static func transport(of store: AccountStore) async throws -> (api: GistsAPI, send: RemoteTransport) {
         guard let account = await store.load().account else {
             throw AccountError(.notSignedIn, "nobody is signed in: run `gists account login`")
         }
@@ -59,12 +59,25 @@ import Logging
         let service = AccountService(issuer: account.issuer, clientID: account.credentials.clientID)
         let client = try AuthenticatedClient(
             origin: origin, store: store, authority: try authority(for: service, timeout: .seconds(10), logger: nil))
-        return try await OfflineCollection(
-            "gists", GistsAPI(pause: isGitHub ? .seconds(1) : .zero), of: store, in: try container()
-        ) { request, body in
-            let response = try await client.send(request, body: body)
-            return (response.head, response.body)
-        }
+        return (
+            GistsAPI(pause: isGitHub ? .seconds(1) : .zero),
+            { request, body in
+                let response = try await client.send(request, body: body)
+                return (response.head, response.body)
+            }
+        )
+    }
+
+    /// The gists of whoever is signed in.
+    static func collection(of store: AccountStore) async throws -> OfflineCollection<GistsAPI> {
+        let (api, transport) = try await transport(of: store)
+        return try await OfflineCollection("gists", api, of: store, in: try container(), sending: transport)
+    }
+
+    /// Whether the service can be reached now.
+    static func connectivity() async throws -> Connectivity {
+        let (api, transport) = try await transport(of: try store())
+        return await ConnectivityMonitor(transport, probe: api.request(for: "mine", at: nil)).check()
     }
 
     /// Does something with the gists of whoever is signed in.

@@ -54,8 +54,10 @@ extension Gists {
     }
 
     struct Status: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Show what is stored, and what waits.")
+        static let configuration = CommandConfiguration(
+            abstract: "Show what is stored, what waits, and whether the service can be reached.")
 
+        @Flag(help: "Do not ask the service.") var offline = false
         @Flag(help: "Print JSON.") var json = false
 
         private struct Document: Encodable {
@@ -67,6 +69,7 @@ extension Gists {
             }
 
             let account: String
+            let connectivity: String
             let lists: [List]
             let pending: [PendingDocument]
         }
@@ -76,15 +79,18 @@ extension Gists {
                 let name = try await Gists.store().load().account?.displayName ?? ""
                 let lists = try await gists.storedLists()
                 let pending = try await gists.pendingChanges()
+                let connectivity = offline ? .uncertain(nil) : try await Gists.connectivity()
                 if json {
                     return try Output.print(
                         json: Document(
-                            account: name, lists: lists.map { 
+                            account: name, connectivity: connectivity.name,
+                            lists: lists.map {
                                 .init(list: $0.name, count: $0.count, asOf: $0.asOf, bytes: $0.byteCount)
-                             },
+                            },
                             pending: pending.map(PendingDocument.init)))
                 }
                 try Output.print("account: \(name.shown)")
+                if !offline { try Output.print("service: \(connectivity.line)") }
                 for list in lists {
                     let age =
                         list.asOf.map { "as of \($0.formatted(date: .abbreviated, time: .shortened))" }
@@ -111,11 +117,40 @@ extension Gists {
                 throw ValidationError("\(change.shown) is not a change's id")
             }
             try await Gists.run { gists in
-                guard try await gists.resolve(id, decision == .mine ? .keepMine : .discard) else {
+                guard let pending = try await gists.pendingChanges().first(where: { $0.id == id }),
+                    try await gists.resolve(id, decision == .mine ? .keepMine : .discard)
+                else {
                     throw AccountError(.invalidArgument, "there is no such change: `gists status` shows all")
                 }
                 if decision == .mine { Output.say("It is sent with the next `gists sync`.") }
+                guard decision == .theirs else { return }
+                do {
+                    try await gists.refreshItem(pending.change.object)
+                } catch let error as AccountError where error.code == .serviceUnavailable {
+                    Output.say("What the service has is shown after the next `gists sync` (\(error.message)).")
+                } catch let error as AccountError where error.code == .requestFailed {
+                    // It is gone there, and so it is here.
+                }
             }
+        }
+    }
+}
+
+extension Connectivity {
+    fileprivate var name: String {
+        switch self {
+        case .online: "online"
+        case .uncertain: "uncertain"
+        case .offline: "offline"
+        }
+    }
+
+    fileprivate var line: String {
+        switch self {
+        case .online: "online"
+        case .uncertain(let problem):
+            problem.map { "uncertain: \($0.description.shown)" } ?? "uncertain: no response yet"
+        case .offline(let problem): "offline: \(problem.description.shown)"
         }
     }
 }

@@ -31,6 +31,27 @@ struct GistsTests {
         }
     }
 
+    @Test func `Whether the service can be reached is asked, unless it is not to be`() async throws {
+        try await GistsUser.run { user in
+            try await user.server.seedGists(3)
+            _ = try await user.list()
+            let online = try await user.gists("status")
+            #expect(online.exitCode == 0 && online.output.contains("service: online\n"), "\(online)")
+            let offline = try await user.offline("status")
+            #expect(offline.exitCode == 0 && offline.output.contains(/service: offline: connection to .* was refused\n/))
+            #expect(try await !user.offline("status", "--offline").output.contains("service:"))
+            let status = try await user.offline("status", "--json")
+            let document = try JSONSerialization.jsonObject(with: Data(status.output.utf8)) as? [String: Any]
+            #expect(document?["connectivity"] as? String == "offline")
+            let list = try #require((document?["lists"] as? [[String: Any]])?.first)
+            #expect(list["count"] as? Int == 3)
+            #expect(try #require(list["bytes"] as? Int) > 0)
+            // One failure is not enough to say so.
+            try await user.server.arm(.captivePortal)
+            #expect(try await user.gists("status").output.contains("service: online\n"))
+        }
+    }
+
     @Test func `What is made offline can be changed, starred and shown by the id that it got here`() async throws {
         try await GistsUser.run { user in
             _ = try await user.list("starred")
@@ -97,6 +118,8 @@ struct GistsTests {
             let change = try #require(try await user.pending().first)
             #expect(change.state == "conflict")
             #expect(try await user.gists("resolve", change.change, decision).exitCode == 0)
+            // Theirs is shown at once.
+            if decision == "--theirs" { #expect(try await user.offline("show", gist.id).output == "theirs") }
             #expect(try await user.gists("sync").exitCode == 0)
             let files = try await user.server.gists().first { $0.id == gist.id }?.files
             #expect(files == ["a.txt": decision == "--mine" ? "mine" : "theirs"])

@@ -74,7 +74,7 @@ struct GistsUser: Sendable {
     }
 
     func pending() async throws -> [Pending] {
-        let outcome = try await offline("status", "--json")
+        let outcome = try await offline("status", "--offline", "--json")
         guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
         return try JSONDecoder().decode(Status.self, from: Data(outcome.output.utf8)).pending
     }
