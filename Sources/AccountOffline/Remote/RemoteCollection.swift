@@ -62,6 +62,11 @@ public protocol RemoteCollection: Sendable {
     /// What two changes of one object come to of which neither was sent yet.
     func joining(_ first: Change, _ second: Change) throws -> JoinedChanges
 
+    /// Whether the service makes one item of a change, however often that is sent: it takes the item's id from the request, where
+    /// the adapter makes one of ``Change/id``, or honours an `Idempotency-Key`. Otherwise ``standing(of:wasSent:claimed:fetching:)``
+    /// must look for what an earlier attempt has made.
+    var isCreateIdempotent: Bool { get }
+
     /// Looks whether a change may be sent: whether somebody else has changed the item since, and, where the response to an
     /// earlier attempt was lost, whether that was carried out.
     ///
@@ -88,16 +93,39 @@ extension RemoteCollection {
     /// There is none.
     public func version(of item: RemoteItem) -> String? { nil }
 
+    /// An item that is made is shown first in every list, and one that is removed in none: right where a service has one list, or
+    /// where all of them have all items.
+    public func effect(of change: Change, on list: String) -> ListEffect {
+        change.kind == .create ? .shownFirst : change.kind == .delete ? .hidden : .none
+    }
+
+    /// It does not: it gives ids of its own, and knows no key.
+    public var isCreateIdempotent: Bool { false }
+
     /// Made and deleted is nothing; all else stays apart.
     public func joining(_ first: Change, _ second: Change) throws -> JoinedChanges {
         first.kind == .create && second.kind == .delete ? .nothing : .both
     }
 
-    /// It may, unless it may have been carried out: who does not look cannot tell.
+    /// Looks only after an attempt whose response was lost.
+    ///
+    /// An update was carried out if it would leave the item as it is now. A create is sent again where ``isCreateIdempotent``; elsewhere
+    /// nobody can tell. All else is sent again: of a change of the app's own this takes for granted that it does no harm twice.
+    /// Whether somebody else has changed the item is left to the service, to which the request says by `If-Match` which version
+    /// the change was made on.
     public func standing(
         of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
     ) async throws -> ChangeStanding {
-        wasSent && change.kind == .create ? .unknown : .toBeSent
+        guard wasSent else { return .toBeSent }
+        if change.kind == .create { return isCreateIdempotent ? .toBeSent : .unknown }
+        guard change.kind == .update else { return .toBeSent }
+        let (head, body) = try await fetch(request(forItem: change.object), nil)
+        // That it is gone, the service says to the change.
+        if head.status == .notFound || head.status == .gone { return .toBeSent }
+        guard head.status == .ok else { throw RemoteFailure(head, body) }
+        let found = try item(head, body)
+        guard let changed = try item(found.json, with: change) else { return .toBeSent }
+        return try JSONContent(changed) == JSONContent(found.json) ? .done(found) : .toBeSent
     }
 
     /// None.
@@ -138,6 +166,14 @@ public struct RemoteItem: Sendable, Hashable {
     public init(id: String, json: Data) {
         self.id = id
         self.json = json
+    }
+
+    /// Creates an item from a value that was decoded: where a page has many, or where the service wraps it up. The same value gives
+    /// the same bytes, so that what has not changed is not stored again. Fields that the value does not have are lost.
+    public init<Value: Encodable & Identifiable>(_ value: Value) throws where Value.ID == String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        self.init(id: value.id, json: try encoder.encode(value))
     }
 }
 

@@ -1,0 +1,117 @@
+#if Offline
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import AccountOffline
+
+/// What an adapter that says nothing of it gets.
+struct RemoteCollectionTests {
+    private struct Page: Codable, Identifiable, Equatable {
+        var id: String
+        var title: String?
+        var tags: [String]?
+    }
+
+    /// Only what every adapter must say itself.
+    private struct Pages: RemoteCollection {
+        typealias Item = Page
+
+        var isCreateIdempotent = false
+
+        func request(for list: String, at cursor: String?) -> HTTPRequest { request("/" + list) }
+        func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage { RemotePage(items: [], next: nil) }
+        func request(forItem id: String) -> HTTPRequest { request("/pages/" + id) }
+        func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem { RemoteItem(id: "p", json: body) }
+        func request(for change: Change) throws -> (head: HTTPRequest, body: Data?) {
+            (request("/pages"), change.body)
+        }
+        func item(_ item: Data?, with change: Change) throws -> Data? {
+            guard change.kind != .delete, let item else { return nil }
+            var page = try JSONDecoder().decode(Page.self, from: item)
+            page.title = try JSONDecoder().decode(Page.self, from: change.body).title
+            return try JSONEncoder().encode(page)
+        }
+        private func request(_ path: String) -> HTTPRequest {
+            HTTPRequest(method: .get, scheme: nil, authority: nil, path: path)
+        }
+    }
+
+    private let update = Change(.update, of: "p", body: Data(#"{"id":"p","title":"new"}"#.utf8), base: "1")
+
+    private func standing(
+        of change: Change, wasSent: Bool, _ pages: Pages = Pages(), finding response: (status: Int, json: String)? = nil
+    ) async throws -> ChangeStanding {
+        try await pages.standing(of: change, wasSent: wasSent, claimed: []) { request, _ in
+            let response = try #require(response, "nobody was to be asked for \(request.path ?? "")")
+            #expect(request.path == "/pages/p")
+            return (HTTPResponse(status: .init(code: response.status)), Data(response.json.utf8))
+        }
+    }
+
+    @Test(arguments: [ChangeKind.create, .update, .delete, .star])
+    func `What was never sent is sent, and nobody is asked`(kind: ChangeKind) async throws {
+        #expect(try await standing(of: Change(kind, of: "p"), wasSent: false) == .toBeSent)
+    }
+
+    @Test func `Of a create whose response was lost nobody can tell, unless it may be sent twice`() async throws {
+        #expect(try await standing(of: Change(.create), wasSent: true) == .unknown)
+        #expect(try await standing(of: Change(.create), wasSent: true, Pages(isCreateIdempotent: true)) == .toBeSent)
+    }
+
+    @Test(arguments: [ChangeKind.delete, .star])
+    func `What does no harm twice is sent again`(kind: ChangeKind) async throws {
+        #expect(try await standing(of: Change(kind, of: "p"), wasSent: true) == .toBeSent)
+    }
+
+    @Test func `An update whose response was lost was carried out if it would change nothing`() async throws {
+        let json = #"{ "title": "new", "tags": ["a", "b"], "id": "p" }"#
+        let found = RemoteItem(id: "p", json: Data(json.utf8))
+        #expect(try await standing(of: update, wasSent: true, finding: (200, json)) == .done(found))
+    }
+
+    @Test(arguments: [
+        (200, #"{"id":"p","title":"old"}"#), (200, #"{"id":"p"}"#), (404, ""), (410, #"{"message":"gone"}"#),
+    ])
+    func `Otherwise the service judges it`(status: Int, json: String) async throws {
+        #expect(try await standing(of: update, wasSent: true, finding: (status, json)) == .toBeSent)
+    }
+
+    @Test(arguments: [401, 503, 302])
+    func `A response that says nothing of the item decides nothing`(status: Int) async throws {
+        let error = await #expect(throws: RemoteFailure.self) {
+            try await standing(of: update, wasSent: true, finding: (status, "{}"))
+        }
+        #expect(error?.head.status.code == status)
+    }
+
+    @Test func `A portal's page decides nothing`() async {
+        await #expect(throws: DecodingError.self) {
+            try await standing(of: update, wasSent: true, finding: (200, "<html>Welcome</html>"))
+        }
+    }
+
+    @Test func `What is made is shown first, and what is removed is not shown`() {
+        #expect(Pages().effect(of: Change(.create), on: "all") == .shownFirst)
+        #expect(Pages().effect(of: Change(.delete, of: "p"), on: "all") == .hidden)
+        #expect(Pages().effect(of: update, on: "all") == .none)
+    }
+
+    @Test func `The same value gives the same bytes`() throws {
+        let page = Page(id: "p", title: "a", tags: ["b"])
+        let item = try RemoteItem(page)
+        #expect(item.id == "p")
+        #expect(String(decoding: item.json, as: UTF8.self) == #"{"id":"p","tags":["b"],"title":"a"}"#)
+    }
+
+    @Test(arguments: [
+        (#"{"a":1,"b":[true,null,"x",1.5]}"#, #"{ "b": [true, null, "x", 1.5], "a": 1 }"#, true),
+        (#"{"a":1}"#, #"{"a":2}"#, false), (#"{"a":1}"#, #"{"a":"1"}"#, false), (#"{"a":null}"#, "{}", false),
+        ("[1,2]", "[2,1]", false), (#"{"a":9007199254740993}"#, #"{"a":9007199254740992}"#, false),
+        (#"{"a":true}"#, #"{"a":1}"#, false),
+    ])
+    func `JSON is compared by what it says`(one: String, other: String, isSame: Bool) throws {
+        #expect(try (JSONContent(Data(one.utf8)) == JSONContent(Data(other.utf8))) == isSame)
+    }
+}
+#endif
