@@ -13,6 +13,7 @@ let package = Package(
         .executable(name: "gists", targets: ["gists"]),
         .executable(name: "homepwner", targets: ["homepwner"]),
         .executable(name: "oauth-login", targets: ["oauth-login"]),
+        .executable(name: "reading-list", targets: ["reading-list"]),
     ],
     dependencies: [
         .package(name: "swift-account-kit", path: "..", traits: ["Offline"]),
@@ -65,6 +66,19 @@ let package = Package(
         // A tool that stays useful without the network.
         .executableTarget(
             name: "gists",
+            dependencies: [
+                .product(name: "AccountCommands", package: "swift-account-kit"),
+                .product(name: "AccountHTTP", package: "swift-account-kit"),
+                .product(name: "AccountKit", package: "swift-account-kit"),
+                .product(name: "AccountOffline", package: "swift-account-kit"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        // The same for another service, as short as it can be: what an app adds of its own to stay useful without the network.
+        .executableTarget(
+            name: "reading-list",
             dependencies: [
                 .product(name: "AccountCommands", package: "swift-account-kit"),
                 .product(name: "AccountHTTP", package: "swift-account-kit"),
@@ -132,6 +146,7 @@ let package = Package(
                 "gists",
                 "homepwner",
                 "oauth-login",
+                "reading-list",
                 .product(name: "account", package: "swift-account-kit"),
                 .product(name: "AccountHTTP", package: "swift-account-kit"),
                 .product(name: "AccountKit", package: "swift-account-kit"),

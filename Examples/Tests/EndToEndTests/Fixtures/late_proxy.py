@@ -1,4 +1,4 @@
-"""A reverse proxy that holds responses back after the server has carried out the requests.
+"""A reverse proxy that holds or loses responses after the server has carried out the requests.
 
     late_proxy.py --upstream PORT
 
@@ -12,6 +12,10 @@ control port:
                            or body contains TEXT
     GET B/wait?count=N     gets a response once N responses have been held since then
     GET B/release          lets them all go, and holds none from now on
+    GET B/lose?text=TEXT   closes the connection in place of the next response to
+                           such a request
+    GET B/log              a line for each request since the last one of these:
+                           method, path and query, status
 
 It ends with status 0 on SIGTERM or SIGINT. Each connection is for one request.
 """
@@ -29,6 +33,8 @@ class Proxy:
         self.upstream = upstream
         self.text = None
         self.held = 0
+        self.lost_text = None
+        self.log = []
         self.changed = asyncio.Condition()
 
     async def change(self, text):
@@ -77,10 +83,14 @@ class Proxy:
             await upstream_writer.drain()
             response = await upstream.read()
             upstream_writer.close()
+            self.log.append(b" ".join([*request.split(b" ", 2)[:2], response.split(b" ", 2)[1]]))
             await self.hold(request)
+            if self.lost_text is not None and self.lost_text in request:
+                self.lost_text = None
+                return
             writer.write(self.closing(response))
             await writer.drain()
-        except (OSError, EOFError):
+        except (OSError, EOFError, IndexError):
             pass  # One of the two has gone; the other one sees that the connection is closed.
         finally:
             writer.close()
@@ -89,14 +99,19 @@ class Proxy:
         request = await self.read_request(reader)
         target = urlsplit(request.split(b" ")[1].decode())
         parameters = {name: values[0] for name, values in parse_qs(target.query).items()}
+        body = b""
         match target.path:
+            case "/lose":
+                self.lost_text = parameters["text"].encode()
+            case "/log":
+                body, self.log = b"\n".join(self.log), []
             case "/hold":
                 await self.change(parameters["text"].encode())
             case "/wait":
                 await self.wait(int(parameters.get("count", 1)))
             case "/release":
                 await self.change(None)
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%b" % (len(body), body))
         await writer.drain()
         writer.close()
 

@@ -2,7 +2,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 
-/// A proxy in front of a server, which holds responses after the server has carried out the requests; see
+/// A proxy in front of a server, which holds or loses responses after the server has carried out the requests; see
 /// `Fixtures/late_proxy.py`.
 struct LateProxy: Sendable {
     /// Where clients find it.
@@ -23,9 +23,10 @@ struct LateProxy: Sendable {
         }
     }
 
-    private func send(_ path: String) async throws {
+    @discardableResult private func send(_ path: String) async throws -> String {
         let response = try await HTTP.send(.GET, control + path, timeout: .minutes(4))
         guard response.status == 200 else { throw Unexpected(response.text) }
+        return response.text
     }
 
     /// From now on holds the responses to requests that contain a text.
@@ -33,6 +34,12 @@ struct LateProxy: Sendable {
 
     /// Waits until so many responses have been held.
     func waitUntilHeld(_ count: Int = 1) async throws { try await send("/wait?count=\(count)") }
+
+    /// Closes the connection in place of the next response to a request that contains a text.
+    func lose(_ text: String) async throws { try await send("/lose?text=" + text) }
+
+    /// Method, path with query, and status of each request since the last time.
+    func log() async throws -> [String] { try await send("/log").split(separator: "\n").map(String.init) }
 
     /// Lets all go, and holds none from now on.
     func release() async throws { try await send("/release") }

@@ -1,0 +1,181 @@
+import AccountCommands
+import AccountHTTP
+import AccountKit
+import AccountOffline
+import ArgumentParser
+import Foundation
+import Logging
+
+/// What somebody wants to read, kept at a Kinto server, and at hand without the network: `reading-list account login`,
+/// `reading-list add https://example.com` …
+@main struct ReadingList: AsyncParsableCommand, AccountApplication {
+    static let identifier = "com.example.reading-list"
+    static let configuration = CommandConfiguration(
+        commandName: "reading-list", abstract: "Keep a list of pages to read, also without the network.",
+        discussion: "READING_LIST_ISSUER is where to sign in, READING_LIST_KINTO the origin of the Kinto server.",
+        subcommands: [
+            List.self, Add.self, Edit.self, Remove.self, Sync.self, Resolve.self, AccountCommand<ReadingList>.self,
+        ])
+    static let environment = ProcessInfo.processInfo.environment
+
+    static func authority(
+        for service: AccountService, timeout: Duration, logger: Logger?
+    ) throws(AccountError) -> any AccountAuthority {
+        let issuer = environment["READING_LIST_ISSUER"] ?? "https://login.example.com"
+        return try OAuthAuthority(issuer: issuer, clientID: "account-cli", timeout: timeout, logger: logger)
+    }
+
+    // snippet.data
+    static func accountData(of store: AccountStore) async throws -> (any AccountData)? { try await articles(of: store) }
+    // snippet.end
+
+    // snippet.open
+    static func articles(of store: AccountStore) async throws -> OfflineCollection<ArticlesAPI> {
+        let kinto = environment["READING_LIST_KINTO"] ?? "https://kinto.example.com"
+        let authority = try authority(for: AccountService(), timeout: .seconds(10), logger: nil)
+        let client = try AuthenticatedClient(origin: kinto, store: store, authority: authority)
+        return try await OfflineCollection("articles", ArticlesAPI(), of: store, in: container()) { request, body in
+            let response = try await client.send(request, body: body)
+            return (response.head, response.body)
+        }
+    }
+    // snippet.end
+
+    // snippet.change
+    /// Stores a change, and sends it and those before it if the service can be reached.
+    static func make(_ change: Change) async throws {
+        let articles = try await articles(of: store())
+        try await articles.add(change)  // on the disk from here on
+        try report(try await articles.synchronize(), expectingAll: false)
+        await articles.close()
+    }
+    // snippet.end
+
+    // snippet.report
+    static func report(_ report: SynchronizationReport, expectingAll: Bool) throws {
+        for waiting in report.pending {
+            let why = waiting.lastProblem ?? report.problem?.message ?? "not sent yet"
+            say("\(waiting.id)  \(waiting.change.kind.rawValue)  \(waiting.state.rawValue): \(why)")
+        }
+        if report.pending.contains(where: \.state.needsDecision) { throw ExitCode(65) }
+        if expectingAll, !report.pending.isEmpty { throw ExitCode(69) }
+    }
+    // snippet.end
+
+    static func say(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
+}
+
+extension ReadingList {
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Show what is there to read.")
+
+        @Option(help: "How many.") var limit = 30
+        @Flag(help: "Do not ask the service.") var offline = false
+
+        // snippet.list
+        func run() async throws {
+            let articles = try await ReadingList.articles(of: ReadingList.store())
+            var list =
+                try await offline
+                ? articles.snapshot(of: "articles", limit: limit) : articles.refresh("articles", limit: limit)
+            while list.problem == nil, !offline, list.rows.count < limit, list.hasMore {
+                _ = try await articles.loadMore(of: "articles")
+                list = try await articles.snapshot(of: "articles", limit: limit)
+            }
+            for row in list.rows {
+                print("\(row.id)  \(row.item.line)\(row.isPending ? "  (not sent yet)" : "")")
+            }
+            if let problem = list.problem {
+                ReadingList.say("as of \(list.asOf?.formatted() ?? "some time"): \(problem.message)")
+            }
+            await articles.close()
+        }
+        // snippet.end
+    }
+
+    struct Add: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Add a page.")
+
+        @Argument(help: "Its URL.") var url: String
+        @Option(help: "Its title.") var title: String?
+
+        // snippet.add
+        func run() async throws {
+            let article = ArticleEdit(title: title, url: url, isRead: false)
+            try await ReadingList.make(Change(.create, body: try JSONEncoder().encode(article)))
+        }
+        // snippet.end
+    }
+
+    struct Edit: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Give a page another title, or mark it as read.")
+
+        @Argument(help: "The page.") var id: String
+        @Option(help: "Its title.") var title: String?
+        @Flag(inversion: .prefixedNo, help: "Whether it was read.") var read: Bool?
+
+        // snippet.edit
+        func run() async throws {
+            let edit = try JSONEncoder().encode(ArticleEdit(title: title, isRead: read))
+            let article = try await ReadingList.article(id)
+            try await ReadingList.make(Change(.update, of: article.id, body: edit, base: article.version))
+        }
+        // snippet.end
+    }
+
+    struct Remove: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Remove a page.")
+
+        @Argument(help: "The page.") var id: String
+
+        func run() async throws {
+            let article = try await ReadingList.article(id)
+            try await ReadingList.make(Change(.delete, of: article.id, base: article.version))
+        }
+    }
+
+    /// An article as it is known here: what a change is made on.
+    private static func article(_ id: String) async throws -> Article {
+        let articles = try await articles(of: store())
+        guard let article = try await articles.item(id) else {
+            throw ValidationError("there is no page \(id) here: `reading-list list` shows all")
+        }
+        await articles.close()
+        return article
+    }
+
+    struct Sync: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Send what waits.")
+
+        // snippet.sync
+        func run() async throws {
+            let articles = try await ReadingList.articles(of: ReadingList.store())
+            let report = try await articles.synchronize(ignoringBackOff: true) { sent, left in
+                ReadingList.say("\(sent) of \(sent + left)")
+            }
+            await articles.close()
+            try ReadingList.report(report, expectingAll: true)
+        }
+        // snippet.end
+    }
+
+    struct Resolve: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Decide about a change that somebody else's change crosses.")
+        enum Decision: String, EnumerableFlag { case mine, theirs }
+
+        @Argument(help: "The change, as `reading-list sync` shows it.") var change: String
+        @Flag(help: "Send mine all the same, or keep theirs.") var decision: Decision
+
+        // snippet.resolve
+        func run() async throws {
+            guard let id = UUID(uuidString: change) else { throw ValidationError("\(change) is no id of a change") }
+            let articles = try await ReadingList.articles(of: ReadingList.store())
+            guard try await articles.resolve(id, decision == .mine ? .keepMine : .discard) else {
+                throw ValidationError("there is no such change: `reading-list sync` shows all")
+            }
+            try ReadingList.report(try await articles.synchronize(), expectingAll: false)
+        }
+        // snippet.end
+    }
+}
