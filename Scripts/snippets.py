@@ -8,7 +8,8 @@ Above each Swift block of README.md and of the pages in Sources/*/*.docc stands 
 
     <!-- snippet: Tests/snippet-notes/Notes.swift#check -->   a region of a file, from `// snippet.check` to `// snippet.end`
     <!-- snippet: Tests/snippet-notes/Notes.swift -->         the whole file
-    <!-- manifest: snippet-notes -->                     a manifest whose first target depends on what that target does
+    <!-- manifest: snippet-notes -->                     a manifest whose first target depends on what that target does;
+                                                         Examples/NAME is a target of that package
     <!-- fragment: why it is not compiled -->            for the eye only
 """
 
@@ -71,9 +72,9 @@ def check_manifest(lines, reference):
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "Package.swift").write_text("\n".join(lines) + "\n")
         shown = package(folder)
-    own = package(ROOT)
-    targets = {target["name"]: target for target in own["targets"]}
-    libraries = {product["name"] for product in own["products"] if "library" in product["type"]}
+    folder, _, name = reference.rpartition("/")
+    targets = {target["name"]: target for target in package(ROOT / folder)["targets"]}
+    libraries = {product["name"] for product in package(ROOT)["products"] if "library" in product["type"]}
     problems = []
     for target in shown["targets"]:
         for dependency in target["dependencies"]:
@@ -81,11 +82,11 @@ def check_manifest(lines, reference):
             if product and product[1] == OWN_PACKAGE and product[0] not in libraries:
                 problems.append(f"this package has no product {product[0]}")
     first = shown["targets"][0]
-    if reference not in targets:
-        problems.append(f"this package has no target {reference}")
-    elif dependencies(first) != dependencies(targets[reference]):
+    if name not in targets:
+        problems.append(f"there is no target {reference}")
+    elif dependencies(first) != dependencies(targets[name]):
         problems.append(f"{first['name']} depends on {sorted(dependencies(first))}, and {reference} on "
-                        f"{sorted(dependencies(targets[reference]))}")
+                        f"{sorted(dependencies(targets[name]))}")
     return problems
 
 
