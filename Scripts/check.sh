@@ -36,5 +36,8 @@ Tests/Install/traits.sh
 echo "== installing and uninstalling"
 Tests/Install/check.sh
 
+echo "== manual pages and completions of the tools in Examples"
+Tests/Install/examples.sh
+
 echo "== speed, size and memory"
 Scripts/speed.sh check

@@ -43,24 +43,14 @@ said=$(env -i unshare --map-user=54321 "$account" whoami 2>&1) || true
 [[ $said == *"set HOME"* ]] || fail "a user that is not there: $said"
 rm -rf "$root/nsswitch.conf" "${root:?}/home"
 
-# Completion as bash-completion does it: the file is loaded by the name of the command.
-completed() {
-    XDG_DATA_DIRS=$root$prefix/share bash -c '
-        source /usr/share/bash-completion/bash_completion
-        _completion_loader account
-        COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDS=($1)
-        [[ $1 == *" " ]] && COMP_WORDS+=("")
-        COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
-        entry=$(complete -p account)
-        function=${entry##*-F }
-        "${function%% *}" account "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
-        echo "${COMPREPLY[*]}"' completing "$1"
-}
-[[ $(completed "account wh") == whoami ]] || fail "bash does not complete a command: $(completed "account wh")"
-[[ $(completed "account whoami --off") == --offline ]] || fail "bash does not complete an option of a command"
+# shellcheck source=Tests/Install/completion.sh
+source Tests/Install/completion.sh
+share=$root$prefix/share
+[[ $(completed "$share" "account wh") == whoami ]] || fail "bash does not complete a command: $(completed "$share" "account wh")"
+[[ $(completed "$share" "account whoami --off") == --offline ]] || fail "bash does not complete an option of a command"
 
-mandoc -T lint -W warning "$root$prefix/share/man/man1/account.1" || fail "mandoc has something to say about the manual page"
-page=$(mandoc -T markdown "$root$prefix/share/man/man1/account.1")
+mandoc -T lint -W warning "$share/man/man1/account.1" || fail "mandoc has something to say about the manual page"
+page=$(mandoc -T markdown "$share/man/man1/account.1")
 for command in login logout whoami status token refresh sessions switch doctor import; do
     [[ $page == *"$command"* ]] || fail "the manual page does not have $command"
 done

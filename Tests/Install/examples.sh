@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The tools in Examples make completions that complete, and manual pages that have all of their commands.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+# shellcheck source=Tests/Install/completion.sh
+source Tests/Install/completion.sh
+share=$(mktemp -d)
+trap 'rm -rf "$share"' EXIT
+build=(swift build --quiet --package-path Examples --explicit-target-dependency-import-check error)
+fail() {
+    echo "examples: $1" >&2
+    exit 1
+}
+
+# check COMMAND LINE COMPLETION SUBCOMMAND…: what completes a line, and what the manual page must have.
+check() {
+    local command=$1 line=$2 completion=$3 page
+    local tool=$products/$command
+    mkdir -p "$share/bash-completion/completions"
+    "$tool" --generate-completion-script bash >"$share/bash-completion/completions/$command"
+    [[ $(completed "$share" "$line") == "$completion" ]] || fail "bash completes \`$line\` with $(completed "$share" "$line")"
+    [[ $("$tool" --generate-completion-script zsh) == "#compdef $command"* ]] || fail "$command has no completions for zsh"
+    [[ $("$tool" --generate-completion-script fish) == *"complete -c '$command'"* ]] || fail "$command has no completions for fish"
+
+    Scripts/manual.sh "$tool" Examples/.build/checkouts "Examples/Sources/$command" >"$share/$command.1"
+    mandoc -T lint -W warning "$share/$command.1" || fail "mandoc has something to say about the manual page of $command"
+    page=$(mandoc -T markdown "$share/$command.1")
+    for subcommand in "${@:4}"; do
+        [[ $page == *"*$subcommand*"* ]] || fail "the manual page of $command does not have $subcommand"
+    done
+}
+
+"${build[@]}" --product gists
+"${build[@]}" --product homepwner
+products=$("${build[@]}" --show-bin-path)
+check gists "gists res" resolve list show create edit delete star unstar sync status resolve account
+check gists "gists list --off" --offline
+check homepwner "homepwner exp" export add list show edit photo remove export import
+check homepwner "homepwner list --js" --json
+echo "gists and homepwner: completions and manual pages"
