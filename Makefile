@@ -100,8 +100,10 @@ bench:
 	@Scripts/release.sh static .build/release-static
 	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS)
 	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS) --product BenchmarkTool
+	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS) --product offline-bench
+	$(SWIFT) build --package-path Examples -c release $(BUILD_FLAGS) --product gists
 	@Benchmarks/nio-floor.sh
-	python3 -B Benchmarks/run.py --account .build/release-static/bin/account \
+	python3 -B Benchmarks/run.py --gists "$$($(SWIFT) build --package-path Examples -c release --show-bin-path)/gists" --account .build/release-static/bin/account \
 		--build "$$($(SWIFT) build --package-path Benchmarks -c release --show-bin-path)"
 
 # Format, documentation of everything public, documentation pages, shell scripts, public API, installing, speed.

@@ -6,11 +6,13 @@ let package = Package(
     name: "account-kit-benchmarks",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "swift-account-kit", path: ".."),
+        .package(name: "swift-account-kit", path: "..", traits: ["Offline"]),
         // Without its traits it needs neither an allocator of its own nor a runtime of its own; the time is measured all the same.
         .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.0", traits: []),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ],
     targets: [
         // The least that must be done, from system calls and libsodium alone; also a program of its own, in whole-process.
@@ -23,6 +25,16 @@ let package = Package(
         .executableTarget(
             name: "bench-container",
             dependencies: ["SampleAccount", .product(name: "AccountKit", package: "swift-account-kit")]
+        ),
+        // Lists of any size, and what they cost.
+        .executableTarget(
+            name: "offline-bench",
+            dependencies: [
+                .product(name: "AccountKit", package: "swift-account-kit"),
+                .product(name: "AccountOffline", package: "swift-account-kit"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]
         ),
         // A check with SwiftNIO alone, to be linked as the command is.
         .executableTarget(

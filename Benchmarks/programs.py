@@ -8,6 +8,7 @@ SOURCES = {
     "floor": ["whole-process/floor.c", "Sources/CFloor/open.c", "Sources/CFloor/property_list.c", "Sources/CFloor/save.c"],
     "service": ["whole-process/service.c", "Sources/CLoopback/loopback.c"],
     "swarm": ["whole-process/swarm.c"],
+    "rows": ["whole-process/rows.c"],
 }
 
 
@@ -27,7 +28,7 @@ def build(folder, kind):
     """The floor is linked as C programs are, to the system's libraries; another one, and the Swift program, as the command is."""
     os.makedirs(folder, exist_ok=True)
     for name, sources in SOURCES.items():
-        compile_c(folder, name, sources, LIBRARIES["dynamic"] if name == "floor" else [])
+        compile_c(folder, name, sources, {"floor": LIBRARIES["dynamic"], "rows": ["-lsqlite3"]}.get(name, []))
     compile_c(folder, "floor-linked-alike", SOURCES["floor"], LIBRARIES[kind])
     subprocess.run(
         ["swiftc", "-O", *SWIFT_FLAGS[kind], "whole-process/hello.swift", "-o", os.path.join(folder, "hello")],

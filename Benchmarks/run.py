@@ -9,6 +9,7 @@ import tempfile
 
 import in_process
 import machine
+import offline
 import programs
 import scale
 import whole_process
@@ -22,8 +23,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--account", required=True, help="the command, as it is installed")
     parser.add_argument("--build", required=True, help="the folder with the programs of this package")
+    parser.add_argument("--gists", help="the example tool, built for release; without it lists are not measured")
     parser.add_argument("--rounds", type=int, default=7, help="how often everything takes its turn")
-    parser.add_argument("--only", choices=("whole-process", "in-process", "scale"), help="one part, and no report is kept")
+    parser.add_argument("--only", choices=("whole-process", "in-process", "scale", "offline"), help="one part, and no report is kept")
     arguments = parser.parse_args()
     account, build, rounds = os.path.abspath(arguments.account), os.path.abspath(arguments.build), arguments.rounds
 
@@ -54,6 +56,9 @@ def main():
             scale.processes(report, account, commands, containers, rounds)
             step("profiles")
             scale.profiles(report, account, commands, containers, rounds)
+        if arguments.gists and arguments.only in (None, "offline"):
+            step("offline lists")
+            offline.run(report, build, commands, os.path.abspath(arguments.gists), folder, rounds)
         head = machine.description(folder, versions)
         head.append(("linked", f"`account`: {linkage}; the C floor: dynamic"))
         head.append(("rounds", f"{rounds}, of {RUNS} runs each for whole processes"))

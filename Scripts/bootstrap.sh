@@ -27,7 +27,7 @@ speed=("${install[@]}" python3:python3 time:/usr/bin/time valgrind:valgrind)
 check=("${speed[@]}" shellcheck:shellcheck bash-completion:/usr/share/bash-completion/bash_completion mandoc:mandoc util-linux:unshare)
 # What the command is compared with comes too.
 # shellcheck disable=SC2034
-bench=("${install[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3:python3 python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age pass:pass gnupg:gpg libsecret-tools:secret-tool gnome-keyring:gnome-keyring-daemon dbus-daemon:dbus-daemon libglib2.0-bin:gdbus gh:gh)
+bench=("${install[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3:python3 python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age pass:pass gnupg:gpg libsecret-tools:secret-tool gnome-keyring:gnome-keyring-daemon dbus-daemon:dbus-daemon libglib2.0-bin:gdbus gh:gh sqlite3:sqlite3)
 
 command -v swift >/dev/null || {
     echo "There is no Swift toolchain: install Swift 6.2 or later from https://www.swift.org/install" >&2

@@ -12,7 +12,8 @@ extension AccountError {
             self.init(.busy, "another process has been using \(name) for too long: try again", cause: error)
         case let error as DatabaseError where error.resultCode == .SQLITE_FULL:
             self.init(
-                .inaccessible, "\(name) cannot be saved, since the disk is full, or it is as large as it may get: it is as it was "
+                .inaccessible,
+                "\(name) cannot be saved, since the disk is full, or it is as large as it may get: it is as it was "
                     + "before", cause: error)
         case let error as DatabaseError
         // A statement that cannot be compiled any more: a table is not what this module made of it.

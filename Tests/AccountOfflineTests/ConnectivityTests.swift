@@ -138,7 +138,8 @@ struct ConnectivityTests {
     }
 
     @Test func `While somebody waits for it the service is asked again and again, and then no more`() async {
-        let network = Network(.refused, .refused, .refused, .refused, .refused, .refused, .refused, .refused, .status(200))
+        let network = Network(
+            .refused, .refused, .refused, .refused, .refused, .refused, .refused, .refused, .status(200))
         let monitor = network.monitor
         var seen: [Connectivity] = []
         for await connectivity in monitor.changes() {

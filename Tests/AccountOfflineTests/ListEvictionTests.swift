@@ -22,7 +22,8 @@ struct ListEvictionTests {
         try await notes.snapshot(of: list, limit: 1000).rows.count
     }
 
-    @Test func `What was not looked at for the longest time goes first, with the items that only it had`() async throws {
+    @Test func `What was not looked at for the longest time goes first, with the items that only it had`() async throws
+    {
         let scene = try await scene()
         let notes = try await scene.open(maximumListBytes: 200_000)
         try await notes.refreshAll("all")

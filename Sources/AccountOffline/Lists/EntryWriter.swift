@@ -19,6 +19,8 @@ struct EntryWriter {
         let number: Int64
         /// A part of its digest: by that a list tells whether it has it just so. Another list may know better what it is now.
         let stamp: Int64
+        /// Whether it was in no list until now, so that it need not be looked for.
+        var isNew = false
     }
 
     private struct Place {
@@ -54,7 +56,7 @@ struct EntryWriter {
             segments = [ListRecord.Segment(number: 0, next: next)]
             return missing
         }
-        let anchors = isAnew ? [] : try anchors(of: page, "segment = \(top.number)")
+        let anchors = isAnew ? [] : try anchors(of: page) { $0 == top.number }
         if let deepest = anchors.last?.position {
             let replaced = try places("segment = \(top.number) AND position <= \(deepest)").map(\.item)
             let missing = replaced.filter { !numbers.contains($0) }
@@ -95,7 +97,7 @@ struct EntryWriter {
         // What follows the page in the segment: what others have put before the page has moved it out of it.
         var tail: [Item] = []
         var start = try lastPosition(of: top.number) + 1
-        let overlap = try anchors(of: page, "segment = \(top.number)", acceptsChanged: true)
+        let overlap = try anchors(of: page, acceptsChanged: true) { $0 == top.number }
         if let first = overlap.first, let last = overlap.last {
             start = first.position
             let isTailKept = next != nil && last.item == page.last?.number
@@ -116,7 +118,7 @@ struct EntryWriter {
             if next == nil {
                 missing += try places("segment > \(top.number)").map(\.item).filter { !numbers.contains($0) }
             } else if joinsBelow {
-                let below = try anchors(of: page, "segment > \(top.number)")
+                let below = try anchors(of: page) { $0 > top.number }
                 if let last = below.last, let segment = segments.first(where: { $0.number == last.segment }) {
                     let passed = try places(
                         "(segment > \(top.number) AND segment < \(last.segment)) "
@@ -130,7 +132,7 @@ struct EntryWriter {
             }
             segments[0].next = next
         }
-        try delete(missing + page.map(\.number))
+        try delete(missing + page.filter { !$0.isNew }.map(\.number))
         try insert(page + tail, segment: top.number, from: start)
         if let joined {
             let shift = start + page.count - joined.after - 1
@@ -146,7 +148,7 @@ struct EntryWriter {
 
     /// Puts an item before all others, if it is not there.
     func insertFirst(_ item: Item, segment: Int) throws {
-        guard try places("item = \(item.number)").isEmpty else { return }
+        guard try place(of: item.number) == nil else { return }
         let first = try Int.fetchOne(
             database, sql: "SELECT min(position) FROM entry WHERE list = ? AND segment = ?", arguments: [list, segment])
         try insert([item], segment: segment, from: (first ?? 0) - 1)
@@ -155,11 +157,13 @@ struct EntryWriter {
     /// The items of a page that are stored just so, and in the order of the page: as many as there can be.
     ///
     /// - Parameter acceptsChanged: Whether several that were changed will do where none was left as it was.
-    private func anchors(of page: [Item], _ condition: String, acceptsChanged: Bool = false) throws -> [Place] {
+    private func anchors(
+        of page: [Item], acceptsChanged: Bool = false, where isWanted: (_ segment: Int) -> Bool
+    ) throws -> [Place] {
         var shared: [Place] = []
         var unchanged: [Place] = []
-        for item in page {
-            guard let place = try places("item = \(item.number) AND \(condition)").first else { continue }
+        for item in page where !item.isNew {
+            guard let place = try place(of: item.number), isWanted(place.segment) else { continue }
             shared.append(place)
             if place.stamp == item.stamp { unchanged.append(place) }
         }
@@ -197,17 +201,24 @@ struct EntryWriter {
         return rise.reversed()
     }
 
+    private func place(of item: Int64) throws -> Place? {
+        let sql = "SELECT segment, position, item, stamp FROM entry WHERE item = ? AND list = ?"
+        return try Row.fetchOne(database.cachedStatement(sql: sql), arguments: [item, list]).map { try place($0) }
+    }
+
+    private func place(_ row: Row) throws -> Place {
+        Place(
+            segment: try row.decode(forColumn: "segment"), position: try row.decode(forColumn: "position"),
+            item: try row.decode(forColumn: "item"), stamp: try row.decode(forColumn: "stamp"))
+    }
+
     private func places(_ condition: String) throws -> [Place] {
         try Row.fetchAll(
             database,
             sql:
                 "SELECT segment, position, item, stamp FROM entry WHERE list = ? AND (\(condition)) ORDER BY segment, position",
             arguments: [list]
-        ).map {
-            Place(
-                segment: try $0.decode(forColumn: "segment"), position: try $0.decode(forColumn: "position"),
-                item: try $0.decode(forColumn: "item"), stamp: try $0.decode(forColumn: "stamp"))
-        }
+        ).map { try place($0) }
     }
 
     private func lastPosition(of segment: Int) throws -> Int {
@@ -217,16 +228,15 @@ struct EntryWriter {
     }
 
     private func delete(_ items: [Int64]) throws {
-        for item in items {
-            try database.execute(sql: "DELETE FROM entry WHERE list = ? AND item = ?", arguments: [list, item])
-        }
+        let statement = try database.cachedStatement(sql: "DELETE FROM entry WHERE item = ? AND list = ?")
+        for item in items { try statement.execute(arguments: [item, list]) }
     }
 
     private func insert(_ items: [Item], segment: Int, from position: Int) throws {
+        let statement = try database.cachedStatement(
+            sql: "INSERT INTO entry(list, segment, position, item, stamp) VALUES (?, ?, ?, ?, ?)")
         for (offset, item) in items.enumerated() {
-            try database.execute(
-                sql: "INSERT INTO entry(list, segment, position, item, stamp) VALUES (?, ?, ?, ?, ?)",
-                arguments: [list, segment, position + offset, item.number, item.stamp])
+            try statement.execute(arguments: [list, segment, position + offset, item.number, item.stamp])
         }
     }
 

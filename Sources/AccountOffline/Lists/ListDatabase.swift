@@ -34,6 +34,12 @@ struct ListDatabase: Sendable {
         var asOf: Date?
     }
 
+    /// Where a row stands in its list.
+    struct Place: Sendable {
+        let segment: Int
+        let position: Int
+    }
+
     struct StoredRow: Sendable {
         let item: RemoteItem
         let segment: Int
@@ -107,10 +113,23 @@ struct ListDatabase: Sendable {
 
     func list(_ name: String) async throws -> StoredList? { try await read { try list(name, $0)?.stored } }
 
+    /// Where an item stands in a list; `nil` if it does not.
+    func place(of id: String, in name: String) async throws -> Place? {
+        try await read { database in
+            guard let list = try list(name, database) else { return nil }
+            let sql = """
+                SELECT segment, position FROM entry WHERE item = (SELECT n FROM item WHERE key = ?) AND list = ?
+                """
+            return try Row.fetchOne(database, sql: sql, arguments: [Data(itemKey(id)), list.number]).map {
+                Place(segment: try $0.decode(forColumn: "segment"), position: try $0.decode(forColumn: "position"))
+            }
+        }
+    }
+
     /// Rows of a list in their order.
     ///
-    /// - Parameter row: The row to begin after.
-    func rows(of name: String, after row: StoredRow? = nil, limit: Int) async throws -> [StoredRow] {
+    /// - Parameter place: The row to begin after.
+    func rows(of name: String, after place: Place? = nil, limit: Int) async throws -> [StoredRow] {
         try await read { database in
             guard let list = try list(name, database) else { return [] }
             let sql = """
@@ -118,8 +137,9 @@ struct ListDatabase: Sendable {
                 WHERE entry.list = ? AND (entry.segment, entry.position) > (?, ?)
                 ORDER BY entry.segment, entry.position LIMIT ?
                 """
-            let start = row.map { ($0.segment, $0.position) } ?? (Int.min, Int.min)
-            return try Row.fetchAll(database, sql: sql, arguments: [list.number, start.0, start.1, limit]).map {
+            let start = place ?? Place(segment: .min, position: .min)
+            let arguments: StatementArguments = [list.number, start.segment, start.position, limit]
+            return try Row.fetchAll(database, sql: sql, arguments: arguments).map {
                 StoredRow(
                     item: try item($0.decode(forColumn: "sealed"), key: $0.decode(forColumn: "key"), type: "item"),
                     segment: try $0.decode(forColumn: "segment"), position: try $0.decode(forColumn: "position"))
@@ -223,7 +243,8 @@ struct ListDatabase: Sendable {
     func byteCount(of name: String) async throws -> Int {
         try await read { database in
             guard let list = try list(name, database) else { return 0 }
-            let sql = "SELECT coalesce(sum(length(sealed)), 0) FROM item JOIN entry ON entry.item = item.n WHERE list = ?"
+            let sql =
+                "SELECT coalesce(sum(length(sealed)), 0) FROM item JOIN entry ON entry.item = item.n WHERE list = ?"
             return try Int.fetchOne(database, sql: sql, arguments: [list.number]) ?? 0
         }
     }
@@ -478,21 +499,22 @@ struct ListDatabase: Sendable {
     private func upsert(_ item: RemoteItem, _ database: Database) throws -> EntryWriter.Item {
         let key = itemKey(item.id)
         let digest = Data(seal.keyedID(item.json, type: "digest"))
-        let row = try Row.fetchOne(database, sql: "SELECT n, digest FROM item WHERE key = ?", arguments: [Data(key)])
+        let find = try database.cachedStatement(sql: "SELECT n, digest FROM item WHERE key = ?")
+        let row = try Row.fetchOne(find, arguments: [Data(key)])
         let stamp = digest.prefix(8).reduce(Int64(0)) { $0 << 8 | Int64($1) }
-        let number = try row?.decode(Int64.self, forColumn: "n")
-        if let row, let number, try row.decode(Data.self, forColumn: "digest") == digest {
+        let number = try row?.decode(Int64.self, atIndex: 0)
+        if let row, let number, try row.decode(Data.self, atIndex: 1) == digest {
             return .init(number: number, stamp: stamp)
         }
         let sealed = Data(seal.seal(bytes(of: item), type: "item", id: key))
         if let number {
-            try database.execute(
-                sql: "UPDATE item SET digest = ?, sealed = ? WHERE n = ?", arguments: [digest, sealed, number])
+            try database.cachedStatement(sql: "UPDATE item SET digest = ?, sealed = ? WHERE n = ?")
+                .execute(arguments: [digest, sealed, number])
             return .init(number: number, stamp: stamp)
         }
-        try database.execute(
-            sql: "INSERT INTO item(key, digest, sealed) VALUES (?, ?, ?)", arguments: [Data(key), digest, sealed])
-        return .init(number: database.lastInsertedRowID, stamp: stamp)
+        try database.cachedStatement(sql: "INSERT INTO item(key, digest, sealed) VALUES (?, ?, ?)")
+            .execute(arguments: [Data(key), digest, sealed])
+        return .init(number: database.lastInsertedRowID, stamp: stamp, isNew: true)
     }
 
     /// Removes items: altogether, or only those that no list has any more.

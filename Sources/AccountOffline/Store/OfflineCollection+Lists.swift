@@ -14,18 +14,32 @@ extension OfflineCollection {
 
     /// A list as it is stored, with what was not sent yet. The service is not asked.
     ///
+    /// However far down a row is, those after it are found as quickly as the first ones.
+    ///
     /// - Parameters:
     ///   - list: The list's name.
+    ///   - id: The row to begin after, which must be the service's and in the list; `nil` begins at the front, with what was made
+    ///     here. After one that is not in the list any more there is nothing.
     ///   - limit: How many rows.
-    public func snapshot(of list: String, limit: Int = 30) async throws(AccountError) -> Snapshot {
+    public func snapshot(
+        of list: String, after id: String? = nil, limit: Int = 30
+    ) async throws(AccountError) -> Snapshot {
         try await errors {
             // On a full disk it can be read all the same.
             try? await lists.use(list, at: clock.now)
             let stored = try await lists.list(list)
-            let rows = try await lists.rows(of: list, limit: limit + 1)
+            var rows: [ListDatabase.StoredRow] = []
+            if let id {
+                if let place = try await lists.place(of: id, in: list) {
+                    rows = try await lists.rows(of: list, after: place, limit: limit + 1)
+                }
+            } else {
+                rows = try await lists.rows(of: list, limit: limit + 1)
+            }
             let overlay = Overlay(try await outbox.pending(), remote)
             var snapshot = Snapshot(
-                rows: try await overlay.rows(over: Array(rows.prefix(limit)), in: list, finding: lists),
+                rows: try await overlay.rows(
+                    over: Array(rows.prefix(limit)), in: list, isFront: id == nil, finding: lists),
                 asOf: stored?.asOf, source: .disk, hasMore: rows.count > limit, problem: nil)
             snapshot.asOf = known(snapshot.asOf)
             if let first = stored?.record.segments.first, first.next != nil { snapshot.hasMore = true }

@@ -39,7 +39,7 @@ struct Overlay<Remote: RemoteCollection> {
     }
 
     func rows(
-        over stored: [ListDatabase.StoredRow], in list: String, finding lists: ListDatabase
+        over stored: [ListDatabase.StoredRow], in list: String, isFront: Bool, finding lists: ListDatabase
     ) async throws -> [ListSnapshot<Remote.Item>.Row] {
         var shownFirst: [String] = []
         var hidden: Set<String> = []
@@ -65,7 +65,7 @@ struct Overlay<Remote: RemoteCollection> {
                     isPending: changed.contains(id),
                     followsGap: followsGap))
         }
-        for id in shownFirst where !present.contains(id) {
+        for id in shownFirst where isFront && !present.contains(id) {
             try add(id, try await lists.item(id)?.json, followsGap: false)
         }
         var segment: Int?

@@ -1,0 +1,91 @@
+import AccountKit
+import AccountOffline
+import Foundation
+import GRDB
+
+// Lists of any size, for the benchmarks. Each command prints what it has measured, in seconds, a name and a number a line.
+//
+//     offline-bench fill ROOT COUNT BYTES     a first synchronization of so many rows, in pages of a hundred
+//     offline-bench pages ROOT COUNT          the first thirty rows of them, and the last thirty
+//     offline-bench decode ROOT               thirty rows as models: sealed, and unsealed with the same library
+//     offline-bench unchanged ROOT            the pages that are written when the service has nothing new
+//     offline-bench hold ROOT                 has the lists open until its input ends
+
+let arguments = CommandLine.arguments
+guard arguments.count >= 3 else { fatalError("usage: see the head of main.swift") }
+let numbers = arguments.dropFirst(3).compactMap { Int($0) }
+// `gists`' container, so that it can show the rows.
+let container = try AppContainer(root: arguments[2], identifier: "com.example.gists")
+let store = AccountStore(container: container)
+if await store.load().account == nil {
+    try await store.signIn {
+        let credentials = Credentials(accessToken: Secret("benchmark-access-token"), issuedAt: Date())
+        return Account(id: "1", issuer: "https://bench.example.com", username: "bench", credentials: credentials)
+    }
+}
+let remote = BenchRemote(count: numbers.first ?? 100_000, byteCount: numbers.count > 1 ? numbers[1] : 300)
+let gists = try await OfflineCollection(
+    "gists", remote, of: store, in: container, maximumListBytes: 64 << 30, sending: { try remote.send($0, $1) })
+
+/// The median time of many runs, in seconds.
+func median(_ count: Int, _ body: () async throws -> Void) async rethrows -> Double {
+    var times: [Double] = []
+    for _ in 0..<count {
+        let start = ContinuousClock.now
+        try await body()
+        times.append(start.duration(to: .now) / .seconds(1))
+    }
+    return times.sorted()[count / 2]
+}
+
+switch arguments[1] {
+case "fill":
+    print("fill", try await median(1) { try await gists.refreshAll("mine") })
+case "pages":
+    let last = BenchRemote.id(remote.count - 31)
+    let found = try await gists.snapshot(of: "mine", after: last).rows.count
+    precondition(found == 30)
+    var first: [Double] = [], final: [Double] = []
+    for _ in 0..<20 {
+        first.append(try await median(20) { _ = try await gists.snapshot(of: "mine") })
+        final.append(try await median(20) { _ = try await gists.snapshot(of: "mine", after: last) })
+    }
+    print("first", first.sorted()[10])
+    print("last", final.sorted()[10])
+case "decode":
+    let rows = try await gists.snapshot(of: "mine").rows
+    precondition(rows.count == 30)
+    let plain = try PlainLists(path: arguments[2] + "/plain.sqlite", remote)
+    let page = try await plain.page()
+    precondition(page.map(\.id) == rows.map(\.id))
+    var sealed: [Double] = [], unsealed: [Double] = []
+    for _ in 0..<20 {
+        sealed.append(try await median(20) { _ = try await gists.snapshot(of: "mine") })
+        unsealed.append(try await median(20) { _ = try await plain.page() })
+    }
+    print("sealed", sealed.sorted()[10])
+    print("unsealed", unsealed.sorted()[10])
+case "unchanged":
+    let log = try files(named: "Lists.sqlite-wal")
+    let snapshot = try await gists.refresh("mine")
+    precondition(snapshot.source == .notModified)
+    let after = try files(named: "Lists.sqlite-wal")
+    // A frame of the log is a page and 24 bytes; the log itself begins with 32.
+    precondition(log == 0)
+    print("pages", (after - 32) / (4096 + 24))
+case "hold":
+    _ = try await gists.snapshot(of: "mine")
+    print("held 0")
+    fflush(nil)
+    _ = readLine()
+default: fatalError("usage: see the head of main.swift")
+}
+await gists.close()
+
+/// How large the files of a name are together.
+func files(named name: String) throws -> Int {
+    let paths = FileManager.default.enumerator(atPath: arguments[2])?.compactMap { $0 as? String } ?? []
+    return try paths.filter { $0.hasSuffix("/" + name) }.reduce(0) { sum, path in
+        sum + (try FileManager.default.attributesOfItem(atPath: arguments[2] + "/" + path)[.size] as? Int ?? 0)
+    }
+}
