@@ -41,7 +41,8 @@ actor BlobReception {
     private var uncheckedByteCount = 0
 
     /// Why the request was ended here, rather than by the network or the service.
-    private(set) var failure: (any Error)?
+    private var failure: (any Error)?
+    var hasFailed: Bool { failure != nil && !(failure is Unwanted) }
 
     /// - Parameters:
     ///   - limit: How many bytes a blob may have.

@@ -138,7 +138,7 @@ extension AccountError {
     /// What a transport, or the disk, has thrown.
     init(blob error: any Error) {
         switch error {
-        case let error as AccountError: self = error.offline
+        case let error as AccountError: self = error
         case is CancellationError:
             self.init(.cancelled, "cancelled: what came is kept, and the next download goes on from there")
         case let error as SystemCallError:

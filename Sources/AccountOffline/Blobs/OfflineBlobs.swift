@@ -151,9 +151,8 @@ public final class OfflineBlobs: Sendable {
             return try await download(id, name, to: partial, replacing: stored, progress)
         } catch {
             let failure = AccountError(blob: error)
-            // What can be gone on with stays. A full disk is given back what it lacks.
-            let isKept = [.serviceUnavailable, .cancelled].contains(failure.code)
-            if !isKept || !partial.isResumable { partial.discard() }
+            // What can be gone on with stays, whatever the service has said. A full disk is given back what it lacks.
+            if failure.code == .inaccessible || !partial.isResumable { partial.discard() }
             throw failure
         }
     }
@@ -175,13 +174,14 @@ public final class OfflineBlobs: Sendable {
             let reception = BlobReception(
                 partial, request, resuming: resumption, limit: maximumByteCount,
                 checking: { try await self.checkIsCurrent() }, report: progress)
-            switch try await outcome(of: request, in: reception) {
+            switch try await outcome(of: request, in: reception, partial) {
             case .complete:
                 return try await finish(id, name, partial)
             case .incomplete:
                 let before = resumption?.offset ?? 0
                 resumption = try await BlockingWork.run { try partial.resume() }
                 guard let now = resumption, now.offset > before else {
+                    partial.discard()
                     throw BlobResponse.unusable("a part of the blob that is too short to go on with")
                 }
             case .anew:
@@ -199,7 +199,9 @@ public final class OfflineBlobs: Sendable {
         }
     }
 
-    private func outcome(of request: HTTPRequest, in reception: BlobReception) async throws -> BlobReception.Outcome {
+    private func outcome(
+        of request: HTTPRequest, in reception: BlobReception, _ partial: PartialBlob
+    ) async throws -> BlobReception.Outcome {
         do {
             do {
                 let (head, body) = try await transport(request, nil) { try await reception.receive($0, $1) }
@@ -208,7 +210,9 @@ public final class OfflineBlobs: Sendable {
                 return try await reception.outcome(of: error)
             }
         } catch {
-            var failure = AccountError(blob: error)
+            var failure = AccountError(blob: error).offline
+            // What came is wrong, or is nobody's any more.
+            if await reception.hasFailed, failure.code != .cancelled { partial.discard() }
             if failure.code == .serviceUnavailable, await reception.hasBegun {
                 failure.message = "the download was cut after \(await reception.standing) (\(failure.message))"
             }
@@ -217,7 +221,12 @@ public final class OfflineBlobs: Sendable {
     }
 
     private func finish(_ id: String, _ name: BlobName, _ partial: PartialBlob) async throws -> OfflineBlob {
-        try await checkIsCurrent()
+        do {
+            try await checkIsCurrent()
+        } catch {
+            partial.discard()
+            throw error
+        }
         guard try await BlockingWork.run({ try partial.finish() }) != nil else {
             // An upload of the same may have been faster.
             if let blob = try folder.blob(id, name, at: clock.now) { return blob }
@@ -265,7 +274,7 @@ public final class OfflineBlobs: Sendable {
                 return try await upload(file, id, name, condition)
             } catch {
                 file.discardCopy()
-                throw file.failure ?? AccountError(blob: error)
+                throw file.failure ?? AccountError(blob: error).offline
             }
         }
     }

@@ -43,7 +43,7 @@ actor BlobService {
     func fail(_ faults: Fault...) { self.faults += faults }
     func goOffline() { isReachable = false }
 
-    /// Does something before a piece is handed on: its first byte's number.
+    /// Does something before a piece is handed on, which gets its first byte's number; -1 when a file has come.
     func beforePiece(_ body: (@Sendable (Int) async throws -> Void)?) { beforePiece = body }
 
     var ranges: [String?] { requests.map { $0.headerFields[.range] } }
@@ -122,6 +122,7 @@ actor BlobService {
     {
         var bytes: [UInt8] = []
         for try await piece in try await body.pieces() { bytes += piece }
+        try await beforePiece?(-1)
         let present = files[id]
         if let tag = request.headerFields[.ifMatch], tag != present?.tag {
             return (HTTPResponse(status: .preconditionFailed), Data())
