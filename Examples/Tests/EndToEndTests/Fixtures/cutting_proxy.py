@@ -1,4 +1,4 @@
-"""A proxy in front of a server that can cut a connection, or let it go silent, in the middle of a response.
+"""A proxy in front of a server that can hold a response in its middle, and cut the connection then.
 
     cutting_proxy.py --upstream PORT
 
@@ -7,8 +7,8 @@ once they are accepted, with its own address and that of its control port:
 
     listening on http://127.0.0.1:A http://127.0.0.1:B
 
-    GET B/cut?after=N    the next connection is cut when its responses have N bytes
-    GET B/hold?after=N   the same, but it goes silent, and is not closed
+    GET B/hold?after=N   the next connection goes silent when its responses have N bytes
+    GET B/cut            closes the connections that are silent
 
 It ends with status 0 on SIGTERM or SIGINT.
 """
@@ -24,34 +24,34 @@ HOST = "127.0.0.1"
 class Proxy:
     def __init__(self, upstream):
         self.upstream = upstream
-        self.fault = None
+        self.limit = None
+        self.cut = asyncio.Event()
 
     async def up(self, reader, writer):
         while data := await reader.read(65536):
             writer.write(data)
             await writer.drain()
 
-    async def down(self, reader, writer, fault):
+    async def down(self, reader, writer, limit):
         count = 0
         while data := await reader.read(65536):
-            if fault and count + len(data) >= fault[1]:
-                writer.write(data[: fault[1] - count])
+            if limit is not None and count + len(data) >= limit:
+                writer.write(data[: limit - count])
                 await writer.drain()
-                if fault[0] == "hold":
-                    await asyncio.Event().wait()
+                await self.cut.wait()
                 return
             count += len(data)
             writer.write(data)
             await writer.drain()
 
     async def serve(self, reader, writer):
-        fault, self.fault = self.fault, None
+        limit, self.limit = self.limit, None
         tasks = []
         try:
             upstream, upstream_writer = await asyncio.open_connection(HOST, self.upstream)
             tasks = [
                 asyncio.create_task(self.up(reader, upstream_writer)),
-                asyncio.create_task(self.down(upstream, writer, fault)),
+                asyncio.create_task(self.down(upstream, writer, limit)),
             ]
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             upstream_writer.close()
@@ -65,7 +65,12 @@ class Proxy:
 
     async def control(self, reader, writer):
         target = urlsplit((await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode())
-        self.fault = target.path[1:], int(parse_qs(target.query)["after"][0])
+        match target.path:
+            case "/hold":
+                self.limit = int(parse_qs(target.query)["after"][0])
+            case "/cut":
+                self.cut.set()
+                self.cut = asyncio.Event()
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         await writer.drain()
         writer.close()

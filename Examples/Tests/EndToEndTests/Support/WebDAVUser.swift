@@ -1,6 +1,7 @@
 import Foundation
+import Subprocess
 
-/// alice with `webdav`, signed in, and WsgiDAV behind a proxy that can cut connections: a WebDAV server that this project did
+/// alice with `webdav`, signed in, and WsgiDAV behind a proxy that can cut a connection: a WebDAV server that this project did
 /// not write; see `Fixtures/wsgidav/server.py`.
 struct WebDAVUser: Sendable {
     let container: Container
@@ -55,11 +56,27 @@ struct WebDAVUser: Sendable {
         guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
     }
 
-    /// The next connection ends when it has brought so many bytes.
-    func cutNext(after count: Int) async throws { try await tellProxy("/cut?after=\(count)") }
+    /// How a download ends in its middle.
+    enum End { case cut, killed }
 
-    /// The next connection goes silent when it has brought so many bytes.
-    func holdNext(after count: Int) async throws { try await tellProxy("/hold?after=\(count)") }
+    /// Begins with a download, which ends when so many bytes of it have come.
+    func get(_ id: String, owner: String = "tests", until count: Int, _ end: End) async throws -> Outcome {
+        // There is a head before them.
+        try await tellProxy("/hold?after=\(count + 65_536)")
+        return try await webdav.command(["get", id, "--owner", owner]).whileRunning { running in
+            _ = try await running.errors.match { Self.progress($0).flatMap { $0 >= count ? $0 : nil } }
+            switch end {
+            case .cut: try await tellProxy("/cut")
+            case .killed: try await running.send(.kill)
+            }
+        }
+    }
+
+    /// The last report of progress.
+    private static func progress(_ text: String) -> Int? {
+        let line = text.split(separator: "\n").last { $0.contains(" of ") }
+        return line?.split(separator: " ").first.flatMap { Int($0) }
+    }
 
     private func tellProxy(_ path: String) async throws {
         let response = try await HTTP.get(proxyControl + path)
