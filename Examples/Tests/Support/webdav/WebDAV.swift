@@ -2,6 +2,7 @@ import AccountOffline
 import Foundation
 import HTTPTypes
 
+// snippet.adapter
 /// Files of a WebDAV server (RFC 4918): that is GET and PUT, and the server's ETag.
 struct WebDAV: RemoteBlob {
     /// Where they are, such as `/files/`.
@@ -15,3 +16,4 @@ struct WebDAV: RemoteBlob {
         return HTTPRequest(method: method, scheme: nil, authority: nil, path: folder + name)
     }
 }
+// snippet.end

@@ -34,16 +34,23 @@ import Logging
         guard let account = await store.load().account else {
             throw AccountError(.notSignedIn, "nobody is signed in")
         }
+        let service = AccountService(issuer: account.issuer)
         let client = try AuthenticatedClient(
             origin: ProcessInfo.processInfo.environment["WEBDAV_ORIGIN"] ?? "", store: store,
-            authority: try authority(
-                for: AccountService(issuer: account.issuer), timeout: .seconds(60), logger: nil),
-            timeout: .seconds(60))
-        return try await OfflineBlobs("files", WebDAV(folder: "/"), of: store, in: try container()) {
+            authority: try authority(for: service, timeout: .seconds(60), logger: nil), timeout: .seconds(60))
+        return try await blobs(of: store, sendingWith: client)
+    }
+
+    // snippet.open
+    static func blobs(
+        of store: AccountStore, sendingWith client: AuthenticatedClient
+    ) async throws -> OfflineBlobs {
+        try await OfflineBlobs("files", WebDAV(folder: "/"), of: store, in: try container()) {
             let response = try await client.stream($0, body: $1, receiving: $2)
             return (response.head, response.body)
         }
     }
+    // snippet.end
 
     static func report(_ progress: BlobProgress) {
         let line = "\(progress.completed) of \(progress.total.map(String.init) ?? "?")\n"
@@ -78,11 +85,13 @@ struct Get: AsyncParsableCommand {
 
     func run() async throws {
         let blobs = try await WebDAVTool.blobs()
+        // snippet.get
         let blob =
             refresh
             ? try await blobs.refresh(id, owner: owner, progress: WebDAVTool.report)
             : try await blobs.blob(id, owner: owner, progress: WebDAVTool.report)
         if let output { try await blob.export(to: output) }
+        // snippet.end
         print(blob.byteCount, blob.entityTag ?? "-", Peak.memory())
     }
 }
@@ -96,9 +105,11 @@ struct Put: AsyncParsableCommand {
     @Flag var ifAbsent = false
 
     func run() async throws {
+        // snippet.put
         let condition: BlobCondition = ifAbsent ? .absent : ifMatch.map { .unchanged(entityTag: $0) } ?? .always
         let tag = try await WebDAVTool.blobs().upload(
             contentsOf: file, as: id, owner: owner, if: condition, progress: WebDAVTool.report)
+        // snippet.end
         print(tag ?? "-", Peak.memory())
     }
 }
