@@ -262,13 +262,8 @@ public final class OfflineBlobs: Sendable {
             try await checkIsCurrent()
             let name = folder.name(id, owner: owner)
             // The service can be asked for it where there is no room for a copy.
-            let copy = try? folder.partial(name.temporaryFile(), of: name)
-            let file: UploadedFile
-            do {
-                file = try UploadedFile(path, copyingTo: copy, report: progress)
-            } catch {
-                copy?.discard()
-                throw error
+            let file = try UploadedFile(path, report: progress) { byteCount in
+                byteCount <= maximumByteCount ? try? folder.partial(name.temporaryFile(), of: name) : nil
             }
             do {
                 return try await upload(file, id, name, condition)

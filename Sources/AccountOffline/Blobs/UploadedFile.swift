@@ -23,13 +23,14 @@ final class UploadedFile: Sendable {
     private let state = Mutex(State())
     private let report: @Sendable (BlobProgress) -> Void
 
+    /// - Parameter makeCopy: Makes the copy of a file of so many bytes.
     init(
-        _ path: String, copyingTo copy: PartialBlob?, report: @escaping @Sendable (BlobProgress) -> Void
+        _ path: String, report: @escaping @Sendable (BlobProgress) -> Void, copyingTo makeCopy: (Int) -> PartialBlob?
     ) throws(AccountError) {
         self.path = path
         let file = try path.openFile(followingLinks: true)
         byteCount = try mapping(path) { () throws(SystemCallError) in try file.status().byteCount }
-        self.copy = Mutex(copy)
+        copy = Mutex(makeCopy(byteCount))
         self.report = report
     }
 

@@ -83,8 +83,10 @@ struct BlobPrivacyTests {
             guard (position..<position + 9973).contains(current) else { return }
             if isSignOut { try await scene.store.signOut() } else { try await scene.signIn("bob") }
         }
-        await expectAccountError(.notSignedIn) { try await blobs.blob("a", owner: "o") }
+        let reports = Reports<BlobProgress>()
+        await expectAccountError(.notSignedIn) { try await blobs.blob("a", owner: "o") { reports.add($0) } }
         #expect(scene.files.isEmpty)
+        #expect(reports.all.isEmpty == (position == 0))
     }
 
     @Test func `A download is ended when the user has left, and not only when it is done`() async throws {

@@ -27,6 +27,15 @@ struct BlobUploadTests {
         #expect(scene.files.count == 1)
     }
 
+    @Test func `A file that is larger than all that may be kept is sent, and not stored here`() async throws {
+        let scene = try await BlobScene()
+        let bytes = BlobScene.bytes(100_001)
+        let blobs = try await scene.open(maximumByteCount: 100_000)
+        #expect(try await blobs.upload(contentsOf: try scene.source(bytes), as: "a", owner: "o") != nil)
+        #expect(await scene.service.file()?.bytes == bytes)
+        #expect(scene.files.isEmpty)
+    }
+
     @Test func `A condition is sent, and a version that somebody else has put there is left alone`() async throws {
         let scene = try await BlobScene()
         let blobs = try await scene.open()
