@@ -135,6 +135,20 @@ let package = Package(
             ],
             path: "Tests/Support/auth-server"
         ),
+        // For the tests: a process that keeps files of a WebDAV server.
+        .executableTarget(
+            name: "webdav",
+            dependencies: [
+                .product(name: "AccountCommands", package: "swift-account-kit"),
+                .product(name: "AccountHTTP", package: "swift-account-kit"),
+                .product(name: "AccountKit", package: "swift-account-kit"),
+                .product(name: "AccountOffline", package: "swift-account-kit"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/Support/webdav"
+        ),
         // The built commands, run as a person or a script runs them, against real servers.
         .testTarget(
             name: "EndToEndTests",
@@ -147,6 +161,7 @@ let package = Package(
                 "homepwner",
                 "oauth-login",
                 "reading-list",
+                "webdav",
                 .product(name: "account", package: "swift-account-kit"),
                 .product(name: "AccountHTTP", package: "swift-account-kit"),
                 .product(name: "AccountKit", package: "swift-account-kit"),

@@ -41,8 +41,8 @@ public struct AuthenticatedClient: Sendable {
     private let quirks: ServiceQuirks
     private let store: AccountStore
     private let authority: any AccountAuthority
-    private let logger: Logger?
-    private let transport: Transport?
+    let logger: Logger?
+    let transport: Transport?
 
     /// Sends a request to its end, and returns the whole response.
     ///
@@ -142,14 +142,24 @@ public struct AuthenticatedClient: Sendable {
     ///   `serviceUnavailable` if no response came or the token could not be refreshed, `notSignedIn` if the session has
     ///   ended, `conflict` if another user has signed in meanwhile, `requestFailed` if the response is too long, `cancelled`.
     public func send(_ request: HTTPRequest, body: Data? = nil) async throws(AccountError) -> APIResponse {
+        try await send(request.method, url(of: request), request.headerFields, body)
+    }
+
+    func url(of request: HTTPRequest) -> String {
         let path = request.path ?? ""
-        let url = request.authority.map { "\(request.scheme ?? originURL.scheme)://\($0)\(path)" } ?? path
-        return try await send(request.method, url, request.headerFields, body)
+        return request.authority.map { "\(request.scheme ?? originURL.scheme)://\($0)\(path)" } ?? path
     }
 
     private func send(
         _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields = [:], _ body: Data? = nil
     ) async throws(AccountError) -> APIResponse {
+        let request = try serviceRequest(method, url, fields, body)
+        return try await authorized { (token) async throws(AccountError) in try await exchange(request, token) }
+    }
+
+    func serviceRequest(
+        _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields, _ body: Data?
+    ) throws(AccountError) -> ServiceRequest {
         var request = ServiceRequest(url: try self.url(url))
         // These say who asks whom, and where the request ends.
         for name in fields.map(\.name.canonicalName)
@@ -160,11 +170,18 @@ public struct AuthenticatedClient: Sendable {
         request.headerFields = fields
         request.body = body
         request.bodyLimit = maximumResponseLength
+        return request
+    }
+
+    /// Sends something with a token, and once more with a new one if the first was refused.
+    func authorized(
+        _ exchange: (Secret) async throws(AccountError) -> (response: APIResponse, isRefused: Bool)
+    ) async throws(AccountError) -> APIResponse {
         let account = try await store.usableAccount(minimumValidity: minimumValidity, with: authority)
-        let (response, isRefused) = try await exchange(request, account.credentials.accessToken)
+        let (response, isRefused) = try await exchange(account.credentials.accessToken)
         guard isRefused else { return response }
         if let account = try await store.account(insteadOf: account, with: authority) {
-            return try await exchange(request, account.credentials.accessToken).response
+            return try await exchange(account.credentials.accessToken).response
         }
         // No new token is to be had. Whether the session has ended is for the authority to say.
         if account.credentials.refreshToken == nil,
@@ -197,12 +214,18 @@ public struct AuthenticatedClient: Sendable {
     ) async throws(AccountError) -> (response: APIResponse, isRefused: Bool) {
         var request = request
         request.authorization = .bearer(token)
-        let response: ServiceResponse
         do {
-            response = try await transported(request)
+            return try judged(try await transported(request), token)
+        } catch let error as AccountError {
+            throw error
         } catch {
             throw AccountError(request: AuthorityError(error), to: origin)
         }
+    }
+
+    func judged(
+        _ response: ServiceResponse, _ token: Secret
+    ) throws(AccountError) -> (response: APIResponse, isRefused: Bool) {
         guard response.isBodyWhole, response.body.count <= maximumResponseLength else {
             throw AccountError(
                 .requestFailed, "the response of \(origin) is longer than \(maximumResponseLength) bytes")
@@ -215,14 +238,19 @@ public struct AuthenticatedClient: Sendable {
             return try await HTTPTransport.shared.send(
                 request, timeout: timeout, clock: SystemWallClock(), logger: logger)
         }
+        let response = try await transport(message(request), request.body)
+        return ServiceResponse(head: response.head, body: WipedBytes(response.body), receivedAt: Date())
+    }
+
+    /// As a transport gets it that sends requests in place of this package.
+    func message(_ request: ServiceRequest) -> HTTPRequest {
         var message = HTTPRequest(
             method: request.method, scheme: request.url.scheme, authority: request.url.authority,
             path: request.url.target, headerFields: request.headerFields)
         if case .bearer(let token)? = request.authorization {
             message.headerFields[.authorization] = "Bearer \(token.reveal())"
         }
-        let response = try await transport(message, request.body)
-        return ServiceResponse(head: response.head, body: WipedBytes(response.body), receivedAt: Date())
+        return message
     }
 
     /// What would count as a refusal from user info.
@@ -237,7 +265,7 @@ public struct AuthenticatedClient: Sendable {
 }
 
 extension AccountError {
-    fileprivate init(request failure: AuthorityError, to origin: String) {
+    init(request failure: AuthorityError, to origin: String) {
         if failure == .noResponse(.cancelled) {
             self.init(.cancelled, "the request to \(origin) was cancelled")
         } else if case .misconfigured(let detail) = failure {

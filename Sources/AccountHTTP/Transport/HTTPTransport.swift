@@ -194,7 +194,7 @@ final class HTTPTransport: Sendable {
         }
     }
 
-    private func peer(of url: ServiceURL) -> Peer {
+    func peer(of url: ServiceURL) -> Peer {
         if case .proxy(let proxy) = environment.route(to: url) {
             let host = proxy.host.contains(":") ? "[\(proxy.host)]" : proxy.host
             return Peer(host: host, port: proxy.port, isProxy: true)
@@ -202,7 +202,7 @@ final class HTTPTransport: Sendable {
         return Peer(url)
     }
 
-    private func client(for request: ServiceRequest) throws(AuthorityError) -> HTTPClient {
+    func client(for request: ServiceRequest) throws(AuthorityError) -> HTTPClient {
         if request.url.scheme == "https", let problem = environment.certificateProblem() {
             throw .untrustedTLS(problem)
         }
@@ -216,7 +216,7 @@ final class HTTPTransport: Sendable {
         }
     }
 
-    private func clientRequest(_ request: ServiceRequest, _ exchange: ExchangeBody?) -> HTTPClientRequest {
+    func clientRequest(_ request: ServiceRequest, _ exchange: ExchangeBody? = nil) -> HTTPClientRequest {
         var result = HTTPClientRequest(url: request.url.description)
         result.method = HTTPMethod(rawValue: request.method.rawValue)
         for field in request.headerFields { result.headers.add(name: field.name.rawName, value: field.value) }
@@ -237,15 +237,10 @@ final class HTTPTransport: Sendable {
         return result
     }
 
-    private func read(
+    func read(
         _ response: HTTPClientResponse, limit: Int, receivedAt: Date
     ) async throws -> ServiceResponse {
-        var head = HTTPResponse(status: .init(code: Int(response.status.code)))
-        for (name, value) in response.headers {
-            // The parser has rejected invalid names.
-            if let name = HTTPField.Name(name) { head.headerFields.append(HTTPField(name: name, value: value)) }
-        }
-        var whole = ServiceResponse(head: head, body: WipedBytes(), receivedAt: receivedAt)
+        var whole = ServiceResponse(head: Self.head(of: response), body: WipedBytes(), receivedAt: receivedAt)
         for try await part in response.body {
             guard whole.body.count + part.readableBytes <= limit else {
                 // Leaving the loop closes the connection.
@@ -258,6 +253,15 @@ final class HTTPTransport: Sendable {
             part.withUnsafeReadableBytes { Wiping.zero($0) }
         }
         return whole
+    }
+
+    static func head(of response: HTTPClientResponse) -> HTTPResponse {
+        var head = HTTPResponse(status: .init(code: Int(response.status.code)))
+        for (name, value) in response.headers {
+            // The parser has rejected invalid names.
+            if let name = HTTPField.Name(name) { head.headerFields.append(HTTPField(name: name, value: value)) }
+        }
+        return head
     }
 
     static let userAgent = "AccountKit/0.1.0"

@@ -86,7 +86,8 @@ package struct FileDescriptor: ~Copyable {
         try open(path, O_RDONLY | O_DIRECTORY)
     }
 
-    fileprivate static func openLock(_ path: String) throws(SystemCallError) -> FileDescriptor {
+    /// Opens for reading and writing, from the start, and makes the file if it is not there.
+    package static func openForUpdate(_ path: String) throws(SystemCallError) -> FileDescriptor {
         try open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK)
     }
 
@@ -185,6 +186,20 @@ package struct FileDescriptor: ~Copyable {
         try SystemCall.check("ftruncate", path, ftruncate(number, off_t(count)))
     }
 
+    /// Where it is read and written next, counted from its start.
+    package borrowing func seek(to position: Int) throws(SystemCallError) {
+        try SystemCall.check("lseek", path, lseek(number, off_t(position), SEEK_SET) < 0 ? -1 : 0)
+    }
+
+    /// Whether its path still leads to it: nobody has renamed it, removed it, or put another file in its place.
+    package borrowing func isAtItsPath() throws(SystemCallError) -> Bool {
+        var (own, found) = (stat(), stat())
+        try SystemCall.check("fstat", path, fstat(number, &own))
+        if lstat(path, &found) == 0 { return own.st_ino == found.st_ino && own.st_dev == found.st_dev }
+        if errno == ENOENT { return false }
+        throw SystemCallError("lstat", path, errno: errno)
+    }
+
     package borrowing func reserve(_ count: Int) throws(SystemCallError) {
         let code = accountkit_reserve(number, off_t(count))
         guard code == 0 else { throw SystemCallError("fallocate", path, errno: code) }
@@ -202,7 +217,7 @@ package struct FileLock: ~Copyable {
 
     /// Opens a lock file, and makes it if it is not there. It is not locked yet.
     package init(_ path: String) throws(SystemCallError) {
-        let file = try FileDescriptor.openLock(path)
+        let file = try FileDescriptor.openForUpdate(path)
         // A umask may have taken away what the next one needs to open it.
         if try file.status().permissions != 0o600 { try file.setPermissions(0o600) }
         self.file = file

@@ -13,9 +13,9 @@ struct FileContent: Sendable {
         guard let chunks else { return try copy(input, to: output) }
         var file = chunks.newFile(id: id)
         try output.write(file.header)
-        var chunk = try piece(of: input, byteCount: ChunkSeal.chunkByteCount)
+        var chunk = try input.piece(byteCount: ChunkSeal.chunkByteCount)
         while true {
-            let next = try piece(of: input, byteCount: ChunkSeal.chunkByteCount)
+            let next = try input.piece(byteCount: ChunkSeal.chunkByteCount)
             try output.write(chunks.seal(chunk, isLast: next.isEmpty, of: &file))
             if next.isEmpty { return }
             chunk = next
@@ -29,11 +29,11 @@ struct FileContent: Sendable {
         guard let chunks else { return try copy(input, to: output) }
         let damage = AccountError(
             .wrongKeyOrDamaged, "\(input.path) does not open: the key is another one, or the file was changed")
-        let header = try piece(of: input, byteCount: ChunkSeal.headerByteCount)
+        let header = try input.piece(byteCount: ChunkSeal.headerByteCount)
         guard var file = chunks.file(id: id, header: header) else { throw damage }
-        var chunk = try piece(of: input, byteCount: ChunkSeal.sealedChunkByteCount)
+        var chunk = try input.piece(byteCount: ChunkSeal.sealedChunkByteCount)
         while true {
-            let next = try piece(of: input, byteCount: ChunkSeal.sealedChunkByteCount)
+            let next = try input.piece(byteCount: ChunkSeal.sealedChunkByteCount)
             guard let plaintext = chunks.open(chunk, isLast: next.isEmpty, of: &file) else { throw damage }
             try output.write(plaintext)
             if next.isEmpty { return }
@@ -45,17 +45,19 @@ struct FileContent: Sendable {
         _ input: borrowing FileDescriptor, to output: borrowing FileDescriptor
     ) throws(SystemCallError) {
         while true {
-            let bytes = try piece(of: input, byteCount: ChunkSeal.chunkByteCount)
+            let bytes = try input.piece(byteCount: ChunkSeal.chunkByteCount)
             if bytes.isEmpty { return }
             try output.write(bytes)
         }
     }
+}
 
+extension FileDescriptor {
     /// So many bytes, or fewer at the end of the file.
-    private func piece(of file: borrowing FileDescriptor, byteCount: Int) throws(SystemCallError) -> [UInt8] {
+    borrowing func piece(byteCount: Int) throws(SystemCallError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: byteCount)
         let count = try bytes.withUnsafeMutableBufferPointer { buffer throws(SystemCallError) in
-            try file.read(into: UnsafeMutableRawBufferPointer(buffer))
+            try read(into: UnsafeMutableRawBufferPointer(buffer))
         }
         bytes.removeSubrange(count...)
         return bytes

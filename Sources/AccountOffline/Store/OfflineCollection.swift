@@ -116,7 +116,7 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
 }
 
 extension AppContainer {
-    fileprivate func path(of folder: URL) -> String {
+    func path(of folder: URL) -> String {
         let path = folder.path(percentEncoded: false)
         return path.hasSuffix("/") ? String(path.dropLast()) : path
     }

@@ -1,0 +1,100 @@
+import HTTPTypes
+import NIOCore
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The bodies of a request and its response, on their way piece by piece.
+final class BodyTransfer: Sendable {
+    private struct State {
+        var lastMove = ContinuousClock.now
+        var failure: (any Error)?
+    }
+
+    private let body: AuthenticatedClient.BodyStream?
+    private let receiver: @Sendable (HTTPResponse, Data) async throws -> Void
+    private let state = Mutex(State())
+
+    init(
+        _ body: AuthenticatedClient.BodyStream?,
+        _ receive: @escaping @Sendable (HTTPResponse, Data) async throws -> Void
+    ) {
+        self.body = body
+        receiver = receive
+    }
+
+    var byteCount: Int? { body?.byteCount }
+
+    /// What the caller's own part has thrown, which says more than that the request has ended.
+    var failure: (any Error)? { state.withLock { $0.failure } }
+
+    /// For how long no byte has moved.
+    var idleTime: Duration { state.withLock { $0.lastMove.duration(to: .now) } }
+
+    func begin() { state.withLock { $0 = State() } }
+
+    func receive(_ head: HTTPResponse, _ piece: Data) async throws {
+        try await own { try await receiver(head, piece) }
+    }
+
+    fileprivate func pieces() async throws -> AsyncThrowingStream<Data, any Error>? {
+        try await own { try await body?.pieces() }
+    }
+
+    fileprivate func next(
+        _ iterator: inout AsyncThrowingStream<Data, any Error>.Iterator
+    ) async throws -> Data? {
+        do {
+            let piece = try await iterator.next()
+            state.withLock { $0.lastMove = .now }
+            return piece
+        } catch {
+            state.withLock { $0.failure = error }
+            throw error
+        }
+    }
+
+    private func own<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do {
+            let value = try await body()
+            state.withLock { $0.lastMove = .now }
+            return value
+        } catch {
+            state.withLock { $0.failure = error }
+            throw error
+        }
+    }
+
+    /// All of the request's body, for a transport that has no use for pieces.
+    func wholeBody() async throws -> Data? {
+        guard var iterator = try await pieces()?.makeAsyncIterator() else { return nil }
+        var whole = Data()
+        while let piece = try await next(&iterator) { whole.append(piece) }
+        return whole
+    }
+}
+
+/// The body of a request as the HTTP client takes it. Each piece is a buffer of its own, which is zeroed when it was sent.
+struct BodyBuffers: AsyncSequence, Sendable {
+    typealias Element = ByteBuffer
+
+    let transfer: BodyTransfer
+
+    func makeAsyncIterator() -> Iterator { Iterator(transfer: transfer) }
+
+    struct Iterator: AsyncIteratorProtocol {
+        fileprivate let transfer: BodyTransfer
+        fileprivate var pieces: AsyncThrowingStream<Data, any Error>.Iterator?
+
+        mutating func next() async throws -> ByteBuffer? {
+            if pieces == nil { pieces = try await transfer.pieces()?.makeAsyncIterator() }
+            guard var pieces, let piece = try await transfer.next(&pieces) else { return nil }
+            self.pieces = pieces
+            return ByteBuffer(bytes: piece)
+        }
+    }
+}

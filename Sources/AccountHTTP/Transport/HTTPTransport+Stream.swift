@@ -1,0 +1,92 @@
+import AccountKit
+import AsyncHTTPClient
+import HTTPTypes
+import Logging
+import NIOCore
+import NIOHTTP1
+import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension HTTPTransport {
+    /// Sends a request whose bodies are handed on piece by piece. Nothing but the caller's cancellation, or that no byte moves, ends
+    /// it.
+    ///
+    /// - Parameter timeout: For how long no byte may move.
+    /// - Throws: An `AuthorityError`, or anything else if `transfer` has a failure of its own.
+    func stream(
+        _ request: ServiceRequest, _ transfer: BodyTransfer, timeout: Duration, clock: any WallClock, logger: Logger?
+    ) async throws -> ServiceResponse {
+        let line = "\(request.method) \(request.url.authority)\(request.url.path)"
+        do {
+            let response = try await watched(transfer, timeout: timeout, peer(of: request.url)) {
+                try await self.transferred(request, transfer, clock: clock)
+            }
+            logger?.debug("\(line) \(response.status)")
+            return response
+        } catch {
+            logger?.debug("\(line) failed: \(transfer.failure == nil ? "\(error)" : "ended by the caller")")
+            throw error
+        }
+    }
+
+    private func watched(
+        _ transfer: BodyTransfer, timeout: Duration, _ peer: Peer,
+        _ body: @escaping @Sendable () async throws -> ServiceResponse
+    ) async throws -> ServiceResponse {
+        transfer.begin()
+        return try await withThrowingTaskGroup(of: ServiceResponse.self) { group in
+            group.addTask { try await body() }
+            group.addTask {
+                while true {
+                    let rest = timeout - transfer.idleTime
+                    guard rest > .zero else { throw peer.failure(.timeout) }
+                    // Clocks do not reach as far as durations.
+                    try await Task.sleep(for: min(rest, .seconds(86_400)))
+                }
+            }
+            defer { group.cancelAll() }
+            do {
+                guard let response = try await group.next() else { throw peer.failure(.cancelled) }
+                return response
+            } catch is CancellationError {
+                throw peer.failure(.cancelled)
+            }
+        }
+    }
+
+    private func transferred(
+        _ request: ServiceRequest, _ transfer: BodyTransfer, clock: any WallClock
+    ) async throws -> ServiceResponse {
+        let peer = peer(of: request.url)
+        var phase = TransportFailure.Phase.beforeHead
+        let start = ContinuousClock.now
+        do {
+            var sent = clientRequest(request)
+            if let byteCount = transfer.byteCount {
+                sent.body = .stream(BodyBuffers(transfer: transfer), length: .known(Int64(byteCount)))
+            }
+            let response = try await client(for: request).execute(sent, deadline: .distantFuture)
+            phase = .inBody
+            // The copy that was sent is zeroed already, and nobody needs this one any more.
+            for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
+                field.withUTF8 { Wiping.zero(UnsafeRawBufferPointer($0)) }
+            }
+            guard (200...299).contains(response.status.code) else {
+                return try await read(response, limit: request.bodyLimit, receivedAt: clock.now)
+            }
+            let whole = ServiceResponse(head: Self.head(of: response), body: WipedBytes(), receivedAt: clock.now)
+            for try await part in response.body {
+                try await transfer.receive(whole.head, Data(part.readableBytesView))
+            }
+            return whole
+        } catch {
+            if let failure = transfer.failure { throw failure }
+            throw TransportFailure.failure(for: error, from: peer, phase, after: start.duration(to: .now))
+        }
+    }
+}

@@ -1,0 +1,158 @@
+#if Offline
+import AccountKit
+import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What is known of a blob, and what a download needs to go on: it stands before the bytes, sealed.
+struct BlobRecord: Codable, Hashable {
+    /// Of this file's bytes alone, so that no record is taken for that of other bytes: 16 random bytes.
+    var content: String
+    var entityTag: String?
+    var contentType: String?
+    /// `nil` as long as nobody has said.
+    var byteCount: Int?
+
+    init(entityTag: String?, contentType: String?, byteCount: Int?) {
+        content = Sodium.randomBytes(count: 16).hexadecimal
+        // The record has a fixed size.
+        self.entityTag = entityTag.flatMap { $0.utf8.count <= EntityTag.maximumByteCount ? $0 : nil }
+        self.contentType = contentType.flatMap { $0.utf8.count <= 128 ? $0 : nil }
+        self.byteCount = byteCount
+    }
+
+    /// What a download can be resumed with.
+    var strongTag: String? { entityTag.flatMap { EntityTag.isStrong($0) ? $0 : nil } }
+}
+
+/// The file of a blob: `AKBL`, version 1 as u32; the record as JSON of 2 KiB, sealed by a ``RowSeal``; then its bytes as a
+/// ``ChunkSeal`` seals a file. The record can be replaced in its place.
+struct BlobFormat: Sendable {
+    static let contentOffset = magic.count + sealedRecordByteCount + ChunkSeal.headerByteCount
+
+    private static let magic: [UInt8] = Array("AKBL".utf8) + [1, 0, 0, 0]
+    private static let recordByteCount = 2048
+    private static let sealedRecordByteCount = RowSeal.sealedByteCount(of: recordByteCount)
+    private static let type = "blob"
+
+    let seal: RowSeal
+    var chunks: ChunkSeal { ChunkSeal(seal: seal, type: "blob chunks") }
+
+    /// How many bytes the file of a whole blob has.
+    static func fileByteCount(of byteCount: Int) -> Int {
+        let full = max(byteCount - 1, 0) / ChunkSeal.chunkByteCount
+        let rest = byteCount - full * ChunkSeal.chunkByteCount
+        return contentOffset + full * ChunkSeal.sealedChunkByteCount + RowSeal.sealedByteCount(of: rest)
+    }
+
+    // MARK: Writing
+
+    /// Empties a file and writes what stands before the bytes.
+    func begin(
+        _ file: borrowing FileDescriptor, _ record: BlobRecord, of name: BlobName
+    ) throws -> ChunkSeal.File {
+        let content = chunks.newFile(id: record.content)
+        try file.truncate(to: 0)
+        try file.seek(to: 0)
+        try file.write(Self.magic + sealed(record, name) + content.header)
+        return content
+    }
+
+    /// Replaces the record by one about the same bytes, of which more is known.
+    func rewrite(_ record: BlobRecord, in file: borrowing FileDescriptor, of name: BlobName) throws {
+        try file.seek(to: Self.magic.count)
+        try file.write(try sealed(record, name))
+    }
+
+    private func sealed(_ record: BlobRecord, _ name: BlobName) throws -> [UInt8] {
+        var json = [UInt8](try JSONEncoder().encode(record))
+        // JSON may have spaces at its end. What the fields may have at most, escaped, is less.
+        guard json.count <= Self.recordByteCount else {
+            throw AccountError(.invalidArgument, "what the service says of the blob is too long to be kept")
+        }
+        json += [UInt8](repeating: UInt8(ascii: " "), count: Self.recordByteCount - json.count)
+        return seal.seal(json, type: Self.type, id: Array(name.text.utf8))
+    }
+
+    // MARK: Reading
+
+    /// Reads what stands before the bytes, from the start of the file.
+    ///
+    /// - Returns: `nil` if it is not the file of this blob, or was changed.
+    func readHead(
+        of file: borrowing FileDescriptor, _ name: BlobName
+    ) throws(SystemCallError) -> (record: BlobRecord, content: ChunkSeal.File)? {
+        let bytes = try file.piece(byteCount: Self.contentOffset)
+        let sealed = bytes.dropFirst(Self.magic.count).prefix(Self.sealedRecordByteCount)
+        let header = bytes.suffix(ChunkSeal.headerByteCount)
+        guard bytes.count == Self.contentOffset, bytes.starts(with: Self.magic),
+            let json = seal.open(sealed, type: Self.type, id: Array(name.text.utf8)),
+            // What was sealed and is no record was sealed by a later version: it is fetched again.
+            let record = try? JSONDecoder().decode(BlobRecord.self, from: Data(json)),
+            let content = chunks.file(id: record.content, header: Array(header))
+        else { return nil }
+        return (record, content)
+    }
+
+    /// Goes over what an attempt before has left, to the first chunk that is not whole.
+    ///
+    /// - Returns: How many chunks are good. `content` stands behind them.
+    func countChunks(
+        of file: borrowing FileDescriptor, _ content: inout ChunkSeal.File
+    ) throws(SystemCallError) -> Int {
+        var count = 0
+        while true {
+            let chunk = try file.piece(byteCount: ChunkSeal.sealedChunkByteCount)
+            var next = content
+            guard chunk.count == ChunkSeal.sealedChunkByteCount,
+                chunks.open(chunk, isLast: false, of: &next)?.count == ChunkSeal.chunkByteCount
+            else { return count }
+            content = next
+            count += 1
+        }
+    }
+}
+
+/// The name of a blob's file: keyed hashes of its owner and of its id. So an owner's are found without a list of them.
+struct BlobName: Sendable, Hashable {
+    let text: String
+
+    static let ownerByteCount = 32
+    static let byteCount = 2 * ownerByteCount
+
+    init(_ id: String, owner: String, _ seal: RowSeal) {
+        var both: [UInt8] = []
+        both.append(lengthPrefixed: Array(owner.utf8))
+        both.append(lengthPrefixed: Array(id.utf8))
+        text = Self.prefix(of: owner, seal) + seal.keyedID(both, type: "blob").hexadecimal
+    }
+
+    /// What the names of all blobs of an owner begin with.
+    static func prefix(of owner: String, _ seal: RowSeal) -> String {
+        seal.keyedID(owner.utf8, type: "blob owner").hexadecimal
+    }
+
+    /// A blob that is whole.
+    var file: String { text }
+    /// A download that can go on.
+    var partialFile: String { ".\(text).part" }
+    /// An upload's copy.
+    func temporaryFile() -> String { ".\(text).\(Sodium.randomBytes(count: 8).hexadecimal).tmp" }
+
+    /// - Returns: The name of the blob that a file in the folder is of; `nil` for other files.
+    static func text(of file: String) -> Substring? {
+        let isHidden = file.hasPrefix(".")
+        let text = file.dropFirst(isHidden ? 1 : 0).prefix(byteCount)
+        guard text.utf8.count == byteCount, text.utf8.allSatisfy({ "0123456789abcdef".utf8.contains($0) }) else {
+            return nil
+        }
+        let rest = file.dropFirst(byteCount + (isHidden ? 1 : 0))
+        let isOwn = isHidden ? rest == ".part" || rest.hasSuffix(".tmp") : rest.isEmpty
+        return isOwn ? text : nil
+    }
+}
+#endif

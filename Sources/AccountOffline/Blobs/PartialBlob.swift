@@ -1,0 +1,157 @@
+#if Offline
+import AccountKit
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A blob that is being written: what a download has brought so far, or an upload's copy. Its lock is held as long as it is open.
+final class PartialBlob: Sendable {
+    /// What there is already, for a download that goes on.
+    struct Resumption: Equatable {
+        let entityTag: String
+        /// So many bytes from the start.
+        let offset: Int
+        let total: Int?
+        let contentType: String?
+    }
+
+    private struct State: ~Copyable {
+        let file: FileDescriptor
+        var record: BlobRecord?
+        var content: ChunkSeal.File?
+        /// So many bytes are sealed and in the file.
+        var sealedByteCount = 0
+        /// What comes after them; at least the last byte, as long as nobody knows that it is the last.
+        var rest: [UInt8] = []
+
+        init(_ file: consuming FileDescriptor) { self.file = file }
+    }
+
+    private let name: BlobName
+    private let format: BlobFormat
+    private let folder: String
+    private let path: String
+    private let state: Mutex<State>
+
+    /// - Returns: `nil` if another has its lock, or has just taken it away.
+    static func open(_ file: String, of name: BlobName, in folder: String, _ format: BlobFormat) throws -> PartialBlob?
+    {
+        let descriptor = try FileDescriptor.openForUpdate(folder + "/" + file)
+        guard try descriptor.tryLock(), try descriptor.isAtItsPath() else { return nil }
+        try descriptor.setPermissions(0o600)
+        return PartialBlob(descriptor, name, format, folder)
+    }
+
+    private init(_ file: consuming FileDescriptor, _ name: BlobName, _ format: BlobFormat, _ folder: String) {
+        self.name = name
+        self.format = format
+        self.folder = folder
+        path = file.path
+        state = Mutex(State(file))
+    }
+
+    /// So many bytes have come.
+    var byteCount: Int { state.withLock { $0.sealedByteCount + $0.rest.count } }
+
+    /// Whether a later download can go on with it.
+    var isResumable: Bool { state.withLock { $0.sealedByteCount > 0 && $0.record?.strongTag != nil } }
+
+    // MARK: Writing
+
+    /// Takes up what an earlier attempt has left, as far as it is whole.
+    ///
+    /// - Returns: `nil` if there is nothing that could be gone on with.
+    func resume() throws -> Resumption? {
+        try state.withLock { state in
+            state.rest = []
+            state.sealedByteCount = 0
+            state.content = nil
+            try state.file.seek(to: 0)
+            guard let (record, start) = try format.readHead(of: state.file, name), let tag = record.strongTag else {
+                return nil
+            }
+            var content = start
+            let count = try format.countChunks(of: state.file, &content)
+            guard count > 0 else { return nil }
+            let end = BlobFormat.contentOffset + count * ChunkSeal.sealedChunkByteCount
+            try state.file.truncate(to: end)
+            try state.file.seek(to: end)
+            state.record = record
+            state.content = content
+            state.sealedByteCount = count * ChunkSeal.chunkByteCount
+            return Resumption(
+                entityTag: tag, offset: state.sealedByteCount, total: record.byteCount, contentType: record.contentType)
+        }
+    }
+
+    /// Begins anew: what was there is gone.
+    func begin(_ record: BlobRecord) throws {
+        try state.withLock { state in
+            state.content = try format.begin(state.file, record, of: name)
+            state.record = record
+            state.sealedByteCount = 0
+            state.rest = []
+        }
+    }
+
+    func append(_ bytes: some Collection<UInt8>) throws {
+        try state.withLock { state in
+            state.rest += bytes
+            let size = ChunkSeal.chunkByteCount
+            var start = 0
+            // One byte stays, so that the last chunk is never one that might have another behind it.
+            while state.rest.count - start > size {
+                try seal(state.rest[start..<start + size], isLast: false, &state)
+                start += size
+            }
+            state.rest.removeSubrange(..<start)
+        }
+    }
+
+    private func seal(_ chunk: ArraySlice<UInt8>, isLast: Bool, _ state: inout State) throws {
+        guard var content = state.content else { preconditionFailure("it was not begun") }
+        try state.file.write(format.chunks.seal(chunk, isLast: isLast, of: &content))
+        state.content = content
+        state.sealedByteCount += chunk.count
+    }
+
+    /// Says that this was all, and gives it its name when it is on the disk.
+    ///
+    /// - Parameter entityTag: Where it is known only now.
+    /// - Returns: `nil` if it was removed, or put in place by another, meanwhile.
+    func finish(entityTag: String? = nil) throws -> BlobRecord? {
+        try state.withLock { state in
+            guard let begun = state.record else { preconditionFailure("it was not begun") }
+            try seal(state.rest[...], isLast: true, &state)
+            state.rest = []
+            var record = BlobRecord(
+                entityTag: entityTag ?? begun.entityTag, contentType: begun.contentType,
+                byteCount: state.sealedByteCount)
+            record.content = begun.content
+            if record != begun { try format.rewrite(record, in: state.file, of: name) }
+            try state.file.synchronize()
+            guard try state.file.isAtItsPath() else { return nil }
+            try SystemCall.rename(path, to: folder + "/" + name.file)
+            return record
+        }
+    }
+
+    /// Removes it, unless it has its name.
+    func discard() {
+        state.withLock { state in
+            state.record = nil
+            state.content = nil
+            state.rest = []
+            state.sealedByteCount = 0
+            // If it stays, it is overwritten by the next download, or swept away.
+            guard (try? state.file.isAtItsPath()) == true else { return }
+            try? state.file.truncate(to: 0)
+            _ = try? SystemCall.remove(path)
+        }
+    }
+}
+#endif

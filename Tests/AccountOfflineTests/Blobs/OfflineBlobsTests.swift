@@ -1,0 +1,204 @@
+#if Offline
+import AccountKit
+import AccountTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import AccountOffline
+
+/// Blobs from the service, from the disk and from memory.
+struct OfflineBlobsTests {
+    @Test(arguments: [0, 1, 65_535, 65_536, 65_537, 131_072, 300_000])
+    func `A blob is downloaded once, and then read without the network, whatever its size`(_ count: Int) async throws {
+        let scene = try await BlobScene()
+        let bytes = BlobScene.bytes(count)
+        await scene.service.put(bytes, type: "image/png")
+        let reports = Reports<BlobProgress>()
+        let first = try await scene.open().blob("a", owner: "o") { reports.add($0) }
+        #expect(first.byteCount == count)
+        #expect([UInt8](try await first.data()) == bytes)
+        if count > 0 {
+            #expect(reports.all.last == BlobProgress(completed: count, total: count))
+            #expect(zip(reports.all, reports.all.dropFirst()).allSatisfy { $0.completed < $1.completed })
+        }
+        await scene.service.goOffline()
+        let again = try await scene.open().blob("a", owner: "o")
+        #expect(again.entityTag == "\"v1\"")
+        #expect(again.contentType == "image/png")
+        #expect([UInt8](try await again.data()) == bytes)
+        try await again.export(to: scene.scene.root + "/copy")
+        #expect([UInt8](try scene.scene.bytes(scene.scene.root + "/copy")) == bytes)
+        #expect(await scene.service.requests.count == 1)
+        #expect(scene.files.count == 1)
+        #expect(try scene.scene.bytes(scene.files[0]).count == BlobFormat.fileByteCount(of: count))
+    }
+
+    @Test func `What is not there and cannot be fetched is an error, and leaves nothing`() async throws {
+        let scene = try await BlobScene()
+        let blobs = try await scene.open()
+        #expect(try await blobs.storedBlob("a", owner: "o") == nil)
+        await expectAccountError(.requestFailed) { try await blobs.blob("a", owner: "o") }
+        await scene.service.goOffline()
+        let error = await expectAccountError(.serviceUnavailable) { try await blobs.blob("a", owner: "o") }
+        #expect(error?.message.contains("cut") == false)
+        #expect(scene.wholeFiles.isEmpty)
+    }
+
+    @Test func `Several who want the same at a time share one download`() async throws {
+        let scene = try await BlobScene()
+        let bytes = BlobScene.bytes(200_000)
+        await scene.service.put(bytes)
+        let blobs = [try await scene.open(), try await scene.open()]
+        try await withThrowingTaskGroup(of: Data.self) { group in
+            for number in 0..<6 {
+                group.addTask { try await blobs[number % 2].blob("a", owner: "o").data() }
+            }
+            for try await data in group { #expect([UInt8](data) == bytes) }
+        }
+        #expect(await scene.service.requests.count == 1)
+        #expect(scene.files.count == 1)
+    }
+
+    @Test func `A refresh asks whether it has changed, and replaces it when all of the new one is there`() async throws
+    {
+        let scene = try await BlobScene()
+        await scene.service.put(BlobScene.bytes(100_000))
+        let blobs = try await scene.open()
+        let first = try await blobs.blob("a", owner: "o")
+        #expect(try await blobs.refresh("a", owner: "o").record == first.record)
+        #expect(await scene.service.requests.last?.headerFields[.ifNoneMatch] == "\"v1\"")
+        #expect(scene.files.count == 1)
+
+        let new = BlobScene.bytes(150_000, seed: 2)
+        await scene.service.put(new, tag: "\"v2\"")
+        await scene.service.fail(.cut(after: 90_000))
+        await expectAccountError(.serviceUnavailable) { try await blobs.refresh("a", owner: "o") }
+        #expect(try await blobs.blob("a", owner: "o").entityTag == "\"v1\"")
+        let second = try await blobs.refresh("a", owner: "o")
+        #expect([UInt8](try await second.data()) == new)
+        #expect(await scene.service.ranges.last == "bytes=65536-")
+        #expect([UInt8](try await blobs.blob("a", owner: "o").data()) == new)
+        await expectAccountError(.damaged) { try await first.export(to: scene.scene.root + "/copy") }
+
+        await scene.service.delete()
+        await expectAccountError(.requestFailed) { try await blobs.refresh("a", owner: "o") }
+        #expect(try await blobs.storedBlob("a", owner: "o") == nil)
+        #expect(scene.files.isEmpty)
+    }
+
+    @Test func `What was changed on the disk is not shown, and is fetched again`() async throws {
+        let scene = try await BlobScene()
+        let bytes = BlobScene.bytes(200_000)
+        await scene.service.put(bytes)
+        for offset in [3, 100, 2500, BlobFormat.contentOffset + 70_000] {
+            let blobs = try await scene.open()
+            _ = try await blobs.blob("a", owner: "o")
+            try scene.flip(scene.wholeFiles[0], at: offset)
+            if offset > BlobFormat.contentOffset {
+                let blob = try await blobs.blob("a", owner: "o")
+                await expectAccountError(.damaged) { try await blob.export(to: scene.scene.root + "/copy") }
+                #expect(!scene.scene.files.contains { $0.hasSuffix("/copy") })
+            }
+            await scene.service.forget()
+            #expect([UInt8](try await blobs.blob("a", owner: "o").data()) == bytes)
+            #expect(await scene.service.requests.count == 1)
+        }
+    }
+
+    @Test func `A file that was cut off, or put in the place of another, is not that blob`() async throws {
+        let scene = try await BlobScene()
+        let bytes = BlobScene.bytes(200_000)
+        await scene.service.put(bytes)
+        await scene.service.put(BlobScene.bytes(200_000, seed: 2), "b")
+        let blobs = try await scene.open()
+        _ = try await blobs.blob("a", owner: "o")
+        let path = scene.wholeFiles[0]
+        _ = try await blobs.blob("b", owner: "o")
+        let other = try #require(scene.wholeFiles.first { $0 != path })
+        try scene.scene.bytes(other).write(to: URL(filePath: path))
+        #expect([UInt8](try await blobs.blob("a", owner: "o").data()) == bytes)
+        try scene.scene.bytes(path).prefix(150_000).write(to: URL(filePath: path))
+        #expect(try await scene.open().storedBlob("a", owner: "o") == nil)
+        #expect([UInt8](try await scene.open().blob("a", owner: "o").data()) == bytes)
+    }
+
+    @Test func `What was read last stays in memory, up to a limit`() async throws {
+        let scene = try await BlobScene()
+        let blobs = try await scene.open(maximumMemoryByteCount: 250_000)
+        for id in ["a", "b", "c"] { await scene.service.put(BlobScene.bytes(100_000), id) }
+        await scene.service.put(BlobScene.bytes(200_000), "large")
+        for id in ["a", "b", "a", "c", "large"] { _ = try await blobs.blob(id, owner: "o").data() }
+        for (id, isKept) in [("a", true), ("b", false), ("c", true), ("large", false)] {
+            let blob = try await blobs.blob(id, owner: "o")
+            try FileManager.default.removeItem(atPath: blob.path)
+            if isKept {
+                #expect(try await blob.data().count == blob.byteCount)
+            } else {
+                await expectAccountError(.damaged) { try await blob.data() }
+            }
+        }
+    }
+
+    // MARK: Removing
+
+    @Test func `Blobs go with their owner, also one that is on its way, and no other owner's`() async throws {
+        let scene = try await BlobScene()
+        for id in ["a", "b", "late"] { await scene.service.put(BlobScene.bytes(100_000), id) }
+        let blobs = try await scene.open()
+        for (id, owner) in [("a", "one"), ("b", "one"), ("a", "two")] {
+            _ = try await blobs.blob(id, owner: owner).data()
+        }
+        #expect(scene.wholeFiles.count == 3)
+        await scene.service.beforePiece { position in
+            if position > 50_000 { try await blobs.remove(ownedBy: "one") }
+        }
+        await expectAccountError(.conflict) { try await blobs.blob("late", owner: "one") }
+        await scene.service.beforePiece(nil)
+        #expect(scene.files.count == 1)
+        #expect(try await blobs.storedBlob("a", owner: "one") == nil)
+        #expect(try await blobs.storedBlob("a", owner: "two") != nil)
+        try await blobs.remove("a", owner: "two")
+        #expect(scene.files.isEmpty)
+    }
+
+    @Test func `Once a run, what was not used for longest makes room`() async throws {
+        let scene = try await BlobScene()
+        let size = 100_000
+        for id in ["a", "b", "c", "d", "e", "f"] { await scene.service.put(BlobScene.bytes(size), id) }
+        let limit = BlobFormat.fileByteCount(of: size) * 3
+        let blobs = try await scene.open(maximumByteCount: limit * 10)
+        for id in ["a", "b", "c", "d"] {
+            scene.clock.advance(by: .seconds(60))
+            _ = try await blobs.blob(id, owner: "o")
+        }
+        scene.clock.advance(by: .seconds(60))
+        _ = try await blobs.blob("a", owner: "o")
+        #expect(scene.wholeFiles.count == 4)
+        await scene.service.put(BlobScene.bytes(size), "cut")
+        await scene.service.fail(.cut(after: 90_000))
+        await expectAccountError(.serviceUnavailable) { try await blobs.blob("cut", owner: "o") }
+        let partial = try #require(scene.partialFiles.first)
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: partial)
+
+        scene.clock.advance(by: .seconds(60))
+        let next = try await scene.open(maximumByteCount: limit)
+        _ = try await next.blob("e", owner: "o")
+        var kept: [String] = []
+        for id in ["a", "b", "c", "d", "e"] where try await next.storedBlob(id, owner: "o") != nil { kept.append(id) }
+        #expect(kept == ["a", "d", "e"])
+        #expect(scene.partialFiles.isEmpty)
+    }
+
+    @Test func `A blob that is larger than all that may be kept is refused`() async throws {
+        let scene = try await BlobScene()
+        await scene.service.put(BlobScene.bytes(100_001))
+        let blobs = try await scene.open(maximumByteCount: 100_000)
+        await expectAccountError(.tooLarge) { try await blobs.blob("a", owner: "o") }
+        await scene.service.fail(.whole([.contentLength: nil, .transferEncoding: "chunked"]))
+        await expectAccountError(.tooLarge) { try await blobs.blob("a", owner: "o") }
+        #expect(scene.files.isEmpty)
+    }
+}
+#endif
