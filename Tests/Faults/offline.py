@@ -290,16 +290,19 @@ def run_power(scenario, before, programs, results, whole, pool, without=()):
 
 # MARK: Several at once
 
-def run_several(programs, results, seconds):
+def run_several(programs, results, seconds, signs_out=False):
     """Programs that add, send and list at once over a network that loses things, and are killed: each confirmed change is carried
-    out once, the others at most once."""
+    out once, the others at most once.
+
+    `signs_out`: in the middle of it the user signs out, and what was not sent is gone.
+    """
     case = Case(programs)
     for command in ["seed 30", "sign-in", "refresh"]:
         case.must(command)
     end = time.monotonic() + seconds
     random_ = random.Random(power_loss.SEED)
     lock, running, problems = threading.Lock(), set(), []
-    confirmed, tried, counts = [], [], {"killed": 0, "ended": 0}
+    confirmed, tried, counts, left = [], [], {"killed": 0, "ended": 0}, []
 
     def start(command, losses):
         process = subprocess.Popen(
@@ -311,7 +314,7 @@ def run_several(programs, results, seconds):
         with lock:
             running.discard(process)
             counts["killed" if process.returncode == -signal.SIGKILL else "ended"] += 1
-            allowed = (0, 1, 2) if command in ("sync", "refresh") else (0,)
+            allowed = (0, 1, 2) if command in ("sync", "refresh") or left else (0,)
             if process.returncode not in (*allowed, -signal.SIGKILL):
                 problems.append(f"{command} ended with {process.returncode}: {text.strip()}")
             if "locked" in text or "damaged" in text or "Fatal" in text:
@@ -334,6 +337,13 @@ def run_several(programs, results, seconds):
             number += 1
             start(command, number)
 
+    def leave():
+        time.sleep(seconds / 2)
+        left.append(True)
+        # Whoever was killed while it did so has not signed out.
+        while case.run("sign-out")[0] != 0:
+            time.sleep(0.05)
+
     def kill():
         while time.monotonic() < end:
             time.sleep(random_.uniform(0.01, 0.08))
@@ -343,11 +353,18 @@ def run_several(programs, results, seconds):
                     random_.choice(living).kill()
 
     threads = [threading.Thread(target=target, args=arguments) for target, arguments in [
-        (add, ("p",)), (add, ("q",)), (repeat, ("sync",)), (repeat, ("sync",)), (repeat, ("refresh",)), (kill, ())]]
+        (add, ("p",)), (add, ("q",)), (repeat, ("sync",)), (repeat, ("sync",)), (repeat, ("refresh",)), (kill, ()),
+        *([(leave, ())] if signs_out else [])]]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    if signs_out:
+        found = json.loads(case.run("inspect")[1].splitlines()[-1])
+        case.must("sign-in")
+        again = json.loads(case.run("inspect")[1].splitlines()[-1])
+        if found["signedIn"] or again["pending"] or again["notes"]:
+            problems.append(f"after the sign-out there is {found}, and after the next sign-in {again}")
     for _ in range(6):
         status, text = case.run("sync")
         if status == 0:
@@ -357,7 +374,7 @@ def run_several(programs, results, seconds):
     done = case.carried_out()
     for text in tried:
         times = done.count(f"create canary {text}")
-        if times > 1 or (times == 0 and text in confirmed):
+        if times > 1 or (times == 0 and text in confirmed and not signs_out):
             problems.append(f"{text} was carried out {times} times, confirmed: {text in confirmed}")
     if len(done) != len(set(done)) or not counts["killed"] or not confirmed:
         problems.append(f"nothing was tried, or something twice: {counts}, {len(confirmed)} confirmed")
@@ -366,10 +383,11 @@ def run_several(programs, results, seconds):
     if sorted(found["notes"]) != sorted(
             [f"canary seed {number}" for number in range(1, 31)] + [line.split(" ", 1)[1] for line in done]):
         problems.append(f"the list is not the service's: {len(found['notes'])} of {len(done) + 30}")
+    name = "add, send, list, sign out, killed" if signs_out else "add, send, list, killed"
     for _ in range(counts["killed"] + counts["ended"]):
-        results.add("several", "add, send, list, killed", [], "")
+        results.add("several", name, [], "")
     if problems:
-        results.add("several", "add, send, list, killed", problems, f"seed {power_loss.SEED}")
+        results.add("several", name, problems, f"seed {power_loss.SEED}")
     case.remove()
 
 
@@ -395,4 +413,5 @@ def run(programs, results, whole, only=None):
                 run_power(scenario, before, programs, results, whole, pool, (mistake,))[1]()
             before.remove()
     if only in (None, "several"):
-        run_several(programs, results, 60 if whole else 12)
+        run_several(programs, results, 60 if whole else 10)
+        run_several(programs, results, 30 if whole else 6, signs_out=True)
