@@ -38,7 +38,8 @@ struct GistsTests {
             let online = try await user.gists("status")
             #expect(online.exitCode == 0 && online.output.contains("service: online\n"), "\(online)")
             let offline = try await user.offline("status")
-            #expect(offline.exitCode == 0 && offline.output.contains(/service: offline: connection to .* was refused\n/))
+            #expect(
+                offline.exitCode == 0 && offline.output.contains(/service: offline: connection to .* was refused\n/))
             #expect(try await !user.offline("status", "--offline").output.contains("service:"))
             let status = try await user.offline("status", "--json")
             let document = try JSONSerialization.jsonObject(with: Data(status.output.utf8)) as? [String: Any]

@@ -95,7 +95,7 @@ public struct FileArchiveStorage: ArchiveStorage {
         try await BlockingWork.run { () throws(AccountError) in try directory.make(before: directory.lockName) }
     }
 
-    /// Tells when the file of an entry was put in place or removed.
+    /// Tells when the file of an entry was put in place, written to or removed.
     ///
     /// A folder that is not there yet is made, since one that does not exist cannot be watched.
     public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {

@@ -11,7 +11,7 @@ import Foundation
 
 /// The changes that are not sent yet. Each step is on the disk before the next one is taken.
 struct OutboxDatabase: Sendable {
-    private static let name = "Outbox.sqlite"
+    static let name = "Outbox.sqlite"
     private static let schema = """
         CREATE TABLE change(
             n INTEGER PRIMARY KEY AUTOINCREMENT, object BLOB NOT NULL, state TEXT NOT NULL, attempts INTEGER NOT NULL,

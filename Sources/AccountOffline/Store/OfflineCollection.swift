@@ -32,6 +32,7 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     let lists: ListDatabase
     let outbox: OutboxDatabase
     let storage: FileArchiveStorage
+    private let cacheStorage: FileArchiveStorage
     let transport: RemoteTransport
     let clock: any WallClock
     private let store: AccountStore
@@ -69,9 +70,9 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
         let caches = container.path(of: container.caches) + folder
         folders = [documents, caches]
         storage = FileArchiveStorage(folder: documents, root: container.root)
+        cacheStorage = FileArchiveStorage(folder: caches)
         do {
             outbox = try await OutboxDatabase.open(in: documents, storage, key.seal)
-            let cacheStorage = FileArchiveStorage(folder: caches)
             lists = try await ListDatabase.open(
                 in: caches, cacheStorage, key.seal, maximumBytes: maximumListBytes)
         } catch {
@@ -87,6 +88,43 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
         }
         await lists.close()
         await outbox.close()
+    }
+
+    /// Tells when others have changed lists, or what waits to be sent: another process, or another collection of this one. Several
+    /// changes that come close together are one. The first comes at once, for what was changed until then.
+    ///
+    /// Throws when it cannot be followed any more.
+    public func changes() -> AsyncThrowingStream<Void, any Error> {
+        let (stream, continuation) = AsyncThrowingStream.makeStream(
+            of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
+        // The kernel tells of each change of a log, also of one's own; which ones are others', the database knows.
+        let logs = [
+            (lists.database, cacheStorage.changes(of: ArchiveEntry(rawValue: ListDatabase.name + "-wal"))),
+            (outbox.database, storage.changes(of: ArchiveEntry(rawValue: OutboxDatabase.name + "-wal"))),
+        ]
+        let task = Task {
+            do {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for (database, log) in logs {
+                        group.addTask {
+                            var version = try await database.version()
+                            continuation.yield()
+                            for try await _ in log {
+                                let now = try await database.version()
+                                if now != version { continuation.yield() }
+                                version = now
+                            }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                continuation.finish()
+            } catch {
+                continuation.finish(throwing: error)
+            }
+        }
+        continuation.onTermination = { _ in task.cancel() }
+        return stream
     }
 
     /// Refuses to store what came for somebody who is not signed in any more.

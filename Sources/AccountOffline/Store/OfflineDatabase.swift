@@ -105,6 +105,11 @@ struct OfflineDatabase: Sendable {
         }
     }
 
+    /// Another number if somebody else has changed the database since it was asked for last.
+    func version() async throws -> Int {
+        try await read { try Int.fetchOne($0, sql: "PRAGMA data_version") ?? 0 }
+    }
+
     /// Empties a database that is damaged; others that have it open see it empty too.
     func makeAnew(_ schema: String, _ version: Int) async throws {
         do {

@@ -1,0 +1,40 @@
+#if Offline
+import AccountKit
+import Foundation
+import Testing
+
+@testable import AccountOffline
+
+/// What others change is noticed, and one's own changes are not.
+struct FollowingCollectionTests {
+    @Test func `A change that another one makes is told, of the outbox as of lists`() async throws {
+        let scene = try await OfflineScene()
+        await scene.service.create("one")
+        let watcher = try await scene.open()
+        let other = try await scene.open()
+        var changes = watcher.changes().makeAsyncIterator()
+        try await other.add(.create("mine"))
+        try await changes.next()
+        while try await watcher.pendingChanges().isEmpty { try await changes.next() }
+        #expect(try await watcher.snapshot(of: "all").rows.map(\.item.text) == ["mine"])
+        _ = try await other.refresh("all")
+        while try await watcher.ids().count < 2 { try await changes.next() }
+        #expect(try await watcher.ids().last == "n1")
+        await other.close()
+        await watcher.close()
+    }
+
+    @Test func `One's own changes are not told`() async throws {
+        let scene = try await OfflineScene()
+        let watcher = try await scene.open()
+        let other = try await scene.open()
+        let before = try await watcher.outbox.database.version()
+        try await watcher.add(.create("own"))
+        #expect(try await watcher.outbox.database.version() == before)
+        try await other.add(.create("another's"))
+        #expect(try await watcher.outbox.database.version() != before)
+        await other.close()
+        await watcher.close()
+    }
+}
+#endif
