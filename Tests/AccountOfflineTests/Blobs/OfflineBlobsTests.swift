@@ -87,6 +87,18 @@ struct OfflineBlobsTests {
         #expect(scene.files.isEmpty)
     }
 
+    @Test func `A blob that was replaced since is not read as the one that it was, and stays`() async throws {
+        let scene = try await BlobScene()
+        await scene.service.put(BlobScene.bytes(100_000))
+        let blobs = try await scene.open()
+        let first = try await blobs.blob("a", owner: "o")
+        let new = BlobScene.bytes(100_000, seed: 2)
+        await scene.service.put(new, tag: "\"v2\"")
+        _ = try await blobs.refresh("a", owner: "o")
+        await expectAccountError(.damaged) { try await first.data() }
+        #expect([UInt8](try #require(try await blobs.storedBlob("a", owner: "o")?.data())) == new)
+    }
+
     @Test func `What was changed on the disk is not shown, and is fetched again`() async throws {
         let scene = try await BlobScene()
         let bytes = BlobScene.bytes(200_000)
