@@ -26,7 +26,8 @@ public struct AuthenticatedClient: Sendable {
     /// Where the requests go, and the token with them: scheme, host and port.
     public var origin: String { originURL.description }
 
-    /// How long one request may take, from the look-up of the host to the last byte of the response.
+    /// How long one request may take, from the look-up of the host to the last byte of the response; of one whose bodies are
+    /// handed on piece by piece, for how long no byte may move.
     public let timeout: Duration
 
     /// For how long a token must still be good to be sent; `nil` is 60 s, or half of its lifetime if that is less.

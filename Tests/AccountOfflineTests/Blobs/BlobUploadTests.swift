@@ -130,8 +130,11 @@ struct BlobUploadTests {
         for isSignOut in [false, true] {
             let blobs = try await scene.open()
             await scene.service.beforePiece { [scene = scene.scene] _ in
-                if isSignOut { try await scene.store.signOut() }
-                try FileManager.default.removeItem(atPath: scene.root + "/Library/Caches")
+                if isSignOut {
+                    try await scene.store.signOut()
+                } else {
+                    try FileManager.default.removeItem(atPath: scene.root + "/Library/Caches")
+                }
             }
             try await blobs.upload(contentsOf: source, as: "a", owner: "o")
             #expect(scene.files.isEmpty)

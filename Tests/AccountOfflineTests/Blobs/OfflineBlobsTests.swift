@@ -87,6 +87,18 @@ struct OfflineBlobsTests {
         #expect(scene.files.isEmpty)
     }
 
+    @Test func `A blob that was replaced since is not read as the one that it was, and stays`() async throws {
+        let scene = try await BlobScene()
+        await scene.service.put(BlobScene.bytes(100_000))
+        let blobs = try await scene.open()
+        let first = try await blobs.blob("a", owner: "o")
+        let new = BlobScene.bytes(100_000, seed: 2)
+        await scene.service.put(new, tag: "\"v2\"")
+        _ = try await blobs.refresh("a", owner: "o")
+        await expectAccountError(.damaged) { try await first.data() }
+        #expect([UInt8](try #require(try await blobs.storedBlob("a", owner: "o")?.data())) == new)
+    }
+
     @Test func `What was changed on the disk is not shown, and is fetched again`() async throws {
         let scene = try await BlobScene()
         let bytes = BlobScene.bytes(200_000)
@@ -140,6 +152,15 @@ struct OfflineBlobsTests {
         }
     }
 
+    @Test func `What is in memory is not shown for another version`() async throws {
+        let scene = try await BlobScene()
+        await scene.service.put([1])
+        let blobs = try await scene.open()
+        #expect(try await blobs.blob("a", owner: "o").data() == Data([1]))
+        await scene.service.put([2], tag: "\"v2\"")
+        #expect(try await blobs.refresh("a", owner: "o").data() == Data([2]))
+    }
+
     // MARK: Removing
 
     @Test func `Blobs go with their owner, also one that is on its way, and no other owner's`() async throws {
@@ -189,6 +210,34 @@ struct OfflineBlobsTests {
         for id in ["a", "b", "c", "d", "e"] where try await next.storedBlob(id, owner: "o") != nil { kept.append(id) }
         #expect(kept == ["a", "d", "e"])
         #expect(scene.partialFiles.isEmpty)
+    }
+
+    @Test
+    func `What is on its way is not evicted, what nobody finishes any more is, and what is somebody else's stays`()
+        async throws
+    {
+        let scene = try await BlobScene()
+        let bytes = BlobScene.bytes(400_000)
+        await scene.service.put(bytes, "slow")
+        await scene.service.put(BlobScene.bytes(100_000), "other")
+        let first = try await scene.open()
+        let left = Reports<[String]>()
+        await scene.service.beforePiece { position in
+            guard position > 300_000, left.all.isEmpty else { return }
+            left.add([])
+            let folder = try #require(scene.partialFiles.first).parentDirectory
+            let name = String(repeating: "0", count: 64)
+            for file in [".\(name).0123456789abcdef.tmp", ".\(name).part", "\(name).txt", "notes"] {
+                try Data([1]).write(to: URL(filePath: folder + "/" + file))
+                try FileManager.default.setAttributes(
+                    [.modificationDate: Date(timeIntervalSince1970: 0)], ofItemAtPath: folder + "/" + file)
+            }
+            _ = try await scene.open(maximumByteCount: 120_000).blob("other", owner: "o")
+            left.add(scene.files.map { String($0.dropFirst(folder.utf8.count + 1)) }.filter { $0.contains("000000") })
+        }
+        #expect([UInt8](try await first.blob("slow", owner: "o").data()) == bytes)
+        #expect(left.all.last == [String(repeating: "0", count: 64) + ".txt"])
+        #expect(scene.files.contains { $0.hasSuffix("/notes") })
     }
 
     @Test func `A blob that is larger than all that may be kept is refused`() async throws {
