@@ -44,7 +44,8 @@ extension AccountStore {
     ) async throws -> AccountStore {
         let store = AccountStore(
             storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
-            lockTimeout: .seconds(10))
+            // What tests wait for here is each other.
+            lockTimeout: .seconds(300))
         if let account { try await store.signIn { account } }
         return store
     }

@@ -24,6 +24,26 @@ struct FollowingCollectionTests {
         await watcher.close()
     }
 
+    @Test func `Whoever still reads what was closed gets an answer`() async throws {
+        let scene = try await OfflineScene()
+        await scene.service.create("one")
+        let notes = try await scene.open()
+        _ = try await notes.refresh("all")
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 1...20 {
+                group.addTask {
+                    let ids = try await notes.ids()
+                    #expect(ids == ["n1"])
+                }
+            }
+            await notes.close()
+            try await group.waitForAll()
+        }
+        #expect(try await notes.ids() == ["n1"])
+        try await notes.add(.create("two"))
+        #expect(try await notes.synchronize().sentCount == 1)
+    }
+
     @Test func `One's own changes are not told`() async throws {
         let scene = try await OfflineScene()
         let watcher = try await scene.open()

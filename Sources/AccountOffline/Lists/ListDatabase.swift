@@ -83,7 +83,7 @@ struct ListDatabase: Sendable {
         throw replaced ?? AccountError(.inaccessible, "\(folder)/\(name) cannot be used")
     }
 
-    func close() async { await database.close() }
+    func close() async { await database.settle() }
 
     private func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         do {

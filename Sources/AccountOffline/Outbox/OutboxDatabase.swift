@@ -48,7 +48,7 @@ struct OutboxDatabase: Sendable {
                 name, in: folder, storage, isDurable: true, version: 1, schema: schema), seal: seal)
     }
 
-    func close() async { await database.close() }
+    func close() async { await database.settle() }
 
     // MARK: Reading
 

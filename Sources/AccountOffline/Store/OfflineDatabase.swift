@@ -130,10 +130,11 @@ struct OfflineDatabase: Sendable {
     }
 
     /// Moves what is in the log into the database, and gives the log's space back.
-    func close() async {
+    ///
+    /// The connection is closed with the last reference to it: a task that still reads would crash on one that is closed.
+    func settle() async {
         // Whoever has it open still does it later.
         _ = try? await queue.writeWithoutTransaction { try $0.checkpoint(.truncate) }
-        try? queue.close()
     }
 
     /// Removes the files of a database that nobody has open.
