@@ -89,14 +89,16 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
-        // A tool whose documents survive whatever happens to it; no account is needed.
+        // A tool whose documents survive whatever happens to it. No account is needed; with one, all of it can be sealed.
         .executableTarget(
             name: "homepwner",
             dependencies: [
                 .product(name: "AccountCommands", package: "swift-account-kit"),
+                .product(name: "AccountHTTP", package: "swift-account-kit"),
                 .product(name: "AccountKit", package: "swift-account-kit"),
                 .product(name: "AccountOffline", package: "swift-account-kit"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         // A service that runs on and on in the name of whoever signed in, and loses no login when it is stopped.

@@ -1,12 +1,16 @@
 import AccountCommands
+import AccountHTTP
 import AccountKit
 import AccountOffline
 import ArgumentParser
 import Foundation
+import Logging
 
 /// What is in the house, with photos: a document of the app's own, and files that belong to it. What a command has confirmed
-/// survives its death and a power cut. No account is needed.
-@main struct Homepwner: AsyncParsableCommand {
+/// survives its death and a power cut. No account is needed; with one, all of it can be sealed.
+@main struct Homepwner: AsyncParsableCommand, AccountApplication {
+    static let identifier = "com.example.homepwner"
+    static let acceptsIssuer = true
     static let configuration = CommandConfiguration(
         commandName: "homepwner",
         abstract: "Keep a list of what you own, with photos.",
@@ -14,30 +18,44 @@ import Foundation
             Everything is in the folder $HOMEPWNER_HOME, or in ~/.local/share/com.example.homepwner: the items in \
             Documents/Items.plist, a property list that any program can read, and their photos in Documents/Items.
 
+            With an account, the items and their photos can be sealed, so that nobody else can read them: with --sealed \
+            when the first are added, or with `homepwner seal`. Then they can be used while you are signed in. Signing \
+            out destroys the key, and with it the items: export them first.
+
             With --json, `list` prints {"items": [ITEM, ...]} and `show` prints one ITEM: {"id", "name", "serial", \
             "value", "createdAt", "photo"}. "value" is a whole number, "createdAt" a date as in ISO 8601, in UTC, "photo" \
             says whether there is one; "serial" and "value" are left out where there is none.
 
-            Exit codes: 0 done, 64 usage, 65 the items are damaged, 74 input or output error, 75 another process \
-            is busy with them.
+            Exit codes: 0 done, 64 usage, 65 the items are damaged, or in two places, 74 input or output error, 75 another process \
+            is busy with them, 77 they are sealed: sign in first.
             """,
         subcommands: [
             Add.self, List.self, Show.self, Edit.self, Remove.self, Photo.self, Export.self, Import.self,
+            Seal.self, AccountCommand<Homepwner>.self,
         ])
 
-    /// The items, and the photos that they name.
-    static func items() throws -> DocumentArchive<[Item]> {
-        let identifier = "com.example.homepwner"
-        let home = ProcessInfo.processInfo.environment["HOMEPWNER_HOME"]
-        let container =
-            try home.map { try AppContainer(root: $0, identifier: identifier) }
-            ?? AppContainer(identifier: identifier)
-        return try DocumentArchive("Items", in: container, format: .xml) { $0.compactMap(\.photo) }
+    static func authority(
+        for service: AccountService, timeout: Duration, logger: Logger?
+    ) throws(AccountError) -> any AccountAuthority {
+        guard let issuer = service.issuer else {
+            throw AccountError(.invalidArgument, "say which service to sign in to: --issuer URL")
+        }
+        return try OAuthAuthority(
+            issuer: issuer, clientID: service.clientID ?? "account-cli",
+            scopes: service.scopes.isEmpty ? nil : service.scopes, timeout: timeout, logger: logger)
+    }
+
+    static func accountData(of store: AccountStore) async throws -> (any AccountData)? {
+        guard try await isSealed(for: store) else { return nil }
+        return try await sealedItems(of: store).accountData { items in
+            items.isEmpty
+                ? nil : "\(items.count) item\(items.count == 1 ? " that is" : "s that are") kept only on this machine"
+        }
     }
 
     static func main() async {
         do {
-            var command = try parseAsRoot()
+            var command = try await asyncParseAsRoot()
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {

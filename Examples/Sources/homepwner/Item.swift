@@ -2,8 +2,8 @@ import AccountKit
 import Foundation
 
 /// Something that somebody owns, as it stands in `Items.plist`.
-struct Item: Codable, Sendable {
-    let id: String
+struct Item: Codable, Sendable, Equatable {
+    var id: String
     var name: String
     var serial: String?
     var value: Int?

@@ -10,9 +10,10 @@ struct Add: AsyncParsableCommand {
     @Option(help: "Its serial number.") var serial: String?
     @Option(help: "What it is worth, a whole number.") var value: Int?
     @Option(help: "A photo of it, which is copied.") var photo: String?
+    @OptionGroup var sealing: SealingOption
 
     func run() async throws {
-        let archive = try Homepwner.items()
+        let archive = try await Homepwner.items(sealed: sealing.sealed)
         let staged = try await stagedPhoto(in: archive)
         let item = try await archive.change(from: [], adding: staged.map { [$0] } ?? []) { items in
             var item = try Item(id: items.newID(), name: name, serial: serial, value: value)
@@ -40,7 +41,7 @@ struct List: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let items = try Homepwner.items().read() ?? []
+        let items = try await Homepwner.items().read() ?? []
         if json { return try Output.print(json: Document(items: items.map { ItemDocument($0) })) }
         if items.isEmpty { return Output.say("No items yet. Add one with `homepwner add NAME`.") }
         let lines = items.map { item in
@@ -61,7 +62,7 @@ struct Show: AsyncParsableCommand {
     @Flag(help: "Print JSON.") var json = false
 
     func run() async throws {
-        let items = try Homepwner.items().read() ?? []
+        let items = try await Homepwner.items().read() ?? []
         let item = items[try items.index(of: id)]
         if json { return try Output.print(json: ItemDocument(item)) }
         let lines = [

@@ -13,7 +13,7 @@ struct Photo: AsyncParsableCommand {
         @Argument(help: "The photo, which is copied.") var file: String
 
         func run() async throws {
-            let archive = try Homepwner.items()
+            let archive = try await Homepwner.items()
             let photo = try await archive.stage(contentsOf: file)
             let item = try await archive.change(from: [], adding: [photo]) { items in
                 let index = try items.index(of: id)
@@ -31,7 +31,7 @@ struct Photo: AsyncParsableCommand {
         @Argument(help: "The file, which is replaced if it is there.") var file: String
 
         func run() async throws {
-            let archive = try Homepwner.items()
+            let archive = try await Homepwner.items()
             var (item, photo) = try photo(in: archive)
             while true {
                 do {

@@ -10,7 +10,7 @@ struct Export: AsyncParsableCommand {
     @Option(help: "The file, an XML property list; it is replaced if it is there.") var xml: String
 
     func run() async throws {
-        var items = try Homepwner.items().read() ?? []
+        var items = try await Homepwner.items().read() ?? []
         for index in items.indices { items[index].photo = nil }
         try await DocumentArchive<[Item]>.write(items, to: xml)
         Output.say("Exported \(items.count) item\(items.count == 1 ? "" : "s") to \(xml).")
@@ -26,10 +26,11 @@ struct Import: AsyncParsableCommand {
             """)
 
     @Argument(help: "The file.") var file: String
+    @OptionGroup var sealing: SealingOption
 
     func run() async throws {
         let imported = try DocumentArchive<[ImportedItem]>.read(from: file)
-        let count = try await Homepwner.items().change(from: []) { items in
+        let count = try await Homepwner.items(sealed: sealing.sealed).change(from: []) { items in
             let before = items.count
             for (index, one) in imported.enumerated() {
                 do {

@@ -15,7 +15,10 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     @Flag(help: "Sign out of all sessions.")
     var all = false
 
-    @Flag(help: "Sign out even if changes would be lost that were not sent.")
+    @Flag(
+        help:
+            "Sign out even if something would be lost that is only on this machine, such as changes that were not sent."
+    )
     var force = false
 
     @OptionGroup var options: CommonOptions
@@ -78,9 +81,9 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             work = "changes that cannot be read (\(error))"
         }
         guard let work, !force else { return data }
-        let question = "This machine has \(work). Signing out would lose what was not sent"
+        let question = "Signing out would lose \(work)"
         guard Terminal.isTerminal(.input), Terminal.isTerminal(.error), !options.json else {
-            throw AccountError(.busy, "\(question). Send it first, or sign out with --force")
+            throw AccountError(.busy, "\(question). Send or export that first, or sign out with --force")
         }
         // No answer is a no.
         let answer = (try? Terminal.prompt("\(question). Sign out all the same? [y/N] ")) ?? ""

@@ -97,6 +97,12 @@ struct OfflineKeys: Sendable {
         return OfflineKey(stored, place, receipt.revision)
     }
 
+    /// Whether any user has one, who may be signed in or not.
+    func isAnyThere() async throws -> Bool {
+        for place in records.places where try await records.archive.storage.read(place) != nil { return true }
+        return false
+    }
+
     /// Whether a key is still its user's.
     func isCurrent(_ key: OfflineKey) async throws -> Bool {
         guard let stored = try await records.archive.storage.read(key.place) else { return false }

@@ -22,6 +22,15 @@ extension AccountStore {
         }
     }
 
+    /// Whether any user has a key here: who is signed in, or somebody whose session the service has ended.
+    package func hasOfflineKeys() async throws(AccountError) -> Bool {
+        do {
+            return try await driver.offlineKeys.isAnyThere()
+        } catch {
+            throw AccountError(wrapping: error)
+        }
+    }
+
     /// Whether what a key seals is still the signed-in user's: nobody has signed out, or in as someone else.
     package func isCurrent(_ key: OfflineKey) async throws(AccountError) -> Bool {
         guard case .present(let account, _) = await driver.load(), account.isSameUser(as: key.user) else {

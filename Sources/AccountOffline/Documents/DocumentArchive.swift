@@ -29,10 +29,13 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// The document.
     public let path: String
 
-    private let storage: FileArchiveStorage
-    private let entry: ArchiveEntry
-    private let codec: DocumentCodec<Value>
-    private let attachments: (files: DocumentFiles, ids: FileIDs)?
+    let storage: FileArchiveStorage
+    let entry: ArchiveEntry
+    let codec: DocumentCodec<Value>
+    let attachments: (files: DocumentFiles, ids: FileIDs)?
+
+    /// Whose it is, if it is sealed for a user.
+    let owner: (store: AccountStore, key: OfflineKey)?
 
     /// A document in plain text, `<name>.plist`.
     ///
@@ -56,6 +59,13 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     package init(
         _ name: String, folder: String, root: String, format: DocumentFormat, seal: RowSeal?, files: FileIDs?
     ) throws(AccountError) {
+        try self.init(name, folder: folder, root: root, format: format, seal: seal, files: files, owner: nil)
+    }
+
+    init(
+        _ name: String, folder: String, root: String, format: DocumentFormat, seal: RowSeal?, files: FileIDs?,
+        owner: (store: AccountStore, key: OfflineKey)?
+    ) throws(AccountError) {
         guard Self.isName(name) else {
             throw AccountError(
                 .invalidArgument,
@@ -68,6 +78,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         path = folder + "/" + entry.rawValue
         codec = DocumentCodec(path: path, name: name, format: format, seal: seal)
         attachments = files.map { (DocumentFiles(folder: folder + "/" + name, root: root, name: name, seal: seal), $0) }
+        self.owner = owner
     }
 
     private static func isName(_ name: String) -> Bool {
@@ -87,6 +98,15 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     }
 
     // MARK: Reading and changing
+
+    /// Whether there is a document, or are files of one that is gone; whether they can be read is another question.
+    ///
+    /// - Throws: `inaccessible` or `insecureContainer` if it could not be looked at.
+    public func exists() throws(AccountError) -> Bool {
+        try ArchiveDirectory(path: path.parentDirectory, root: path.parentDirectory).checkTrust()
+        if try mapping(path, { () throws(SystemCallError) in try SystemCall.status(path) }) != nil { return true }
+        return try attachments?.files.hasFiles() ?? false
+    }
 
     /// Reads the document as it is now, without waiting for anybody.
     ///
@@ -117,7 +137,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// - Returns: What `body` returns.
     /// - Throws: What ``read()`` throws; `busy` after the timeout; `inaccessible` if it cannot be saved, as on a full disk;
     ///   `tooLarge`; `invalidArgument` if the value could not be read back from a property list, or if it names a file that is
-    ///   not there; what `body` throws.
+    ///   not there; `notSignedIn` if it is sealed for a user who has signed out meanwhile; what `body` throws.
     @discardableResult
     public func change<Result>(
         from initial: Value, adding files: [StagedFile] = [], timeout: Duration = .seconds(10),
@@ -140,6 +160,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         from initial: Value, adding files: [StagedFile], in transaction: any ArchiveTransaction,
         isolation: isolated (any Actor)? = #isolation, _ body: (inout Value) throws -> Result
     ) async throws -> Result {
+        try await checkIsOwners()
         let stored = try await transaction.read(entry)
         var revision = stored?.revision
         var value = try stored.map { try codec.decode($0.bytes) } ?? initial
@@ -167,26 +188,30 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
             receipt = try await transaction.replace(entry, with: bytes, ifRevision: revision)
         } catch {
             // What cannot be removed now is removed by the next change.
-            try? await remove(files, in: transaction)
+            try? await remove(Set(files.map(\.id)), in: transaction)
             throw error
         }
-        if case .unknown(let reason) = receipt.durability {
-            throw AccountError(
-                .durabilityUnknown,
-                "\(path) was saved, but the disk did not confirm that it survives a power cut: \(reason)")
-        }
+        try check(receipt.durability)
         if let folder = attachments?.files { await BlockingWork.run { folder.sweep(keeping: after) } }
         return result
     }
 
-    /// Removes files that a change was to add, unless the document, as it is stored, names them after all.
-    private func remove(_ files: [StagedFile], in transaction: any ArchiveTransaction) async throws {
-        guard let attachments, let stored = try await transaction.read(entry) else { return }
-        let named = attachments.ids(try codec.decode(stored.bytes))
-        attachments.files.remove(Set(files.map(\.id)).subtracting(named))
+    func check(_ durability: ArchiveReceipt.Durability) throws(AccountError) {
+        if case .unknown(let reason) = durability {
+            throw AccountError(
+                .durabilityUnknown,
+                "\(path) was saved, but the disk did not confirm that it survives a power cut: \(reason)")
+        }
     }
 
-    private func missing(_ files: DocumentFiles) -> AccountError {
+    /// Removes files that a change was to add, unless the document, as it is stored, names them after all.
+    func remove(_ ids: Set<String>, in transaction: any ArchiveTransaction) async throws {
+        guard let attachments, let stored = try await transaction.read(entry) else { return }
+        let named = attachments.ids(try codec.decode(stored.bytes))
+        attachments.files.remove(ids.subtracting(named))
+    }
+
+    func missing(_ files: DocumentFiles) -> AccountError {
         AccountError(
             .damaged,
             "\(path) is not there, but its files are, in \(files.path): put it back from a backup, or move that folder away"

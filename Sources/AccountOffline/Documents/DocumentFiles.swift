@@ -30,14 +30,28 @@ struct DocumentFiles: Sendable {
     // MARK: Adding
 
     func stage(contentsOf source: String) throws(AccountError) -> StagedFile {
-        let input = try source.openFile(followingLinks: true)
+        try stage(source.openFile(followingLinks: true), from: source, id: nil)
+    }
+
+    /// Copies a file of another document in plain text. It keeps its id, so it is known when it comes a second time.
+    func stage(_ id: String, of other: DocumentFiles) throws(AccountError) -> StagedFile {
+        let source = other.directory.path(id)
+        guard Self.isID(id), try other.kind(of: id) != nil else { throw other.missing(id) }
+        return try stage(source.openFile(followingLinks: false), from: source, id: id)
+    }
+
+    private func stage(
+        _ input: borrowing FileDescriptor, from source: String, id known: String?
+    ) throws(AccountError) -> StagedFile {
         try directory.checkTrust()
         // That the folder itself reaches the disk is waited for by `commit`.
         try directory.make(before: "")
         while true {
-            let id = Sodium.randomBytes(count: 16).hexadecimal
+            let id = known ?? Sodium.randomBytes(count: 16).hexadecimal
             let output = try mapping(path) { () throws(SystemCallError) in
-                try FileDescriptor.create(directory.path(".\(id).tmp"))
+                // Under an id that is known, one of a process that died may be in the way.
+                if known != nil { _ = try SystemCall.remove(directory.path(".\(id).tmp")) }
+                return try FileDescriptor.create(directory.path(".\(id).tmp"))
             }
             do {
                 // Another process may have swept it away before it was locked.
@@ -119,11 +133,13 @@ struct DocumentFiles: Sendable {
 
     func export(_ id: String, to destination: String) throws(AccountError) {
         try directory.checkTrust()
-        guard Self.isID(id), try kind(of: id) != nil else {
-            throw AccountError(.damaged, "the file \"\(id)\" is not in \(path): put it back from a backup")
-        }
+        guard Self.isID(id), try kind(of: id) != nil else { throw missing(id) }
         let input = try directory.path(id).openFile(followingLinks: false)
         try ExportedFile.write(to: destination) { output in try content.restore(input, to: output, id: id) }
+    }
+
+    private func missing(_ id: String) -> AccountError {
+        AccountError(.damaged, "the file \"\(id)\" is not in \(path): put it back from a backup")
     }
 }
 #endif

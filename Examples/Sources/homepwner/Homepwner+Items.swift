@@ -1,0 +1,87 @@
+import AccountCommands
+import AccountKit
+import AccountOffline
+import ArgumentParser
+
+/// Where the items are: in plain text, or sealed for whoever is signed in; never in both.
+extension Homepwner {
+    static func plainItems() throws -> DocumentArchive<[Item]> {
+        try DocumentArchive("Items", in: try container(), format: .xml) { $0.compactMap(\.photo) }
+    }
+
+    static func sealedItems(of store: AccountStore) async throws -> DocumentArchive<[Item]> {
+        let container = try container()
+        do {
+            return try await DocumentArchive("Items", of: store, in: container) { $0.compactMap(\.photo) }
+        } catch {
+            guard error.code == .notSignedIn else { throw error }
+            throw AccountError(
+                .notSignedIn,
+                "sealed items can be used by who is signed in, and nobody is: run `homepwner account login`")
+        }
+    }
+
+    /// Whether somebody's items are sealed here.
+    static func isSealed(for store: @autoclosure () throws -> AccountStore) async throws -> Bool {
+        try await DocumentArchive<[Item]>.isSealed("Items", in: try container(), for: try store())
+    }
+
+    /// The items, and the photos that they name.
+    ///
+    /// - Parameter sealed: Whether they are to be sealed, if there are none yet.
+    static func items(sealed: Bool = false) async throws -> DocumentArchive<[Item]> {
+        let plain = try plainItems()
+        // Most people have no account, and need none.
+        if !sealed { guard try await isSealed(for: try store()) else { return plain } }
+        let mine = try await sealedItems(of: try store())
+        switch (try mine.exists(), try plain.exists()) {
+        case (true, true):
+            throw AccountError(
+                .damaged,
+                "there are sealed items, and others in plain text in \(plain.path): run `homepwner seal`, which seals those "
+                    + "too")
+        case (false, true) where sealed:
+            throw AccountError(
+                .invalidArgument,
+                "there are items in plain text in \(plain.path), and nothing was added: seal them first, with `homepwner "
+                    + "seal`")
+        case (true, false): return mine
+        case (false, true): return plain
+        case (false, false): return sealed ? mine : plain
+        }
+    }
+}
+
+struct SealingOption: ParsableArguments {
+    @Flag(help: "Seal the items for whoever is signed in. Later commands need not be told.") var sealed = false
+}
+
+struct Seal: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Seal all items and photos for whoever is signed in.",
+        discussion: """
+            Afterwards nobody else can read them, and you can only while you are signed in. If it is interrupted, nothing is lost: \
+            run it again.
+            """)
+
+    func run() async throws {
+        let plain = try Homepwner.plainItems()
+        let mine = try await Homepwner.sealedItems(of: try Homepwner.store())
+        let count = try await mine.moveContents(of: plain, from: []) { items, others in
+            for item in others where !items.contains(item) {
+                var item = item
+                // Another one of this id was changed since; both are kept.
+                if items.contains(where: { $0.id == item.id }) { item.id = items.newID() }
+                items.append(item)
+            }
+            return others.count
+        }
+        guard let count else {
+            return Output.say(
+                try mine.exists()
+                    ? "The items are sealed already."
+                    : "No items yet. Add the first with `homepwner add NAME --sealed`.")
+        }
+        Output.say("Sealed \(count) item\(count == 1 ? "" : "s").")
+    }
+}

@@ -1,0 +1,130 @@
+#if Offline
+import AccountKit
+
+/// From a document in plain text to a sealed one.
+extension DocumentArchive {
+    /// Moves what is in another document, and its files, to this one, and removes the other: as for a document that is to be sealed from
+    /// now on.
+    ///
+    /// ```swift
+    /// try await sealed.moveContents(of: plain, from: []) { notes, others in
+    ///     notes += others.filter { !notes.contains($0) }
+    /// }
+    /// ```
+    ///
+    /// Whenever the process dies, each value and each file is in one of the two, or in both: this document has reached the disk before
+    /// the other is emptied and removed. So it can be done again after any error, and files keep their ids. Both documents are
+    /// locked meanwhile. What a disk had in plain text may be found on it for a while, by who looks past the file system.
+    ///
+    /// - Parameters:
+    ///   - other: A document in plain text.
+    ///   - initial: What to begin with if there is no document here yet; and what the other is before it is removed.
+    ///   - timeout: How long to wait for other processes, for each of the documents.
+    ///   - isolation: The actor to run on; the caller's.
+    ///   - merge: Changes this document's value. It must add what the other's names, but not what it has already, after an earlier try. If it
+    ///     throws, nothing is changed.
+    /// - Returns: What `merge` returns; `nil` if there is no other document.
+    /// - Throws: As ``change(from:adding:timeout:isolation:_:)``, for either document.
+    @discardableResult
+    public func moveContents<Result>(
+        of other: DocumentArchive, from initial: Value, timeout: Duration = .seconds(10),
+        isolation: isolated (any Actor)? = #isolation,
+        _ merge: (_ value: inout Value, _ other: Value) throws -> Result
+    ) async throws -> Result? {
+        guard other.codec.seal == nil, other.path != path else {
+            throw AccountError(.invalidArgument, "\(other.path) is not a document in plain text")
+        }
+        let source = try await other.storage.beginTransaction(timeout: timeout)
+        do {
+            let result = try await move(other, source, from: initial, timeout: timeout, merge)
+            await source.end()
+            return result
+        } catch {
+            await source.end()
+            throw error
+        }
+    }
+
+    private func move<Result>(
+        _ other: DocumentArchive, _ source: any ArchiveTransaction, from initial: Value, timeout: Duration,
+        isolation: isolated (any Actor)? = #isolation, _ merge: (inout Value, Value) throws -> Result
+    ) async throws -> Result? {
+        guard let stored = try await source.read(other.entry) else {
+            if let files = other.attachments?.files, try files.hasFiles() { throw other.missing(files) }
+            return nil
+        }
+        let value = try other.codec.decode(stored.bytes)
+        let transaction = try await storage.beginTransaction(timeout: timeout)
+        let result: Result
+        do {
+            result = try await add(value, of: other, from: initial, in: transaction, merge)
+            await transaction.end()
+        } catch {
+            await transaction.end()
+            throw error
+        }
+        try await other.removeAll(stored.revision, leaving: initial, in: source)
+        return result
+    }
+
+    private func add<Result>(
+        _ value: Value, of other: DocumentArchive, from initial: Value, in transaction: any ArchiveTransaction,
+        isolation: isolated (any Actor)? = #isolation, _ merge: (inout Value, Value) throws -> Result
+    ) async throws -> Result {
+        try await checkIsOwners()
+        let stored = try await transaction.read(entry)
+        var revision = stored?.revision
+        var mine = try stored.map { try codec.decode($0.bytes) } ?? initial
+        let before = Set(attachments?.ids(mine) ?? [])
+        let result = try merge(&mine, value)
+        let after = Set(attachments?.ids(mine) ?? [])
+        let bytes = try codec.encode(mine)
+        if stored == nil, let attachments {
+            if try attachments.files.hasFiles() { throw missing(attachments.files) }
+            // So that files without a document are never what a process that died has left behind.
+            revision = try await transaction.replace(entry, with: codec.encode(initial), ifRevision: nil).revision
+        }
+
+        let added = after.subtracting(before)
+        let receipt: ArchiveReceipt
+        do {
+            if let mine = attachments?.files, let others = other.attachments?.files {
+                // One after the other: each is open until it has its name.
+                try await BlockingWork.run { () throws(AccountError) in
+                    for id in added { try mine.commit([mine.stage(id, of: others)]) }
+                }
+            }
+            try await checkIsOwners()
+            receipt = try await transaction.replace(entry, with: bytes, ifRevision: revision)
+        } catch {
+            // What cannot be removed now is removed by the next change.
+            try? await remove(added, in: transaction)
+            throw error
+        }
+        try check(receipt.durability)
+        if let mine = attachments?.files { await BlockingWork.run { mine.sweep(keeping: after) } }
+        return result
+    }
+
+    /// Removes this document, once another has all that is in it.
+    ///
+    /// - Parameter initial: What it is until its files are gone, so that it never names one that is not there.
+    private func removeAll(
+        _ revision: ArchiveRevision, leaving initial: Value, in transaction: any ArchiveTransaction
+    ) async throws {
+        let receipt = try await transaction.replace(entry, with: codec.encode(initial), ifRevision: revision)
+        try check(receipt.durability)
+        if let files = attachments?.files {
+            try await BlockingWork.run { () throws(AccountError) in
+                files.sweep(keeping: [])
+                guard try !files.hasFiles() else {
+                    throw AccountError(
+                        .inaccessible,
+                        "the files in \(files.path) have been copied, but could not be removed: try again")
+                }
+            }
+        }
+        try check(try await transaction.remove(entry, ifRevision: receipt.revision))
+    }
+}
+#endif
