@@ -81,8 +81,15 @@ import Logging
     }
 
     /// Does something with the gists of whoever is signed in.
-    static func run(_ body: (OfflineCollection<GistsAPI>) async throws -> Void) async throws {
-        let gists = try await collection(of: try store())
+    ///
+    /// - Parameter whenInterrupted: Tells the user that Ctrl-C was heard; without it the process just ends.
+    static func run(
+        whenInterrupted: (@Sendable () -> Void)? = nil, _ body: (OfflineCollection<GistsAPI>) async throws -> Void
+    ) async throws {
+        let store = try store()
+        let gists = try await collection(of: store)
+        let interruption = whenInterrupted.map { Interruption(finishing: store, $0) }
+        defer { interruption?.end() }
         if let dropped = gists.droppedLists {
             Output.say("note: the stored lists were dropped, and are fetched again (\(dropped))")
         }

@@ -17,39 +17,43 @@ extension Gists {
         }
 
         func run() async throws {
-            try await Gists.run { gists in
-                var report = try await gists.synchronize(ignoringBackOff: true, onProgress: progress)
+            let progress = ProgressLine(isSilent: json)
+            let interrupted: @Sendable () -> Void = {
+                progress.end()
+                Output.say("Cancelled. What was not sent waits: `gists status` shows it.")
+            }
+            try await Gists.run(whenInterrupted: interrupted) { gists in
+                defer { progress.end() }
+                progress.show(sent: 0, of: try await gists.pendingChanges().count)
+                var report = try await gists.synchronize(ignoringBackOff: true) { sent, left in
+                    progress.show(sent: sent, of: sent + left)
+                }
                 if report.problem == nil {
                     for list in try await gists.storedLists() where report.problem == nil {
+                        progress.show("Looking what is new in \(list.name)")
                         report.problem = try await gists.refresh(list.name, limit: 1).problem
                     }
                 }
-                let problem = report.problem?.message
-                if json {
-                    try Output.print(
-                        json: Document(
-                            sent: report.sentCount, pending: report.pending.map(PendingDocument.init), problem: problem)
-                    )
-                } else {
-                    if report.sentCount > 0 { Output.say("Sent \(report.sentCount).") }
-                    for change in report.pending { Output.say(change.line) }
-                    if let problem { Output.say(problem.shown) }
-                }
-                let states = Set(report.pending.map(\.state))
-                if report.problem?.code == .notSignedIn || states.contains(.waitingForSignIn) { throw ExitCode(77) }
-                if states.contains(where: \.needsDecision) { throw ExitCode(65) }
-                if !states.isEmpty || report.problem != nil { throw ExitCode(69) }
+                progress.end()
+                try show(report)
             }
         }
 
-        private var progress: (@Sendable (Int, Int) -> Void)? {
-            guard !json, isatty(STDERR_FILENO) == 1 else { return nil }
-            return { sent, left in
-                let count = sent + left
-                let width = count == 0 ? 20 : 20 * sent / count
-                let bar = String(repeating: "#", count: width) + String(repeating: ".", count: 20 - width)
-                FileHandle.standardError.write(Data("\r[\(bar)] \(sent) of \(count)\(left == 0 ? "\n" : "")".utf8))
+        private func show(_ report: SynchronizationReport) throws {
+            let problem = report.problem?.message
+            if json {
+                try Output.print(
+                    json: Document(
+                        sent: report.sentCount, pending: report.pending.map(PendingDocument.init), problem: problem))
+            } else {
+                if report.sentCount > 0 { Output.say("Sent \(report.sentCount).") }
+                for change in report.pending { Output.say(change.line) }
+                if let problem { Output.say(problem.shown) }
             }
+            let states = Set(report.pending.map(\.state))
+            if report.problem?.code == .notSignedIn || states.contains(.waitingForSignIn) { throw ExitCode(77) }
+            if states.contains(where: \.needsDecision) { throw ExitCode(65) }
+            if !states.isEmpty || report.problem != nil { throw ExitCode(69) }
         }
     }
 
