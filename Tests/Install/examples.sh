@@ -36,6 +36,6 @@ check() {
 products=$("${build[@]}" --show-bin-path)
 check gists "gists res" resolve list show create edit delete star unstar sync status resolve account
 check gists "gists list --off" --offline
-check homepwner "homepwner exp" export add list show edit photo remove export import
+check homepwner "homepwner exp" export add list show edit photo remove export import seal account
 check homepwner "homepwner list --js" --json
 echo "gists and homepwner: completions and manual pages"

@@ -47,7 +47,14 @@ extension Gists {
                         sent: report.sentCount, pending: report.pending.map(PendingDocument.init), problem: problem))
             } else {
                 if report.sentCount > 0 { Output.say("Sent \(report.sentCount).") }
-                for change in report.pending { Output.say(change.line) }
+                for change in report.pending where change.state.needsDecision { Output.say(change.line) }
+                let waiting = report.pending.filter { !$0.state.needsDecision }
+                if let first = waiting.first {
+                    let (count, reason) = (waiting.count, problem == nil ? first.lastProblem : nil)
+                    Output.say(
+                        (count == 1 ? "1 change waits to be sent" : "\(count) changes wait to be sent")
+                            + (reason.map { " (\($0.shown))" } ?? "") + ": see `gists status`.")
+                }
                 if let problem { Output.say(problem.shown) }
             }
             let states = Set(report.pending.map(\.state))

@@ -1,6 +1,7 @@
-/// What an app keeps for an account besides it, such as lists and changes that were not sent.
+/// What an app keeps for an account besides it, such as lists, changes that were not sent, and sealed documents.
 public protocol AccountData: Sendable {
-    /// What signing out would lose, for a person, such as "3 changes that were not sent"; `nil` if nothing.
+    /// What signing out would lose, for a person, such as "3 changes that were not sent" or "12 items that are
+    /// kept only on this machine"; `nil` if nothing.
     func unsentWork() async throws -> String?
 
     /// Removes all of it from this machine, after the user has signed out.
