@@ -24,6 +24,7 @@ extension AccountStore {
 
     /// Whether any user has a key here: who is signed in, or somebody whose session the service has ended.
     package func hasOfflineKeys() async throws(AccountError) -> Bool {
+        try refuseGivenToken()
         do {
             return try await driver.offlineKeys.isAnyThere()
         } catch {
