@@ -60,8 +60,8 @@ struct Seal: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Seal all items and photos for whoever is signed in.",
         discussion: """
-            Afterwards nobody else can read them, and you can only while you are signed in. If it is interrupted, nothing is lost: \
-            run it again.
+            Afterwards nothing of them is legible in any file, and you can use them while you are signed in. If it is \
+            interrupted, nothing is lost: run it again.
             """)
 
     func run() async throws {

@@ -18,8 +18,8 @@ import Logging
             Everything is in the folder $HOMEPWNER_HOME, or in ~/.local/share/com.example.homepwner: the items in \
             Documents/Items.plist, a property list that any program can read, and their photos in Documents/Items.
 
-            With an account, the items and their photos can be sealed, so that nobody else can read them: with --sealed \
-            when the first are added, or with `homepwner seal`. Then they can be used while you are signed in. Signing \
+            With an account, the items and their photos can be sealed, so that nothing of them is legible in any file: with \
+            --sealed when the first are added, or with `homepwner seal`. Then they can be used while you are signed in. Signing \
             out destroys the key, and with it the items: export them first.
 
             With --json, `list` prints {"items": [ITEM, ...]} and `show` prints one ITEM: {"id", "name", "serial", \
