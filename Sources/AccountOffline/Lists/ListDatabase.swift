@@ -270,16 +270,20 @@ struct ListDatabase: Sendable {
     /// that no list has.
     ///
     /// - Parameter objects: Items that stay, since there are changes of them.
-    func evict(keeping objects: Set<String>) async throws {
+    /// - Returns: Whether there was anything that could go.
+    @discardableResult
+    func evict(keeping objects: Set<String>) async throws -> Bool {
         let kept = Set(objects.map { Data(itemKey($0)) })
-        guard try await read({ try Self.byteCount($0) }) > maximumBytes else { return }
-        try await write { database in
+        guard try await read({ try Self.byteCount($0) }) > maximumBytes else { return false }
+        let hasRemoved = try await write { database in
+            var hasRemoved = false
             // Not the last one: a list that is too large for itself alone is still somebody's.
             let lists = try Int64.fetchAll(
                 database, sql: "SELECT n FROM list ORDER BY coalesce(last_used, as_of, 0), n")
             for list in lists.dropLast() where try Self.byteCount(database) > maximumBytes {
                 try database.execute(sql: "DELETE FROM entry WHERE list = ?", arguments: [list])
                 try database.execute(sql: "DELETE FROM list WHERE n = ?", arguments: [list])
+                hasRemoved = true
                 for table in ["item", "detail"] {
                     let condition =
                         table == "item"
@@ -291,9 +295,12 @@ struct ListDatabase: Sendable {
                     }
                 }
             }
+            return hasRemoved
         }
+        guard hasRemoved else { return false }
         // What is free now goes back to the disk; where that fails, the pages are used again.
         try? await database.compact()
+        return true
     }
 
     /// What is in use of the file.

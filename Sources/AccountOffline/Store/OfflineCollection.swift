@@ -84,7 +84,7 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     public func close() async {
         // It is tried again at the next end.
         if let entries = try? await outbox.pending() {
-            try? await lists.evict(keeping: Set(entries.map { $0.made?.id ?? $0.change.object }))
+            _ = try? await lists.evict(keeping: Set(entries.map { $0.made?.id ?? $0.change.object }))
         }
         await lists.close()
         await outbox.close()
