@@ -93,8 +93,8 @@ fuzz-long:
 	@Scripts/bootstrap.sh fuzz
 	@Tests/Fuzz/run.sh 600
 
-# How long things take beside others and beside the least that they could take, into Benchmarks/RESULTS.md. About a quarter
-# of an hour after the first build, on a machine that does nothing else. What is measured is what `make install` installs.
+# How long things take beside others and beside the least that they could take, into Benchmarks/RESULTS.md. About twenty
+# minutes after the first build, on a machine that does nothing else. What is measured is what `make install` installs.
 bench:
 	@Scripts/bootstrap.sh bench
 	@Scripts/release.sh static .build/release-static
