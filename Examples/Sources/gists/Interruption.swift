@@ -58,6 +58,7 @@ struct Interruption {
 }
 
 extension sigaction {
+    // Handlers are functions of C, which cannot be compared but by their address; as large as a pointer they always are.
     fileprivate var isIgnored: Bool {
         #if canImport(Darwin)
         unsafeBitCast(__sigaction_u.__sa_handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)

@@ -39,7 +39,7 @@ final class ProgressLine: Sendable {
     private func rewrite(_ text: String) {
         guard form == .bar else { return }
         isOver.withLock { isOver in
-            // Back to the start of the line, and erase it (CSI K: ECMA-48, section 8.3.41).
+            // Back to the start of the line, and erase it (CSI K: ECMA-48, section 8.3.41). It is no error if nobody can read it.
             if !isOver { try? FileHandle.standardError.write(contentsOf: Data("\r\u{1B}[K\(text)".utf8)) }
         }
     }

@@ -65,7 +65,8 @@ enum BlobResponse {
             return .failed(
                 AccountError(
                     .serviceUnavailable,
-                    "another server answered instead of the service (\(type?.text ?? "")): a captive portal?"))
+                    "another server answered instead of the service (\(type?.text ?? "")): if this network has a sign-in page, open it"
+                ))
         }
         let length = head.headerFields[.contentLength]
         let byteCount = length.flatMap { ContentRange.number($0) }
@@ -130,7 +131,10 @@ extension AccountError {
         case .conflict where [404, 410].contains(head.status.code):
             self.init(.requestFailed, "the service does not have it any more (\(head.status.code))")
         case .conflict(let words):
-            self.init(.conflict, "the service has another version by now (\(words)): nothing was changed")
+            self.init(
+                .conflict,
+                "the service has another version by now (\(words)): nothing was changed; look at that one before you upload again"
+            )
         default: self.init(status: head, body)
         }
     }

@@ -230,10 +230,10 @@ public final class OfflineBlobs: Sendable {
         guard try await BlockingWork.run({ try partial.finish() }) != nil else {
             // An upload of the same may have been faster.
             if let blob = try folder.blob(id, name, at: clock.now) { return blob }
-            throw AccountError(.conflict, "the blob was removed while it was downloaded")
+            throw AccountError(.conflict, "the blob was removed while it was downloaded: ask for it again")
         }
         guard let blob = try folder.blob(id, name, at: clock.now) else {
-            throw AccountError(.conflict, "the blob was removed as soon as it was downloaded")
+            throw AccountError(.conflict, "the blob was removed as soon as it was downloaded: ask for it again")
         }
         await makeRoom(for: blob.byteCount)
         return blob

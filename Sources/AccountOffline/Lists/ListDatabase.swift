@@ -48,7 +48,7 @@ struct ListDatabase: Sendable {
 
     let database: OfflineDatabase
     private let seal: RowSeal
-    private let maximumBytes: Int
+    let maximumBytes: Int
     private let dropped: Dropped
 
     /// Why what was stored had to be dropped, the last time that it had.
@@ -85,7 +85,7 @@ struct ListDatabase: Sendable {
 
     func close() async { await database.settle() }
 
-    private func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+    func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         do {
             return try await database.read(body)
         } catch let error as AccountError where error.code == .damaged {
@@ -94,7 +94,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    private func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+    func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         do {
             return try await database.write(body)
         } catch let error as AccountError where error.code == .damaged {
@@ -206,7 +206,7 @@ struct ListDatabase: Sendable {
         }
     }
 
-    private func list(_ name: String, _ database: Database) throws -> (number: Int64, stored: StoredList)? {
+    func list(_ name: String, _ database: Database) throws -> (number: Int64, stored: StoredList)? {
         let sql = "SELECT n, key, as_of, sealed FROM list WHERE key = ?"
         return try Row.fetchOne(database, sql: sql, arguments: [Data(listKey(name))]).map { try list($0) }
     }
@@ -236,78 +236,10 @@ struct ListDatabase: Sendable {
     }
 
     private var damaged: AccountError { AccountError(.damaged, "\(database.path) is damaged") }
-    private func itemKey(_ id: String) -> [UInt8] { seal.keyedID(id.utf8, type: "item") }
-    private func listKey(_ name: String) -> [UInt8] { seal.keyedID(name.utf8, type: "list") }
-
-    /// How many bytes the rows of a list take, as they are stored.
-    func byteCount(of name: String) async throws -> Int {
-        try await read { database in
-            guard let list = try list(name, database) else { return 0 }
-            let sql =
-                "SELECT coalesce(sum(length(sealed)), 0) FROM item JOIN entry ON entry.item = item.n WHERE list = ?"
-            return try Int.fetchOne(database, sql: sql, arguments: [list.number]) ?? 0
-        }
-    }
+    func itemKey(_ id: String) -> [UInt8] { seal.keyedID(id.utf8, type: "item") }
+    func listKey(_ name: String) -> [UInt8] { seal.keyedID(name.utf8, type: "list") }
 
     // MARK: Writing
-
-    /// Notes that a list was looked at, unless that was noted lately.
-    func use(_ name: String, at date: Date) async throws {
-        let now = date.timeIntervalSince1970
-        let isKnown = try await read { database in
-            let sql = "SELECT coalesce(last_used > ? AND last_used <= ?, 0) FROM list WHERE key = ?"
-            return try Bool.fetchOne(database, sql: sql, arguments: [now - 3600, now, Data(listKey(name))])
-        }
-        // One that is not there needs no note.
-        guard let isKnown, !isKnown else { return }
-        try await write { database in
-            try database.execute(
-                sql: "UPDATE list SET last_used = ? WHERE key = ?", arguments: [now, Data(listKey(name))])
-        }
-    }
-
-    /// Removes the lists that were not looked at for the longest time, as long as all together take too much; then the items
-    /// that no list has.
-    ///
-    /// - Parameter objects: Items that stay, since there are changes of them.
-    /// - Returns: Whether there was anything that could go.
-    @discardableResult
-    func evict(keeping objects: Set<String>) async throws -> Bool {
-        let kept = Set(objects.map { Data(itemKey($0)) })
-        guard try await read({ try Self.byteCount($0) }) > maximumBytes else { return false }
-        let hasRemoved = try await write { database in
-            var hasRemoved = false
-            // Not the last one: a list that is too large for itself alone is still somebody's.
-            let lists = try Int64.fetchAll(
-                database, sql: "SELECT n FROM list ORDER BY coalesce(last_used, as_of, 0), n")
-            for list in lists.dropLast() where try Self.byteCount(database) > maximumBytes {
-                try database.execute(sql: "DELETE FROM entry WHERE list = ?", arguments: [list])
-                try database.execute(sql: "DELETE FROM list WHERE n = ?", arguments: [list])
-                hasRemoved = true
-                for table in ["item", "detail"] {
-                    let condition =
-                        table == "item"
-                        ? "NOT EXISTS (SELECT 1 FROM entry WHERE entry.item = item.n)"
-                        : "NOT EXISTS (SELECT 1 FROM item WHERE item.key = detail.key)"
-                    for key in try Data.fetchAll(database, sql: "SELECT key FROM \(table) WHERE \(condition)")
-                    where !kept.contains(key) {
-                        try database.execute(sql: "DELETE FROM \(table) WHERE key = ?", arguments: [key])
-                    }
-                }
-            }
-            return hasRemoved
-        }
-        guard hasRemoved else { return false }
-        // What is free now goes back to the disk; where that fails, the pages are used again.
-        try? await database.compact()
-        return true
-    }
-
-    /// What is in use of the file.
-    private static func byteCount(_ database: Database) throws -> Int {
-        func number(_ name: String) throws -> Int { try Int.fetchOne(database, sql: "PRAGMA \(name)") ?? 0 }
-        return try (number("page_count") - number("freelist_count")) * number("page_size")
-    }
 
     /// Notes that the first page is still as it was.
     func touch(_ name: String, next: String?, at date: Date) async throws {
