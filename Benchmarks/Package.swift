@@ -30,6 +30,7 @@ let package = Package(
         .executableTarget(
             name: "offline-bench",
             dependencies: [
+                .product(name: "AccountHTTP", package: "swift-account-kit"),
                 .product(name: "AccountKit", package: "swift-account-kit"),
                 .product(name: "AccountOffline", package: "swift-account-kit"),
                 .product(name: "GRDB", package: "GRDB.swift"),

@@ -1,9 +1,11 @@
 """Lists that are kept for reading without the network: beside plain SQLite, and by how many there are."""
 
+import filecmp
 import os
 import shutil
 import subprocess
 
+from file_server import FileServer
 from measure import Ratio, hyperfine, number, swarm
 from report import time
 
@@ -37,7 +39,7 @@ def run(report, programs, commands, gists, folder, rounds):
     # Insertion.
     for size, limit in ((300, 0.5), (2048, 0.75)):
         ours, plain = [], []
-        for turn in range(max(rounds // 2, 1)):
+        for turn in range(rounds):
             root = lists.root(f"insert-{turn}")
             ours.append(lists.measure("fill", root, 100_000, size)["fill"])
             done = subprocess.run(
@@ -104,7 +106,32 @@ def run(report, programs, commands, gists, folder, rounds):
         "Lists without the network",
         "Rows are sealed one by one. Plain SQLite has the same tables and indexes without what belongs to sealing, in the same "
         "transactions of a hundred rows.", ("what", "this package", "beside", "ratio"), rows)
+    blobs(report, lists, commands)
     shutil.rmtree(lists.folder)
+
+
+def blobs(report, lists, commands):
+    """A file of a gibibyte, down and up: what memory it takes beyond that for a file of a kilobyte."""
+    root, served = lists.root("blobs"), lists.root("served")
+    sizes = {"small": 1 << 10, "large": 1 << 30}
+    for name, size in sizes.items():
+        with open(os.path.join(served, name), "wb") as file:
+            for _ in range(size >> 10):
+                file.write(os.urandom(1 << 10))
+    server = FileServer(served)
+    try:
+        for verb, place in (("download", ""), ("upload", served + "/")):
+            seconds, memory = {}, {}
+            for name in sizes:
+                seconds[name], memory[name] = swarm(
+                    commands, 1, f"{lists.program} {verb} {root} {server.origin} {place}{name}", dict(os.environ))
+            assert verb == "download" or filecmp.cmp(os.path.join(served, "large"), os.path.join(served, "sent"), False)
+            growth = memory["large"] - memory["small"]
+            report.target(
+                f"{verb} of a blob of 1 GiB, {number(seconds['large'])} s",
+                "peak memory ≤ 32 MiB above that for 1 KiB", mebibytes(growth), growth <= 32 << 20)
+    finally:
+        server.stop()
 
 
 def mebibytes(count):

@@ -129,6 +129,29 @@ struct ListPagingTests {
         #expect(await scene.service.requests.count == 5)
     }
 
+    @Test(arguments: [true, false])
+    func `A page that another process has made out of place leaves nothing out`(isWhole: Bool) async throws {
+        let scene = try await OfflineScene(pageSize: 4)
+        for number in 1...20 { await scene.service.create("text \(number)") }
+        let notes = try await scene.open(Notes(pageSize: 4, hasNumbers: false, hasCursors: true))
+        let other = try await scene.open(Notes(pageSize: 4, hasNumbers: false, hasCursors: true))
+        if !isWhole {
+            _ = try await notes.refresh("all")
+            _ = try await notes.loadMore(of: "all")
+        }
+        await scene.service.beforeResponse { request in
+            guard request.path?.contains("after-n13") == true else { return }
+            await scene.service.beforeResponse(nil)
+            for number in 21...28 { await scene.service.create("text \(number)") }
+            let snapshot = try await other.refresh("all")
+            #expect(snapshot.problem == nil)
+        }
+        if isWhole { try await notes.refreshAll("all") }
+        try await notes.loadAll()
+        #expect(try await notes.ids() == (await scene.service.ids()))
+        #expect(try await notes.snapshot(of: "all", limit: 100).rows.allSatisfy { !$0.followsGap })
+    }
+
     @Test func `A long list is stored and shown in bounded time, the whole of it in one page too`() async throws {
         let scene = try await OfflineScene(pageSize: 3000)
         for number in 1...3000 { await scene.service.create("text \(number)") }

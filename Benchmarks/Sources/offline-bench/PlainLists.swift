@@ -20,8 +20,9 @@ struct PlainLists {
                     CREATE UNIQUE INDEX IF NOT EXISTS entry_item ON entry(item, list);
                     CREATE TABLE IF NOT EXISTS change(n INTEGER PRIMARY KEY, json BLOB);
                     DELETE FROM item; DELETE FROM entry; DELETE FROM list;
-                    INSERT INTO list VALUES (1, 'mine', 1, '{"name":"mine"}');
                     """)
+            try database.execute(
+                sql: "INSERT INTO list VALUES (1, 'mine', 1, ?)", arguments: [JSONEncoder().encode(List())])
             for number in 0..<remote.count {
                 let item = remote.item(number)
                 try database.execute(
@@ -31,21 +32,47 @@ struct PlainLists {
         }
     }
 
+    /// What is known of a list, as this package knows it.
+    private struct List: Codable {
+        struct Segment: Codable {
+            var number = 0
+            var next: String?
+        }
+
+        struct Validators: Codable {
+            var request = "/0 "
+            var entityTag: String? = "\"1\""
+            var lastModified: String?
+        }
+
+        var name = "mine"
+        var segments = [Segment()]
+        var next: String? = "100"
+        var validators: Validators? = Validators()
+        var emptySince: Date?
+    }
+
     /// The first thirty rows, read as a list of this package is: what is known of it, its rows, and what waits to be sent.
     func page() async throws -> [BenchGist] {
-        let known = try await queue.read { try Data.fetchOne($0, sql: "SELECT json FROM list WHERE key = 'mine'") }
-        precondition(known != nil)
         let rows = try await queue.read { database in
-            try Data.fetchAll(
-                database,
+            let find = try database.cachedStatement(sql: "SELECT json FROM list WHERE key = ?")
+            let list = try Data.fetchOne(find, arguments: ["mine"]).map {
+                try JSONDecoder().decode(List.self, from: $0)
+            }
+            precondition(list?.segments.isEmpty == false)
+            let statement = try database.cachedStatement(
                 sql: """
                     SELECT item.json FROM entry JOIN item ON item.n = entry.item
                     WHERE entry.list = 1 AND (entry.segment, entry.position) > (?, ?)
                     ORDER BY entry.segment, entry.position LIMIT 31
-                    """, arguments: [Int.min, Int.min])
+                    """)
+            return try Data.fetchAll(statement, arguments: [Int.min, Int.min])
         }
-        let waiting = try await queue.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM change") }
-        precondition(waiting == 0)
-        return try rows.prefix(30).map { try JSONDecoder().decode(BenchGist.self, from: $0) }
+        let waiting = try await queue.unsafeRead { database in
+            try Data.fetchAll(database.cachedStatement(sql: "SELECT json FROM change ORDER BY n"))
+        }
+        precondition(waiting.isEmpty)
+        let decoder = JSONDecoder()
+        return try rows.prefix(30).map { try decoder.decode(BenchGist.self, from: $0) }
     }
 }

@@ -10,6 +10,8 @@ import GRDB
 //     offline-bench decode ROOT               thirty rows as models: sealed, and unsealed with the same library
 //     offline-bench unchanged ROOT            the pages that are written when the service has nothing new
 //     offline-bench hold ROOT                 has the lists open until its input ends
+//     offline-bench download ROOT ORIGIN ID   a file of a server
+//     offline-bench upload ROOT ORIGIN FILE   a file to a server
 
 let arguments = CommandLine.arguments
 guard arguments.count >= 3 else { fatalError("usage: see the head of main.swift") }
@@ -78,6 +80,13 @@ case "hold":
     print("held 0")
     fflush(nil)
     _ = readLine()
+case "download":
+    let blobs = try await BenchBlobs(origin: arguments[3]).collection(of: store, in: container)
+    print("seconds", try await median(1) { _ = try await blobs.blob(arguments[4], owner: "bench") })
+case "upload":
+    let blobs = try await BenchBlobs(origin: arguments[3]).collection(of: store, in: container)
+    print(
+        "seconds", try await median(1) { try await blobs.upload(contentsOf: arguments[4], as: "sent", owner: "bench") })
 default: fatalError("usage: see the head of main.swift")
 }
 await gists.close()

@@ -82,7 +82,7 @@ extension Gists {
     }
 
     struct Create: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Make a gist.")
+        static let configuration = CommandConfiguration(commandName: "create", abstract: "Make a gist.")
 
         @Argument(help: "The files.") var files: [String] = []
         @Option(help: "The name of a file whose text is on standard input.") var name: String?
@@ -99,7 +99,8 @@ extension Gists {
     }
 
     struct Edit: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Replace files of a gist, or add some.")
+        static let configuration = CommandConfiguration(
+            commandName: "edit", abstract: "Replace files of a gist, or add some.")
 
         @Argument(help: "The gist.") var id: String
         @Argument(help: "The files.") var files: [String] = []
@@ -121,7 +122,7 @@ extension Gists {
     }
 
     struct Delete: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Delete gists.")
+        static let configuration = CommandConfiguration(commandName: "delete", abstract: "Delete gists.")
 
         @Argument(help: "The gists.") var ids: [String]
         @Flag(help: "Print JSON.") var json = false
@@ -139,7 +140,7 @@ extension Gists {
     }
 
     struct Star: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Star gists.")
+        static let configuration = CommandConfiguration(commandName: "star", abstract: "Star gists.")
 
         @Argument(help: "The gists.") var ids: [String]
         @Flag(help: "Print JSON.") var json = false
@@ -148,7 +149,8 @@ extension Gists {
     }
 
     struct Unstar: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Take the star away from gists.")
+        static let configuration = CommandConfiguration(
+            commandName: "unstar", abstract: "Take the star away from gists.")
 
         @Argument(help: "The gists.") var ids: [String]
         @Flag(help: "Print JSON.") var json = false

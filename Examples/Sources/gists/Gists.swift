@@ -7,7 +7,7 @@ import Foundation
 import Logging
 
 /// Gists that can be read and changed without the network: `gists account login`, `gists list`, `gists create notes.txt` …
-@main struct Gists: AsyncParsableCommand, AccountApplication {
+struct Gists: AsyncParsableCommand, AccountApplication {
     static let identifier = "com.example.gists"
     static let acceptsIssuer = true
     static let configuration = CommandConfiguration(
@@ -21,6 +21,7 @@ import Logging
             Exit codes: 0 done, or stored to be sent; 64 usage; 65 a change needs a decision; 69 the network was needed; \
             74 input or output error; 75 busy; 77 sign in first.
             """,
+        // Each has its name in its configuration: to find one out from its type takes longer than to show a list.
         subcommands: [
             List.self, Show.self, Create.self, Edit.self, Delete.self, Star.self, Unstar.self, Sync.self, Status.self,
             Resolve.self, AccountCommand<Gists>.self,
@@ -102,14 +103,33 @@ import Logging
         await gists.close()
     }
 
-    static func main() async {
+    /// Parses a command that reads by itself: to build the tree of all commands takes longer than to show a list.
+    ///
+    /// - Returns: `nil` for all others, and for mistakes: the tree knows what to say.
+    private static func parsedAlone(_ arguments: [String]) -> (any AsyncParsableCommand)? {
+        let rest = Array(arguments.dropFirst())
+        // Why it could not be parsed, the tree finds again, and says with the usage of the whole.
+        switch arguments.first {
+        case "list": return try? List.parseAsRoot(rest) as? List
+        case "show": return try? Show.parseAsRoot(rest) as? Show
+        default: return nil
+        }
+    }
+
+    static func runProcess() async -> Never {
         do {
-            var command = try await asyncParseAsRoot()
+            let arguments = Array(CommandLine.arguments.dropFirst())
+            if var command = parsedAlone(arguments) {
+                try await command.run()
+                exit()
+            }
+            var command = try await asyncParseAsRoot(arguments)
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {
                 try command.run()
             }
+            exit()
         } catch let error as AccountError {
             Output.say("gists: \(error)")
             exit(withError: ExitCode(error.exitCode))
@@ -117,4 +137,9 @@ import Logging
             exit(withError: error)
         }
     }
+}
+
+@main enum GistsTool {
+    // To show what is stored takes less time than to start a thread pool for it.
+    static func main() { MainThreadExecutor.run { await Gists.runProcess() } }
 }

@@ -6,7 +6,7 @@ import Foundation
 extension Gists {
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List gists: mine, starred, or everyone's public ones.")
+            commandName: "list", abstract: "List gists: mine, starred, or everyone's public ones.")
 
         enum Name: String, ExpressibleByArgument, CaseIterable { case mine, starred, `public` }
 
@@ -88,14 +88,14 @@ extension Gists {
                         gists: rows.map { GistDocument($0.item, isPending: $0.isPending) },
                         gaps: rows.indices.filter { rows[$0].followsGap }, next: hasNext ? page + 1 : nil))
             } else {
-                for row in rows {
-                    if row.followsGap { try Output.print("…") }
-                    try Output.print(row.item.line + (row.isPending ? "  (not sent yet)" : ""))
+                let lines = rows.map { row in
+                    (row.followsGap ? "…\n" : "") + row.item.line + (row.isPending ? "  (not sent yet)" : "") + "\n"
                 }
+                try Output.write(lines.joined())
             }
             if offline || snapshot.problem != nil {
                 let age =
-                    snapshot.asOf.map { "as of \($0.formatted(date: .abbreviated, time: .shortened))" }
+                    snapshot.asOf.map { "as of \($0.shown)" }
                     ?? "of unknown age"
                 Output.say(age + ", " + (snapshot.problem?.message.shown ?? "offline"))
             }
@@ -104,7 +104,7 @@ extension Gists {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show a gist: its only file's text, or the names of its files.")
+            commandName: "show", abstract: "Show a gist: its only file's text, or the names of its files.")
 
         @Argument(help: "The gist.") var id: String
         @Option(help: "Show this file.") var file: String?

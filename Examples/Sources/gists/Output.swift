@@ -37,6 +37,7 @@ enum Output {
 extension String {
     /// In one line, and without characters that control a terminal.
     var shown: String {
+        if utf8.allSatisfy({ 0x20..<0x7F ~= $0 }) { return self }
         var text = ""
         for scalar in unicodeScalars {
             switch scalar.properties.generalCategory {
@@ -46,5 +47,20 @@ extension String {
             }
         }
         return text
+    }
+}
+
+extension Date {
+    /// `14:02` if it is of today, else `2026-11-22 14:02`. The formats of languages would be read first, which takes longer than
+    /// all the rest of a command.
+    var shown: String {
+        var (seconds, now) = (time_t(timeIntervalSince1970), time(nil))
+        var (parts, today) = (tm(), tm())
+        localtime_r(&seconds, &parts)
+        localtime_r(&now, &today)
+        let isToday = parts.tm_yday == today.tm_yday && parts.tm_year == today.tm_year
+        var text = [CChar](repeating: 0, count: 64)
+        strftime(&text, text.count, isToday ? "%H:%M" : "%Y-%m-%d %H:%M", &parts)
+        return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 }

@@ -6,7 +6,8 @@ import Foundation
 
 extension Gists {
     struct Sync: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Send what waits, and look what is new.")
+        static let configuration = CommandConfiguration(
+            commandName: "sync", abstract: "Send what waits, and look what is new.")
 
         @Flag(help: "Print JSON.") var json = false
 
@@ -66,7 +67,7 @@ extension Gists {
 
     struct Status: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show what is stored, what waits, and whether the service can be reached.")
+            commandName: "status", abstract: "Show what is stored, what waits, and whether the service can be reached.")
 
         @Flag(help: "Do not ask the service.") var offline = false
         @Flag(help: "Print JSON.") var json = false
@@ -104,7 +105,7 @@ extension Gists {
                 if !offline { try Output.print("service: \(connectivity.line)") }
                 for list in lists {
                     let age =
-                        list.asOf.map { "as of \($0.formatted(date: .abbreviated, time: .shortened))" }
+                        list.asOf.map { "as of \($0.shown)" }
                         ?? "of unknown age"
                     try Output.print("\(list.name): \(list.count) stored, \(age)")
                 }
@@ -116,7 +117,7 @@ extension Gists {
 
     struct Resolve: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Decide about a change that the service did not take.")
+            commandName: "resolve", abstract: "Decide about a change that the service did not take.")
 
         enum Decision: String, EnumerableFlag { case mine, theirs, discard }
 

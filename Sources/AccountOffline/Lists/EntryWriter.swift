@@ -222,21 +222,20 @@ struct EntryWriter {
     }
 
     private func lastPosition(of segment: Int) throws -> Int {
-        try Int.fetchOne(
-            database, sql: "SELECT max(position) FROM entry WHERE list = ? AND segment = ?", arguments: [list, segment])
-            ?? -1
+        let sql = "SELECT max(position) FROM entry WHERE list = ? AND segment = ?"
+        return try Int.fetchOne(database.cachedStatement(sql: sql), arguments: [list, segment]) ?? -1
     }
 
     private func delete(_ items: [Int64]) throws {
         let statement = try database.cachedStatement(sql: "DELETE FROM entry WHERE item = ? AND list = ?")
-        for item in items { try statement.execute(arguments: [item, list]) }
+        for item in items { try statement.bound(to: item, list).execute() }
     }
 
     private func insert(_ items: [Item], segment: Int, from position: Int) throws {
         let statement = try database.cachedStatement(
             sql: "INSERT INTO entry(list, segment, position, item, stamp) VALUES (?, ?, ?, ?, ?)")
         for (offset, item) in items.enumerated() {
-            try statement.execute(arguments: [list, segment, position + offset, item.number, item.stamp])
+            try statement.bound(to: list, segment, position + offset, item.number, item.stamp).execute()
         }
     }
 
@@ -245,7 +244,7 @@ struct EntryWriter {
         var present: [ListRecord.Segment] = []
         for segment in segments {
             let sql = "SELECT EXISTS (SELECT 1 FROM entry WHERE list = ? AND segment = ?)"
-            if try Bool.fetchOne(database, sql: sql, arguments: [list, segment.number]) == true {
+            if try Bool.fetchOne(database.cachedStatement(sql: sql), arguments: [list, segment.number]) == true {
                 present.append(segment)
             }
         }

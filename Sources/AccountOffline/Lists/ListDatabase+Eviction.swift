@@ -19,18 +19,12 @@ extension ListDatabase {
         }
     }
 
-    /// Notes that a list was looked at, unless that was noted lately.
+    /// Notes that a list was looked at.
     func use(_ name: String, at date: Date) async throws {
-        let now = date.timeIntervalSince1970
-        let isKnown = try await read { database in
-            let sql = "SELECT coalesce(last_used > ? AND last_used <= ?, 0) FROM list WHERE key = ?"
-            return try Bool.fetchOne(database, sql: sql, arguments: [now - 3600, now, Data(listKey(name))])
-        }
-        // One that is not there needs no note.
-        guard let isKnown, !isKnown else { return }
         try await write { database in
             try database.execute(
-                sql: "UPDATE list SET last_used = ? WHERE key = ?", arguments: [now, Data(listKey(name))])
+                sql: "UPDATE list SET last_used = ? WHERE key = ?",
+                arguments: [date.timeIntervalSince1970, Data(listKey(name))])
         }
     }
 

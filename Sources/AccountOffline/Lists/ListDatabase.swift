@@ -113,37 +113,56 @@ struct ListDatabase: Sendable {
 
     func list(_ name: String) async throws -> StoredList? { try await read { try list(name, $0)?.stored } }
 
-    /// Where an item stands in a list; `nil` if it does not.
-    func place(of id: String, in name: String) async throws -> Place? {
-        try await read { database in
-            guard let list = try list(name, database) else { return nil }
-            let sql = """
-                SELECT segment, position FROM entry WHERE item = (SELECT n FROM item WHERE key = ?) AND list = ?
-                """
-            return try Row.fetchOne(database, sql: sql, arguments: [Data(itemKey(id)), list.number]).map {
-                Place(segment: try $0.decode(forColumn: "segment"), position: try $0.decode(forColumn: "position"))
-            }
-        }
+    /// What is shown of a list at a time.
+    struct StoredPage: Sendable {
+        var list: StoredList?
+        var rows: [StoredRow] = []
+        /// When the list was looked at last, if that is noted.
+        var lastUsed: Date?
     }
 
     /// Rows of a list in their order.
     ///
-    /// - Parameter place: The row to begin after.
-    func rows(of name: String, after place: Place? = nil, limit: Int) async throws -> [StoredRow] {
+    /// - Parameter id: The item to begin after, which must be in the list.
+    func page(of name: String, after id: String? = nil, limit: Int) async throws -> StoredPage {
         try await read { database in
-            guard let list = try list(name, database) else { return [] }
+            let find = try database.cachedStatement(
+                sql: "SELECT n, key, as_of, sealed, last_used FROM list WHERE key = ?")
+            guard let row = try Row.fetchOne(find, arguments: [Data(listKey(name))]) else { return StoredPage() }
+            let list = try list(row)
+            let lastUsed = try row.decode(Double?.self, atIndex: 4).map { Date(timeIntervalSince1970: $0) }
+            var page = StoredPage(list: list.stored, lastUsed: lastUsed)
+            var start = Place(segment: .min, position: .min)
+            if let id {
+                guard let place = try place(of: id, list.number, database) else { return page }
+                start = place
+            }
             let sql = """
                 SELECT entry.segment, entry.position, item.key, item.sealed FROM entry JOIN item ON item.n = entry.item
                 WHERE entry.list = ? AND (entry.segment, entry.position) > (?, ?)
                 ORDER BY entry.segment, entry.position LIMIT ?
                 """
-            let start = place ?? Place(segment: .min, position: .min)
             let arguments: StatementArguments = [list.number, start.segment, start.position, limit]
-            return try Row.fetchAll(database, sql: sql, arguments: arguments).map {
-                StoredRow(
-                    item: try item($0.decode(forColumn: "sealed"), key: $0.decode(forColumn: "key"), type: "item"),
-                    segment: try $0.decode(forColumn: "segment"), position: try $0.decode(forColumn: "position"))
+            let rows = try Row.fetchCursor(database.cachedStatement(sql: sql), arguments: arguments)
+            while let row = try rows.next() {
+                // Without a copy of either.
+                let item = try row.withUnsafeData(atIndex: 3) { sealed in
+                    try row.withUnsafeData(atIndex: 2) { key in
+                        try self.item(sealed ?? Data(), key: key ?? Data(), type: "item")
+                    }
+                }
+                page.rows.append(StoredRow(item: item, segment: try number(row[0]), position: try number(row[1])))
             }
+            return page
+        }
+    }
+
+    /// Where an item stands in a list; `nil` if it does not.
+    private func place(of id: String, _ list: Int64, _ database: Database) throws -> Place? {
+        let sql = "SELECT segment, position FROM entry WHERE item = (SELECT n FROM item WHERE key = ?) AND list = ?"
+        let find = try database.cachedStatement(sql: sql)
+        return try Row.fetchOne(find, arguments: [Data(itemKey(id)), list]).map {
+            Place(segment: try $0.decode(atIndex: 0), position: try $0.decode(atIndex: 1))
         }
     }
 
@@ -207,32 +226,30 @@ struct ListDatabase: Sendable {
     }
 
     func list(_ name: String, _ database: Database) throws -> (number: Int64, stored: StoredList)? {
-        let sql = "SELECT n, key, as_of, sealed FROM list WHERE key = ?"
-        return try Row.fetchOne(database, sql: sql, arguments: [Data(listKey(name))]).map { try list($0) }
+        let find = try database.cachedStatement(sql: "SELECT n, key, as_of, sealed FROM list WHERE key = ?")
+        return try Row.fetchOne(find, arguments: [Data(listKey(name))]).map { try list($0) }
     }
 
+    /// - Parameter row: Number, key, date and what is sealed, in this order.
     private func list(_ row: Row) throws -> (number: Int64, stored: StoredList) {
-        let key = try row.decode(Data.self, forColumn: "key")
-        guard let bytes = seal.open(try row.decode(Data.self, forColumn: "sealed"), type: "list", id: Array(key)) else {
+        let key = try row.decode(Data.self, atIndex: 1)
+        guard let bytes = seal.open(try row.decode(Data.self, atIndex: 3), type: "list", id: key) else {
             throw damaged
         }
         let record = try JSONDecoder().decode(ListRecord.self, from: Data(bytes))
-        let asOf = try row.decode(Double?.self, forColumn: "as_of").map { Date(timeIntervalSince1970: $0) }
-        return (try row.decode(forColumn: "n"), StoredList(record: record, asOf: asOf))
+        let asOf = try row.decode(Double?.self, atIndex: 2).map { Date(timeIntervalSince1970: $0) }
+        return (try row.decode(atIndex: 0), StoredList(record: record, asOf: asOf))
     }
 
     private func item(_ sealed: Data, key: Data, type: String) throws -> RemoteItem {
-        guard let bytes = seal.open(sealed, type: type, id: Array(key)), bytes.count >= 4 else { throw damaged }
-        let length = bytes[..<4].reversed().reduce(0) { $0 << 8 | Int($1) }
-        guard length <= bytes.count - 4 else { throw damaged }
-        return RemoteItem(
-            id: String(decoding: bytes[4..<(4 + length)], as: UTF8.self), json: Data(bytes[(4 + length)...]))
+        guard let item = SealedItem.open(sealed, type: type, key: key, seal) else { throw damaged }
+        return item
     }
 
-    /// The id's length in four bytes, the id, and the JSON as the service sent it. An id may have any byte.
-    private func bytes(of item: RemoteItem) -> [UInt8] {
-        let id = Array(item.id.utf8)
-        return (0..<4).map { UInt8(truncatingIfNeeded: id.count >> (8 * $0)) } + id + item.json
+    /// SQLite makes a number of anything: here what is none was damaged.
+    private func number(_ value: DatabaseValue) throws -> Int {
+        guard let number = Int.fromDatabaseValue(value) else { throw damaged }
+        return number
     }
 
     private var damaged: AccountError { AccountError(.damaged, "\(database.path) is damaged") }
@@ -269,7 +286,12 @@ struct ListDatabase: Sendable {
         var missing: [Data] = []
         /// How many rows of the first segment follow the page.
         var following = 0
+        /// Where the page after the first segment is now.
+        var next: String?
     }
+
+    /// Makes a page ready to be stored.
+    func sealed(_ page: RemotePage) -> SealedPage { SealedPage(page, seal) }
 
     /// Stores the first page of a list.
     ///
@@ -282,7 +304,7 @@ struct ListDatabase: Sendable {
     ///   - missingIsGone: Whether what the list does not have any more is in no other list either.
     ///   - date: When the service was asked.
     func storeFirst(
-        _ page: RemotePage, of name: String, _ validators: Validators?, isAnew: Bool = false, isAlone: Bool = false,
+        _ page: SealedPage, of name: String, _ validators: Validators?, isAnew: Bool = false, isAlone: Bool = false,
         missingIsGone: Bool, at date: Date
     ) async throws -> Stored {
         try await write { database in
@@ -302,12 +324,12 @@ struct ListDatabase: Sendable {
             record.emptySince = nil
             record.validators = validators
             record.next = page.next
-            let items = try upsert(page.items, database)
+            let items = try page.items.map(ItemWriter(database).write)
             let missing = try writer.putFirst(
                 items, next: page.next, isAnew: isAnew, isAlone: isAlone, &record.segments)
             try save(record, at: date, number, name, database)
             try remove(missing, isGone: missingIsGone && (!isAlone || page.next == nil), database)
-            return Stored()
+            return Stored(next: record.segments.first?.next)
         }
     }
 
@@ -316,16 +338,21 @@ struct ListDatabase: Sendable {
     /// - Parameters:
     ///   - page: The page.
     ///   - name: The list.
+    ///   - cursor: Where it was. If the first segment does not end there any more, it is not stored. `nil` where pages have numbers.
     ///   - mustOverlap: Whether it must have something of what is there, or else is not stored.
     ///   - joinsBelow: Whether what is stored further down counts again once the page has reached it.
     func storeNext(
-        _ page: RemotePage, of name: String, mustOverlap: Bool, joinsBelow: Bool
+        _ page: SealedPage, of name: String, at cursor: String?, mustOverlap: Bool, joinsBelow: Bool
     ) async throws -> Stored {
         try await write { database in
             let (number, stored) = try listForWriting(name, database)
             var record = stored.record
+            // Another process may have put a new first page before all that, or have gone on itself.
+            if let cursor, record.segments.first?.next != cursor {
+                return Stored(isContiguous: false, next: record.segments.first?.next)
+            }
             let writer = EntryWriter(list: number, database)
-            let items = try upsert(page.items, database)
+            let items = try page.items.map(ItemWriter(database).write)
             guard
                 let (missing, following) = try writer.append(
                     items, next: page.next, mustOverlap: mustOverlap, joinsBelow: joinsBelow, &record.segments)
@@ -338,7 +365,7 @@ struct ListDatabase: Sendable {
                 try Data.fetchOne(database, sql: "SELECT key FROM item WHERE n = ?", arguments: [$0])
             }
             try remove(missing, isGone: false, database)
-            return Stored(missing: keys, following: following)
+            return Stored(missing: keys, following: following, next: record.segments.first?.next)
         }
     }
 
@@ -365,8 +392,9 @@ struct ListDatabase: Sendable {
 
     /// Puts an item that this machine has made, or changed, where the service will have it.
     func put(_ item: RemoteItem, firstIn lists: [String]) async throws {
+        let sealed = SealedItem(item, seal)
         try await write { database in
-            let stored = try upsert(item, database)
+            let stored = try ItemWriter(database).write(sealed)
             for name in lists {
                 guard let list = try list(name, database), let top = list.stored.record.segments.first else { continue }
                 try EntryWriter(list: list.number, database).insertFirst(stored, segment: top.number)
@@ -394,11 +422,10 @@ struct ListDatabase: Sendable {
     func storeDetail(_ item: RemoteItem, at date: Date) async throws {
         try await write { database in
             let key = itemKey(item.id)
+            let sealed = SealedItem.seal(item, type: "detail", key: key, seal)
             try database.execute(
                 sql: "INSERT OR REPLACE INTO detail(key, as_of, sealed) VALUES (?, ?, ?)",
-                arguments: [
-                    Data(key), date.timeIntervalSince1970, Data(seal.seal(bytes(of: item), type: "detail", id: key)),
-                ])
+                arguments: [Data(key), date.timeIntervalSince1970, sealed])
         }
     }
 
@@ -423,37 +450,8 @@ struct ListDatabase: Sendable {
         _ record: ListRecord, at date: Date?, _ number: Int64, _ name: String, _ database: Database
     ) throws {
         let sealed = seal.seal(try JSONEncoder().encode(record), type: "list", id: listKey(name))
-        try database.execute(
-            sql: "UPDATE list SET as_of = ?, sealed = ? WHERE n = ?",
-            arguments: [date?.timeIntervalSince1970, Data(sealed), number])
-    }
-
-    /// Writes items, each once.
-    private func upsert(_ items: [RemoteItem], _ database: Database) throws -> [EntryWriter.Item] {
-        var seen: Set<String> = []
-        return try items.filter { seen.insert($0.id).inserted }.map { try upsert($0, database) }
-    }
-
-    /// Writes an item if it is not there as it is.
-    private func upsert(_ item: RemoteItem, _ database: Database) throws -> EntryWriter.Item {
-        let key = itemKey(item.id)
-        let digest = Data(seal.keyedID(item.json, type: "digest"))
-        let find = try database.cachedStatement(sql: "SELECT n, digest FROM item WHERE key = ?")
-        let row = try Row.fetchOne(find, arguments: [Data(key)])
-        let stamp = digest.prefix(8).reduce(Int64(0)) { $0 << 8 | Int64($1) }
-        let number = try row?.decode(Int64.self, atIndex: 0)
-        if let row, let number, try row.decode(Data.self, atIndex: 1) == digest {
-            return .init(number: number, stamp: stamp)
-        }
-        let sealed = Data(seal.seal(bytes(of: item), type: "item", id: key))
-        if let number {
-            try database.cachedStatement(sql: "UPDATE item SET digest = ?, sealed = ? WHERE n = ?")
-                .execute(arguments: [digest, sealed, number])
-            return .init(number: number, stamp: stamp)
-        }
-        try database.cachedStatement(sql: "INSERT INTO item(key, digest, sealed) VALUES (?, ?, ?)")
-            .execute(arguments: [Data(key), digest, sealed])
-        return .init(number: database.lastInsertedRowID, stamp: stamp, isNew: true)
+        try database.cachedStatement(sql: "UPDATE list SET as_of = ?, sealed = ? WHERE n = ?")
+            .execute(arguments: [date?.timeIntervalSince1970, Data(sealed), number])
     }
 
     /// Removes items: altogether, or only those that no list has any more.
@@ -464,9 +462,9 @@ struct ListDatabase: Sendable {
                 try database.execute(
                     sql: "DELETE FROM detail WHERE key = (SELECT key FROM item WHERE n = ?)", arguments: [item])
             }
-            try database.execute(
-                sql: "DELETE FROM item WHERE n = ? AND NOT EXISTS (SELECT 1 FROM entry WHERE item = item.n)",
-                arguments: [item])
+            try database.cachedStatement(
+                sql: "DELETE FROM item WHERE n = ? AND NOT EXISTS (SELECT 1 FROM entry WHERE item = item.n)"
+            ).execute(arguments: [item])
         }
     }
 }

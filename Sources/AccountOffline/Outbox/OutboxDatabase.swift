@@ -53,7 +53,7 @@ struct OutboxDatabase: Sendable {
     // MARK: Reading
 
     /// All that wait, in the order in which they were made.
-    func pending() async throws -> [Entry] { try await database.read { try entries($0) } }
+    func pending() async throws -> [Entry] { try await database.readOnce { try entries($0) } }
 
     /// The service's id of an item that was made here, if it has one by now.
     func serviceID(of local: String) async throws -> String? {
@@ -88,7 +88,7 @@ struct OutboxDatabase: Sendable {
 
     private func entries(_ database: Database) throws -> [Entry] {
         let sql = "SELECT n, object, state, attempts, not_before, sealed FROM change ORDER BY n"
-        return try Row.fetchAll(database, sql: sql).map { try entry($0) }
+        return try Row.fetchAll(database.cachedStatement(sql: sql)).map { try entry($0) }
     }
 
     /// What is in a row may be of any type if the file was damaged: a plain subscript would stop the program.
@@ -119,7 +119,7 @@ struct OutboxDatabase: Sendable {
     }
 
     private func text(_ sealed: Data, type: String, id: Data) throws -> String {
-        guard let bytes = seal.open(sealed, type: type, id: Array(id)) else { throw damaged }
+        guard let bytes = seal.open(sealed, type: type, id: id) else { throw damaged }
         return String(decoding: bytes, as: UTF8.self)
     }
 

@@ -25,26 +25,29 @@ extension OfflineCollection {
         of list: String, after id: String? = nil, limit: Int = 30
     ) async throws(AccountError) -> Snapshot {
         try await errors {
-            // On a full disk it can be read all the same.
-            try? await lists.use(list, at: clock.now)
-            let stored = try await lists.list(list)
-            var rows: [ListDatabase.StoredRow] = []
-            if let id {
-                if let place = try await lists.place(of: id, in: list) {
-                    rows = try await lists.rows(of: list, after: place, limit: limit + 1)
-                }
-            } else {
-                rows = try await lists.rows(of: list, limit: limit + 1)
+            // Before the list: what the service takes meanwhile is in the list before it is gone from here.
+            let waiting = try await outbox.pending()
+            var page = try await lists.page(of: list, after: id, limit: limit + 1)
+            let hasMore = page.rows.count > limit
+            if hasMore { page.rows.removeLast() }
+            if page.list != nil, !isRecent(page.lastUsed) {
+                // On a full disk it can be read all the same.
+                try? await lists.use(list, at: clock.now)
             }
-            let overlay = Overlay(try await outbox.pending(), remote)
             var snapshot = Snapshot(
-                rows: try await overlay.rows(
-                    over: Array(rows.prefix(limit)), in: list, isFront: id == nil, finding: lists),
-                asOf: stored?.asOf, source: .disk, hasMore: rows.count > limit, problem: nil)
+                rows: try await Overlay(waiting, remote).rows(
+                    over: page.rows, in: list, isFront: id == nil, finding: lists),
+                asOf: page.list?.asOf, source: .disk, hasMore: hasMore, problem: nil)
             snapshot.asOf = known(snapshot.asOf)
-            if let first = stored?.record.segments.first, first.next != nil { snapshot.hasMore = true }
+            if let first = page.list?.record.segments.first, first.next != nil { snapshot.hasMore = true }
             return snapshot
         }
+    }
+
+    /// Whether a list that was looked at then need not be noted as looked at again.
+    private func isRecent(_ date: Date?) -> Bool {
+        guard let age = date.map({ clock.now.timeIntervalSince($0) }) else { return false }
+        return (0..<3600).contains(age)
     }
 
     /// `nil` where the clock has been set back since: how old it is, nobody knows.
@@ -110,7 +113,7 @@ extension OfflineCollection {
             }
             let (head, body) = try await transport(request, nil)
             guard head.status == .notModified, validators != nil else {
-                let page = try page(head, body)
+                let page = lists.sealed(try page(head, body))
                 try await checkIsCurrent()
                 let new = Validators(
                     request: place, entityTag: head.headerFields[.eTag], lastModified: head.headerFields[.lastModified])
@@ -151,7 +154,29 @@ extension OfflineCollection {
     /// - Throws: As ``loadMore(of:)``: what came until then is stored, and what was there before follows a gap.
     public func refreshAll(_ list: String) async throws(AccountError) {
         guard try await fetchFirstPage(of: list, isAnew: true) == .network else { return }
-        while try await loadMore(of: list, joinsBelow: false) {}
+        guard remote.cursor(ofItemAt: 0) == nil else {
+            while try await loadMore(of: list, joinsBelow: false) {}
+            return
+        }
+        try await errors {
+            guard var cursor = try await lists.list(list)?.record.segments.first?.next else { return }
+            var page = try await fetchPage(of: list, at: cursor)
+            while true {
+                // The service is asked for the next page while this one is stored.
+                let current = page
+                async let following = fetchPage(of: list, after: current)
+                let stored = try await store(current, of: list, at: cursor, mustOverlap: false, joinsBelow: false)
+                try await removeGone(stored.missing, from: list)
+                // Where others have changed the list meanwhile, it goes on elsewhere; where it was would lead nowhere.
+                guard let next = stored.next, next != cursor else { return }
+                if next == current.next, let following = try await following {
+                    page = following
+                } else {
+                    page = try await fetchPage(of: list, at: next)
+                }
+                cursor = next
+            }
+        }
     }
 
     private func loadMore(of list: String, joinsBelow: Bool) async throws(AccountError) -> Bool {
@@ -164,21 +189,27 @@ extension OfflineCollection {
             var missing: [Data] = []
             if remote.cursor(ofItemAt: 0) == nil {
                 let page = try await fetchPage(of: list, at: next)
-                missing = try await store(page, of: list, mustOverlap: false, joinsBelow).missing
+                let stored = try await store(page, of: list, at: next, mustOverlap: false, joinsBelow: joinsBelow)
+                try await removeGone(stored.missing, from: list)
+                // Where it leads to the same place again, there is no more to be had.
+                return stored.next != nil && stored.next != next
             } else if let taken = try await extend(list, joinsBelow) {
                 missing = taken
             } else {
                 // So much was changed that nothing is left to go by. What was stored would lead to the same place again.
                 _ = try await fetchFirstPage(of: list, isAnew: true, isAlone: true)
             }
-            // They are not where they were. Unless they are in front now, they are gone.
-            if !missing.isEmpty, remote.isGone(whenMissingFrom: list),
-                try await fetchFirstPage(of: list) == .notModified
-            {
-                try await lists.removeGone(missing, from: list)
-            }
+            try await removeGone(missing, from: list)
             return try await lists.list(list)?.record.segments.first?.next != nil
         }
+    }
+
+    /// Removes what is not where it was: unless it is in front now, it is gone.
+    private func removeGone(_ missing: [Data], from list: String) async throws {
+        guard !missing.isEmpty, remote.isGone(whenMissingFrom: list),
+            try await fetchFirstPage(of: list) == .notModified
+        else { return }
+        try await lists.removeGone(missing, from: list)
     }
 
     /// Continues the first segment where pages have numbers.
@@ -194,12 +225,12 @@ extension OfflineCollection {
         {
             let last = try await lists.last(of: list)
             // The page after it is asked for first: whatever is taken out meanwhile shows in the one that must overlap.
-            var following: RemotePage?
+            var following: SealedPage?
             if let cursor = remote.cursor(ofItemAt: position + 1), cursor != own {
                 following = try await fetchPage(of: list, at: cursor)
             }
             let page = try await fetchPage(of: list, at: own)
-            let result = try await store(page, of: list, mustOverlap: true, joinsBelow)
+            let result = try await store(page, of: list, mustOverlap: true, joinsBelow: joinsBelow)
             guard result.isContiguous else {
                 // Others have taken out so much that the page begins further down: look further up.
                 position -= max(page.items.count, 1)
@@ -213,7 +244,7 @@ extension OfflineCollection {
             }
             guard page.next != nil, page.items.last?.id == last else { return missing }
             if let following {
-                missing += try await store(following, of: list, mustOverlap: false, joinsBelow).missing
+                missing += try await store(following, of: list, mustOverlap: false, joinsBelow: joinsBelow).missing
             } else if let cursor = page.next {
                 // The page ends with what is stored, at another position than was thought: asked for once more after the one
                 // behind it.
@@ -221,7 +252,7 @@ extension OfflineCollection {
                 let again = try await fetchPage(of: list, at: own)
                 let isQuiet = again.items.last?.id == last
                 missing += try await store(
-                    isQuiet ? following : again, of: list, mustOverlap: !isQuiet, joinsBelow
+                    isQuiet ? following : again, of: list, mustOverlap: !isQuiet, joinsBelow: joinsBelow
                 ).missing
             }
             return missing
@@ -229,16 +260,22 @@ extension OfflineCollection {
         return nil
     }
 
-    private func fetchPage(of list: String, at cursor: String) async throws -> RemotePage {
+    private func fetchPage(of list: String, at cursor: String) async throws -> SealedPage {
         let (head, body) = try await transport(remote.request(for: list, at: cursor), nil)
-        return try page(head, body)
+        return lists.sealed(try page(head, body))
+    }
+
+    /// - Returns: `nil` after the last page.
+    private func fetchPage(of list: String, after page: SealedPage) async throws -> SealedPage? {
+        guard let next = page.next else { return nil }
+        return try await fetchPage(of: list, at: next)
     }
 
     private func store(
-        _ page: RemotePage, of list: String, mustOverlap: Bool, _ joinsBelow: Bool
+        _ page: SealedPage, of list: String, at cursor: String? = nil, mustOverlap: Bool, joinsBelow: Bool
     ) async throws -> ListDatabase.Stored {
         try await checkIsCurrent()
-        return try await lists.storeNext(page, of: list, mustOverlap: mustOverlap, joinsBelow: joinsBelow)
+        return try await lists.storeNext(page, of: list, at: cursor, mustOverlap: mustOverlap, joinsBelow: joinsBelow)
     }
 
     // MARK: One item

@@ -40,6 +40,14 @@ struct OfflineDatabase: Sendable {
                 sql: """
                     PRAGMA synchronous = \(isDurable ? "FULL" : "NORMAL"); PRAGMA journal_size_limit = 1048576;
                     """)
+            if !isDurable {
+                // Ids are in no order: with SQLite's usual 2 MB, and a checkpoint each 4 MB, each row of a long list would read
+                // a page of their index from the file, and each page would be written again with every few rows.
+                try database.execute(
+                    sql:
+                        "PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 33554432;"
+                )
+            }
             if let maximumBytes {
                 let pageSize = try Int.fetchOne(database, sql: "PRAGMA page_size") ?? 4096
                 try database.execute(sql: "PRAGMA max_page_count = \(max(maximumBytes / pageSize, 16))")
@@ -89,6 +97,15 @@ struct OfflineDatabase: Sendable {
         }
     }
 
+    /// Reads with one statement, which needs no transaction around it.
+    func readOnce<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+        do {
+            return try await queue.unsafeRead(body)
+        } catch {
+            throw AccountError(database: path, error)
+        }
+    }
+
     /// What was begun is ended: a task that is cancelled could not note any more that it has sent something.
     func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         do {
@@ -107,7 +124,7 @@ struct OfflineDatabase: Sendable {
 
     /// Another number if somebody else has changed the database since it was asked for last.
     func version() async throws -> Int {
-        try await read { try Int.fetchOne($0, sql: "PRAGMA data_version") ?? 0 }
+        try await readOnce { try Int.fetchOne($0, sql: "PRAGMA data_version") ?? 0 }
     }
 
     /// Empties a database that is damaged; others that have it open see it empty too.
@@ -133,8 +150,10 @@ struct OfflineDatabase: Sendable {
     ///
     /// The connection is closed with the last reference to it: a task that still reads would crash on one that is closed.
     func settle() async {
-        // Whoever has it open still does it later.
-        _ = try? await queue.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+        // Whoever has it open still does it later; and who has only read leaves the log as it is.
+        _ = try? await queue.writeWithoutTransaction { database in
+            if database.totalChangesCount > 0 { _ = try database.checkpoint(.truncate) }
+        }
     }
 
     /// Removes the files of a database that nobody has open.

@@ -55,17 +55,17 @@ struct Overlay<Remote: RemoteCollection> {
             }
         }
         let changed = Set(changes.filter { made[$0.id] == nil }.map(\.object))
-        let present = Set(stored.map(\.item.id))
+        let decoder = JSONDecoder()
         var rows: [ListSnapshot<Remote.Item>.Row] = []
+        rows.reserveCapacity(stored.count + shownFirst.count)
         func add(_ id: String, _ json: Data?, followsGap: Bool) throws {
             guard !hidden.contains(id), let json = try self.json(of: id, json) else { return }
             rows.append(
                 .init(
-                    id: id, item: try JSONDecoder().decode(Remote.Item.self, from: json),
-                    isPending: changed.contains(id),
+                    id: id, item: try decoder.decode(Remote.Item.self, from: json), isPending: changed.contains(id),
                     followsGap: followsGap))
         }
-        for id in shownFirst where isFront && !present.contains(id) {
+        for id in shownFirst where isFront && !stored.contains(where: { $0.item.id == id }) {
             try add(id, try await lists.item(id)?.json, followsGap: false)
         }
         var segment: Int?

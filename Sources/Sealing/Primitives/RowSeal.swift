@@ -15,7 +15,8 @@ package struct RowSeal: Sendable {
 
     /// 32 bytes that encrypt, then 32 that hash ids.
     private let keys: GuardedBytes
-    private let owner: [UInt8]
+    /// What the additional data of all rows begins with.
+    private let prefix: [UInt8]
 
     /// - Parameters:
     ///   - key: 32 random bytes.
@@ -24,7 +25,10 @@ package struct RowSeal: Sendable {
         precondition(key.count == 32)
         var bytes: [UInt8] = []
         for part in owner { bytes.append(lengthPrefixed: Array(part.utf8)) }
-        self.owner = bytes
+        var prefix: [UInt8] = []
+        prefix.append(lengthPrefixed: "AccountKit/row/1".utf8)
+        prefix.append(lengthPrefixed: bytes)
+        self.prefix = prefix
         keys = SubkeyPair.derive(from: key, message: bytes, purpose: .rows)
     }
 
@@ -34,10 +38,11 @@ package struct RowSeal: Sendable {
     }
 
     /// The keyed hash that an id is stored as: BLAKE2b-128, the same for the same type and id.
-    package func keyedID(_ id: some Sequence<UInt8>, type: String) -> [UInt8] {
+    package func keyedID(_ id: some Collection<UInt8>, type: String) -> [UInt8] {
         var message: [UInt8] = []
-        message.append(lengthPrefixed: Array(type.utf8))
-        message.append(lengthPrefixed: Array(id))
+        message.reserveCapacity(type.utf8.count + id.count + 8)
+        message.append(lengthPrefixed: type.utf8)
+        message.append(lengthPrefixed: id)
         return keys.withUnsafeBytes { keys in
             [UInt8](unsafeUninitializedCapacity: 16) { buffer, filled in
                 crypto_generichash_blake2b(
@@ -71,20 +76,31 @@ package struct RowSeal: Sendable {
     }
 
     /// - Returns: `nil` if it was not sealed as this, or was changed.
-    package func open(_ sealed: some Collection<UInt8>, type: String, id: [UInt8]) -> [UInt8]? {
-        let sealed = Array(sealed)
+    package func open(
+        _ sealed: some Collection<UInt8>, type: String, id: some Collection<UInt8>
+    ) -> [UInt8]? {
+        Self.withBytes(of: sealed) { sealed in
+            Self.withBytes(of: id) { open(sealed, additionalData: additionalData(type: type, id: $0)) }
+        }
+    }
+
+    /// Most collections have their bytes in one place.
+    private static func withBytes<Value>(
+        of bytes: some Collection<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Value
+    ) -> Value {
+        bytes.withContiguousStorageIfAvailable(body) ?? Array(bytes).withUnsafeBufferPointer(body)
+    }
+
+    private func open(_ sealed: UnsafeBufferPointer<UInt8>, additionalData: [UInt8]) -> [UInt8]? {
         let paddedCount = sealed.count - Self.nonceLength - Self.tagLength
         guard paddedCount > 0, paddedCount.isMultiple(of: Self.paddingBlock) else { return nil }
-        let additionalData = additionalData(type: type, id: id)
         var isAuthentic = false
         let plaintext = [UInt8](unsafeUninitializedCapacity: paddedCount) { buffer, filled in
             let status = keys.withUnsafeBytes { keys in
-                sealed.withUnsafeBufferPointer { sealed in
-                    crypto_aead_xchacha20poly1305_ietf_decrypt(
-                        buffer.baseAddress!, nil, nil, sealed.baseAddress! + Self.nonceLength,
-                        UInt64(paddedCount + Self.tagLength), additionalData, UInt64(additionalData.count),
-                        sealed.baseAddress!, keys.baseAddress!)
-                }
+                crypto_aead_xchacha20poly1305_ietf_decrypt(
+                    buffer.baseAddress!, nil, nil, sealed.baseAddress! + Self.nonceLength,
+                    UInt64(paddedCount + Self.tagLength), additionalData, UInt64(additionalData.count),
+                    sealed.baseAddress!, keys.baseAddress!)
             }
             guard status == 0, sodium_unpad(&filled, buffer.baseAddress!, paddedCount, Self.paddingBlock) == 0 else {
                 filled = 0
@@ -95,12 +111,11 @@ package struct RowSeal: Sendable {
         return isAuthentic ? plaintext : nil
     }
 
-    private func additionalData(type: String, id: [UInt8]) -> [UInt8] {
+    private func additionalData(type: String, id: some Collection<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(owner.count + type.utf8.count + id.count + 28)
-        bytes.append(lengthPrefixed: Array("AccountKit/row/1".utf8))
-        bytes.append(lengthPrefixed: owner)
-        bytes.append(lengthPrefixed: Array(type.utf8))
+        bytes.reserveCapacity(prefix.count + type.utf8.count + id.count + 4)
+        bytes += prefix
+        bytes.append(lengthPrefixed: type.utf8)
         bytes += id
         return bytes
     }

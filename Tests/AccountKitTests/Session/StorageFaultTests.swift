@@ -125,7 +125,7 @@ struct StorageFaultTests {
                 // The disk is well again; faults that have not struck yet strike nobody else.
                 let rest = max(0, second - scene.storage.callCount)
                 for _ in 0..<rest { _ = try? await scene.storage.read(.account) }
-                let state = await scene.store.checkSession(with: scene.service)
+                let state = await scene.store.checkSession(with: scene.service, timeout: nil)
                 guard case .verified(let account) = state else {
                     Issue.record("calls \(first) and \(second): \(state.text)")
                     continue
@@ -156,7 +156,7 @@ struct StorageFaultTests {
             // The first write is the intent; both tries to save the response fail.
             scene.storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace)
         }
-        let state = await scene.store.checkSession(with: scene.service)
+        let state = await scene.store.checkSession(with: scene.service, timeout: nil)
         #expect(state.text == "unverified access-2: notSaved")
         #expect(scene.store.account?.credentials.accessToken == Secret("access-2"))
         #expect(try await scene.base.stateForNewProcess().account == scene.before)
@@ -178,7 +178,8 @@ struct StorageFaultTests {
         for number in 2...3 {
             scene.storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace)
         }
-        #expect(await scene.store.checkSession(with: scene.service).text == "unverified access-2: notSaved")
+        #expect(
+            await scene.store.checkSession(with: scene.service, timeout: nil).text == "unverified access-2: notSaved")
         let lost = ScriptedAuthority(refresh: [.refuse(.noResponse(.truncated))], clock: scene.clock)
         await expectAccountError(.serviceUnavailable) { try await scene.store.refresh(with: lost) }
         try await scene.store.update { $0.profile.points = 7 }
@@ -192,7 +193,7 @@ struct StorageFaultTests {
             for number in 2...3 {
                 scene.storage.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace)
             }
-            _ = await scene.store.checkSession(with: scene.service)
+            _ = await scene.store.checkSession(with: scene.service, timeout: nil)
             let other = try await AccountStore.testing(signedIn: nil, clock: scene.clock, storage: scene.base)
             if signsIn {
                 try await other.signIn(username: "bob", password: Secret("password"), with: scene.service)

@@ -2,6 +2,7 @@
 import AccountKit
 import Foundation
 import HTTPTypes
+import Testing
 
 /// A note as the service has it.
 struct ServiceNote: Codable, Sendable, Hashable {
@@ -107,7 +108,7 @@ actor NoteService {
         let path = target[0].split(separator: "/").map(String.init)
         if request.method == .get, ["all", "starred"].contains(path[0]) {
             let page = target[1].split(separator: "&")[0].split(separator: "=")[1]
-            return try self.page(path[0], Int(page)!, request)
+            return try self.page(path[0], String(page), request)
         }
         let text = try body.map { try JSONDecoder().decode([String: String].self, from: $0)["text"] ?? "" } ?? ""
         if request.method == .post {
@@ -137,14 +138,20 @@ actor NoteService {
     private func note(_ id: String) -> ServiceNote? { notes.first { $0.id == id } }
     private func count(_ what: String) { applied[what, default: 0] += 1 }
 
-    private func page(_ list: String, _ number: Int, _ request: HTTPRequest) throws -> (HTTPResponse, Data) {
+    /// - Parameter page: Its number, or `after-` and the id before it.
+    private func page(_ list: String, _ page: String, _ request: HTTPRequest) throws -> (HTTPResponse, Data) {
         let all = notes(list)
-        let rows = all.dropFirst((number - 1) * pageSize).prefix(pageSize)
+        let before = all.firstIndex { "after-" + $0.id == page }
+        let start = try before.map { $0 + 1 } ?? (#require(Int(page)) - 1) * pageSize
+        let rows = all.dropFirst(start).prefix(pageSize)
         let body = try Notes.encoder.encode(Array(rows))
         var head = HTTPResponse(status: .ok, headerFields: [.contentType: "application/json"])
         let tag = "\"\(body.base64EncodedString())\(tagSalt)\""
         head.headerFields[.eTag] = tag
-        if number * pageSize < all.count { head.headerFields[.link] = "\(number + 1)\(linkQuery)" }
+        if start + pageSize < all.count, let last = rows.last {
+            let hasNumbers = request.path?.hasSuffix("&cursors") != true
+            head.headerFields[.link] = hasNumbers ? "\(start / pageSize + 2)\(linkQuery)" : "after-" + last.id
+        }
         guard request.headerFields[.ifNoneMatch] != tag else {
             head.status = .notModified
             return (head, Data())

@@ -20,10 +20,14 @@ struct Notes: RemoteCollection {
     var pageSize = 3
     /// Whether the service's lists are to be gone through by their cursors, which stay good.
     var hasNumbers = true
+    /// Whether the cursors name the item before, so that they stay good whatever comes in front.
+    var hasCursors = false
     /// Whether it looks for what may have been carried out.
     var looks = true
 
-    func request(for list: String, at cursor: String?) -> HTTPRequest { get("/\(list)?page=\(cursor ?? "1")") }
+    func request(for list: String, at cursor: String?) -> HTTPRequest {
+        get("/\(list)?page=\(cursor ?? "1")" + (hasCursors ? "&cursors" : ""))
+    }
     func request(forItem id: String) -> HTTPRequest { get("/notes/\(id)") }
     func cursor(ofItemAt position: Int) -> String? { hasNumbers ? "\(position / pageSize + 1)" : nil }
     func isGone(whenMissingFrom list: String) -> Bool { list == "all" }

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Builds the example `gists` as the command is built for `make install`, so that its start is compared as it would be there:
+# gists.sh FILE
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+file=${1:?usage: gists.sh FILE}
+# shellcheck source=Scripts/release-flags.sh
+source Scripts/release-flags.sh static
+# shellcheck disable=SC2154
+flags+=(--package-path Examples --scratch-path Examples/.build/install --product gists)
+swift build "${flags[@]}"
+strip -o "$file" "$(swift build "${flags[@]}" --show-bin-path)/gists"

@@ -1,0 +1,59 @@
+#if Offline
+import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// An item as it is stored. It is sealed before the database is locked, so that others wait for the disk alone.
+struct SealedItem: Sendable {
+    let id: String
+    /// The keyed hash that it is found by.
+    let key: Data
+    /// A keyed hash of its JSON: the same as long as the item is.
+    let digest: Data
+    let bytes: Data
+
+    init(_ item: RemoteItem, _ seal: RowSeal) {
+        id = item.id
+        let key = seal.keyedID(item.id.utf8, type: "item")
+        self.key = Data(key)
+        digest = Data(seal.keyedID(item.json, type: "digest"))
+        bytes = Self.seal(item, type: "item", key: key, seal)
+    }
+
+    /// Seals an item's id, its length in four bytes before it, and its JSON as the service sent it. An id may have any byte.
+    static func seal(_ item: RemoteItem, type: String, key: [UInt8], _ seal: RowSeal) -> Data {
+        let id = item.id.utf8
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(4 + id.count + item.json.count)
+        bytes.append(lengthPrefixed: id)
+        bytes.append(contentsOf: item.json)
+        return Data(seal.seal(bytes, type: type, id: key))
+    }
+
+    /// - Returns: `nil` if the bytes were damaged.
+    static func open(_ sealed: Data, type: String, key: Data, _ seal: RowSeal) -> RemoteItem? {
+        guard let bytes = seal.open(sealed, type: type, id: key), bytes.count >= 4 else { return nil }
+        let length = (0..<4).reduce(0) { $0 | Int(bytes[$1]) << (8 * $1) }
+        guard length <= bytes.count - 4 else { return nil }
+        return RemoteItem(
+            id: String(decoding: bytes[4..<(4 + length)], as: UTF8.self), json: Data(bytes[(4 + length)...]))
+    }
+}
+
+/// A page, ready to be stored.
+struct SealedPage: Sendable {
+    /// In the service's order, each once.
+    let items: [SealedItem]
+    let next: String?
+
+    init(_ page: RemotePage, _ seal: RowSeal) {
+        var seen: Set<String> = []
+        items = page.items.filter { seen.insert($0.id).inserted }.map { SealedItem($0, seal) }
+        next = page.next
+    }
+}
+#endif
