@@ -101,9 +101,9 @@ bench:
 	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS)
 	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS) --product BenchmarkTool
 	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS) --product offline-bench
-	$(SWIFT) build --package-path Examples -c release $(BUILD_FLAGS) --product gists
+	@Benchmarks/gists.sh .build/release-static/bin/gists
 	@Benchmarks/nio-floor.sh
-	python3 -B Benchmarks/run.py --gists "$$($(SWIFT) build --package-path Examples -c release --show-bin-path)/gists" --account .build/release-static/bin/account \
+	python3 -B Benchmarks/run.py --gists .build/release-static/bin/gists --account .build/release-static/bin/account \
 		--build "$$($(SWIFT) build --package-path Benchmarks -c release --show-bin-path)"
 
 # Format, documentation of everything public, documentation pages, shell scripts, public API, installing, speed.
@@ -143,16 +143,22 @@ demo-picture:
 RELEASE = .build/release-$(if $(filter no,$(STATIC)),portable,static)
 INSTALLED_DATA = share/bash-completion/completions/account share/zsh/site-functions/_account \
     share/fish/vendor_completions.d/account.fish share/man/man1/account.1
+# Where systemd looks for units of all users (systemd.unit(5)), for the prefixes /usr and /usr/local.
+UNIT = lib/systemd/user/account-keep@.service
 
-# The command, its completions for bash, zsh and fish, and its manual page. The first time takes minutes.
+# The command, the name that docker knows it by, its completions for bash, zsh and fish, its manual page, and a unit for
+# systemd. The first time takes minutes.
 install:
 	@Scripts/bootstrap.sh install
 	@Scripts/release.sh $(patsubst .build/release-%,%,$(RELEASE)) $(RELEASE)
 	install -D -m 755 $(RELEASE)/bin/account '$(DESTDIR)$(PREFIX)/bin/account'
+	ln -sf account '$(DESTDIR)$(PREFIX)/bin/docker-credential-account'
 	for file in $(INSTALLED_DATA); do install -D -m 644 "$(RELEASE)/$$file" "$(DESTDIR)$(PREFIX)/$$file" || exit; done
+	sed 's|@BINDIR@|$(PREFIX)/bin|' Scripts/systemd/account-keep@.service >$(RELEASE)/account-keep@.service
+	install -D -m 644 $(RELEASE)/account-keep@.service '$(DESTDIR)$(PREFIX)/$(UNIT)'
 
 uninstall:
-	for file in bin/account $(INSTALLED_DATA); do rm -f "$(DESTDIR)$(PREFIX)/$$file" || exit; done
+	for file in bin/account bin/docker-credential-account $(INSTALLED_DATA) $(UNIT); do rm -f "$(DESTDIR)$(PREFIX)/$$file" || exit; done
 
 # Counts the instructions of what is done all the time, and says whether they grew; the first time builds what is installed.
 speed:

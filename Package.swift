@@ -153,7 +153,7 @@ let package = Package(
         ),
         .testTarget(
             name: "AccountCommandsSystemTests",
-            dependencies: ["AccountCommands", "signal-exerciser"]
+            dependencies: ["AccountCommands", "AccountKit", "AccountTesting", "signal-exerciser"]
         ),
         .testTarget(
             name: "AccountImportTests",

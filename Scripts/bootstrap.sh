@@ -16,7 +16,7 @@ demo=("${build[@]}" curl:curl python3:python3)
 # shellcheck disable=SC2034
 docs=("${build[@]}" python3:python3)
 # shellcheck disable=SC2034
-test=("${demo[@]}" python3-venv:/usr/share/doc/python3-venv strace:strace openssl:openssl procps:ps util-linux:unshare qrencode:qrencode chromium:chromium chromium-driver:chromedriver gdb:gcore spin:spin gcc:gcc tinyproxy-bin:tinyproxy gnome-keyring:gnome-keyring-daemon libsecret-tools:secret-tool dbus:dbus-run-session pass:pass gnupg:gpg iproute2:ip dbconfig-sqlite3:/usr/share/doc/dbconfig-sqlite3 glewlwyd:glewlwyd)
+test=("${demo[@]}" python3-venv:/usr/share/doc/python3-venv strace:strace openssl:openssl procps:ps util-linux:unshare qrencode:qrencode chromium:chromium chromium-driver:chromedriver gdb:gcore spin:spin gcc:gcc tinyproxy-bin:tinyproxy gnome-keyring:gnome-keyring-daemon libsecret-tools:secret-tool dbus:dbus-run-session pass:pass gnupg:gpg iproute2:ip dbconfig-sqlite3:/usr/share/doc/dbconfig-sqlite3 glewlwyd:glewlwyd git:git skopeo:skopeo docker-registry:docker-registry apache2-utils:htpasswd)
 # shellcheck disable=SC2034
 faults=("${build[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3:python3 strace:strace util-linux:unshare)
 # shellcheck disable=SC2034
@@ -24,7 +24,7 @@ fuzz=("${build[@]}")
 # shellcheck disable=SC2034
 speed=("${install[@]}" python3:python3 time:/usr/bin/time valgrind:valgrind)
 # shellcheck disable=SC2034
-check=("${speed[@]}" shellcheck:shellcheck bash-completion:/usr/share/bash-completion/bash_completion mandoc:mandoc util-linux:unshare)
+check=("${speed[@]}" shellcheck:shellcheck bash-completion:/usr/share/bash-completion/bash_completion mandoc:mandoc util-linux:unshare systemd:systemd-analyze)
 # What the command is compared with comes too.
 # shellcheck disable=SC2034
 bench=("${install[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3:python3 python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age pass:pass gnupg:gpg libsecret-tools:secret-tool gnome-keyring:gnome-keyring-daemon dbus-daemon:dbus-daemon libglib2.0-bin:gdbus gh:gh sqlite3:sqlite3)

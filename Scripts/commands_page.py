@@ -27,6 +27,8 @@ its variables begin with its own prefix (`NOTES_HOME`). What the commands print 
 This page is written by `make docs-update` from the help of the commands. `make check` fails if it is out of date.
 """
 
+HELPERS = "The helpers, which other programs run, take those of them that `--help` shows."
+
 
 def visible(things):
     return [thing for thing in things if thing.get("shouldDisplay", True)]
@@ -124,12 +126,14 @@ def page(tool):
     dump = subprocess.run([tool, "--experimental-dump-help"], check=True, text=True, capture_output=True).stdout
     root = json.loads(dump)["command"]
     options = [{option(argument): argument for argument in visible(leaf.get("arguments", []))} for leaf in leaves(root)]
-    common = {name: argument for name, argument in options[0].items() if all(name in other for other in options)}
+    # Helpers speak another program's protocol, and take only what makes sense there.
+    own = [other for other in options if "--json" in other]
+    common = {name: argument for name, argument in own[0].items() if all(name in other for other in own)}
     name = root["commandName"]
     lines = [INTRODUCTION]
     for child in subcommands(root):
         lines += section(child, [name], common)
-    lines += ["## Options of all commands", "", *table(common.values()), "", "## See Also", "", "- <doc:Scripting>"]
+    lines += ["## Options of all commands", "", HELPERS, "", *table(common.values()), "", "## See Also", "", "- <doc:Scripting>"]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 

@@ -43,10 +43,10 @@ extension AccountApplication {
     }
 
     static func store(
-        of session: SessionName, in container: AppContainer, logger: Logger?
+        of session: SessionName, in container: AppContainer, asksPerson: Bool = true, logger: Logger?
     ) throws(AccountError) -> AccountStore {
         guard let token = environmentToken else {
-            return try archiveStore(of: session, in: container, logger: logger)
+            return try archiveStore(of: session, in: container, asksPerson: asksPerson, logger: logger)
         }
         return AccountStore(
             token: token, from: tokenVariable, appIdentifier: identifier, session: session, logger: logger)
@@ -72,7 +72,7 @@ extension AccountApplication {
         return try preferences.defaultSession()
     }
 
-    private static func isVariableName(_ text: String) -> Bool {
+    static func isVariableName(_ text: String) -> Bool {
         let isLetter = { (byte: UInt8) in
             byte == UInt8(ascii: "_") || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
         }
@@ -88,13 +88,27 @@ extension AccountApplication {
 
     /// Hidden from every program that is run from here: a browser, one that has a key, one that draws a code.
     static var secretVariables: [String] { [tokenVariable, keyVariable, environmentPrefix + "_CLIENT_SECRET"] }
+
+    /// Hidden from programs that have no business with the archive's keys. Nothing here reads a passphrase from the
+    /// environment, but a program that `key add command` named may.
+    static var keyVariables: [String] {
+        secretVariables + [environmentPrefix + "_PASSPHRASE", "CREDENTIALS_DIRECTORY"]
+    }
 }
 
 extension CommandLine {
     /// What a person types for these commands: `account`, or `gists account` where they are part of `gists`.
     static var toolName: String { toolName(of: arguments) }
 
+    /// The tool that a link named `docker-credential-account` leads to; `nil` if the command has another name.
+    static func dockerHelperName(of arguments: [String]) -> String? {
+        let prefix = "docker-credential-"
+        guard let name = arguments.first?.split(separator: "/").last, name.hasPrefix(prefix) else { return nil }
+        return name.count > prefix.count ? String(name.dropFirst(prefix.count)) : nil
+    }
+
     static func toolName(of arguments: [String]) -> String {
+        if let name = dockerHelperName(of: arguments) { return name }
         let name = arguments.first?.split(separator: "/").last.map(String.init) ?? "account"
         // `gists help account login` is about them too.
         let word = arguments.dropFirst().first { $0 != "help" && !$0.hasPrefix("-") }

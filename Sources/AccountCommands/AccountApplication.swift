@@ -40,6 +40,11 @@ public protocol AccountApplication: Sendable {
         for service: AccountService, timeout: Duration, logger: Logger?
     ) throws(AccountError) -> any AccountAuthority
 
+    /// Where tokens of a service may be sent to by other programs, such as git: a sign-in makes a rule for each of these URLs.
+    ///
+    /// For any other URL a person makes a rule, with `rule add`.
+    static func tokenURLs(of service: AccountService) -> [String]
+
     /// What the app keeps for the signed-in user besides the account, such as an `OfflineCollection`: signing out asks before changes
     /// are lost that were not sent, and removes it.
     ///
@@ -62,6 +67,9 @@ extension AccountApplication {
 
     /// There is nothing to say.
     public static var signInHelp: String { "" }
+
+    /// None: a person makes the rules.
+    public static func tokenURLs(of service: AccountService) -> [String] { [] }
 
     /// There is nothing.
     public static func accountData(of store: AccountStore) async throws -> (any AccountData)? { nil }

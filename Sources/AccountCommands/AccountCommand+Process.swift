@@ -12,7 +12,11 @@ import Darwin
 extension AccountCommand {
     /// Runs the process's command line, writes what comes of it, and ends the process.
     package static func runProcess() async -> Never {
-        let arguments = Array(CommandLine.arguments.dropFirst())
+        var arguments = Array(CommandLine.arguments.dropFirst())
+        // Docker runs the program of this name, which is a link.
+        if CommandLine.dockerHelperName(of: CommandLine.arguments) != nil {
+            arguments.insert("docker-credential", at: 0)
+        }
         do {
             if var command = parsedAlone(arguments) {
                 try await command.run()
@@ -60,6 +64,10 @@ extension AccountCommand {
         case ["whoami"], ["whoami", "--offline"]: return WhoAmICommand<App>(offline: arguments.count > 1)
         case ["token"]: return TokenCommand<App>(minValidity: nil)
         default: break
+        }
+        if arguments.count == 2, !arguments[1].hasPrefix("-") {
+            if arguments[0] == "git-credential" { return GitCredentialCommand<App>(operation: arguments[1]) }
+            if arguments[0] == "docker-credential" { return DockerCredentialCommand<App>(action: arguments[1]) }
         }
         guard let name = arguments.first,
             let subcommand = subcommands.first(where: { $0.configuration.commandName == name }),

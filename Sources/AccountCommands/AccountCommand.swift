@@ -17,18 +17,24 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
                 (which sign-in), \(App.environmentPrefix)_TOKEN (a token to use instead of the archive), \
                 \(App.environmentPrefix)_KEY (the archive's key, if `\(CommandLine.toolName) key add environment` said so).
                 """,
-            version: "0.1.0", subcommands: [UnknownCommand<App>.self] + subcommands,
+            version: toolVersion, subcommands: [UnknownCommand<App>.self] + subcommands,
             defaultSubcommand: UnknownCommand<App>.self)
     }
 
     static var subcommands: [any AsyncParsableCommand.Type] {
         [
             LoginCommand<App>.self, LogoutCommand<App>.self, WhoAmICommand<App>.self, StatusCommand<App>.self,
-            TokenCommand<App>.self, RefreshCommand<App>.self, SessionsCommand<App>.self, SwitchCommand<App>.self,
+            TokenCommand<App>.self, ExecCommand<App>.self, KeepCommand<App>.self, RefreshCommand<App>.self,
+            SessionsCommand<App>.self,
+            SwitchCommand<App>.self,
             KeyCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self, DoctorCommand<App>.self,
+            RuleCommand<App>.self, GitCredentialCommand<App>.self,
+            KubeCredentialCommand<App>.self, DockerCredentialCommand<App>.self,
         ] + (App.importer == nil ? [] : [ImportCommand<App>.self])
     }
 
     /// Made by the parser.
     public init() {}
 }
+
+let toolVersion = "0.1.0"

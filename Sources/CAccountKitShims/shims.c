@@ -120,6 +120,25 @@ int accountkit_spawn(char *const arguments[], char *const hidden[], int output, 
     return status;
 }
 
+int accountkit_become(char *const arguments[], char *const hidden[], char *const additions[]) {
+    extern char **environ;
+    size_t count = 0, added = 0;
+    while (environ != NULL && environ[count] != NULL) count++;
+    while (additions[added] != NULL) added++;
+    char **environment = malloc((count + added + 1) * sizeof *environment);
+    if (environment == NULL) return ENOMEM;
+    size_t kept = 0;
+    for (size_t index = 0; index < count; index++) {
+        if (!is_hidden(environ[index], hidden)) environment[kept++] = environ[index];
+    }
+    for (size_t index = 0; index < added; index++) environment[kept++] = additions[index];
+    environment[kept] = NULL;
+    accountkit_signals_restore_inherited();
+    environ = environment;
+    execvp(arguments[0], arguments);
+    return errno;
+}
+
 int accountkit_pipe(int ends[2]) {
 #ifdef __linux__
     if (pipe2(ends, O_CLOEXEC) != 0) return -1;

@@ -14,6 +14,21 @@
 static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 enum { number_count = sizeof numbers / sizeof *numbers };
 
+// What the process was started with, before any library changed it.
+static const int inherited_numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+enum { inherited_count = sizeof inherited_numbers / sizeof *inherited_numbers };
+static int was_ignored[inherited_count];
+static sigset_t inherited_mask;
+
+__attribute__((constructor)) static void remember_inherited(void) {
+    for (int index = 0; index < inherited_count; index += 1) {
+        struct sigaction present;
+        if (sigaction(inherited_numbers[index], NULL, &present) != 0) continue;
+        was_ignored[index] = !(present.sa_flags & SA_SIGINFO) && present.sa_handler == SIG_IGN;
+    }
+    pthread_sigmask(SIG_SETMASK, NULL, &inherited_mask);
+}
+
 // What the handler reads. All of it is lock-free, and in one order for all threads.
 static atomic_int is_holding, is_waiting, noted, remembered_terminal = -1;
 static struct termios terminal;
@@ -159,6 +174,16 @@ void accountkit_signals_raise(int number) {
         return;
     }
     end_by(number);
+}
+
+void accountkit_signals_restore_inherited(void) {
+    for (int index = 0; index < inherited_count; index += 1) {
+        struct sigaction inherited;
+        memset(&inherited, 0, sizeof inherited);
+        inherited.sa_handler = was_ignored[index] ? SIG_IGN : SIG_DFL;
+        sigaction(inherited_numbers[index], &inherited, NULL);
+    }
+    pthread_sigmask(SIG_SETMASK, &inherited_mask, NULL);
 }
 
 void accountkit_end_by_closed_pipe(void) { end_by(SIGPIPE); }

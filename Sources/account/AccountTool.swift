@@ -72,6 +72,13 @@ enum StandAlone: AccountApplication {
             service: known, timeout: timeout, logger: logger)
     }
 
+    static func tokenURLs(of service: AccountService) -> [String] {
+        guard let issuer = service.issuer else { return [] }
+        // What is no issuer has no hosts.
+        let known = service.name.flatMap { KnownService.named($0) } ?? (try? KnownService.at(issuer))
+        return known?.tokenURLs(at: issuer) ?? []
+    }
+
     static var importer: (@Sendable (String) throws(AccountError) -> ImportedLogin)? {
         { path throws(AccountError) in
             let imported = try LegacyArchive.read(contentsOf: path, now: SystemWallClock().now)

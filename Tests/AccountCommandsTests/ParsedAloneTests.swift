@@ -22,7 +22,9 @@ import Testing
         ["whoami", "--max-age", "0"], ["token"], ["token", "--json"], ["token", "--min-validity", "90.5", "--json"],
         ["token", "--session", "work", "--min-validity", "1e3"], ["login", "--web", "--scope", "a", "--scope", "b"],
         ["logout", "--all"], ["status"], ["refresh", "--json"], ["sessions"], ["switch", "work"], ["doctor", "--fix"],
-        ["unlock", "--for", "2h"], ["lock"],
+        ["unlock", "--for", "2h"], ["lock"], ["git-credential", "get"], ["git-credential", "store"],
+        ["git-credential", "erase"], ["git-credential", "-v", "get"], ["kube-credential"],
+        ["kube-credential", "--session", "work"], ["docker-credential", "get"],
     ])
     func `A subcommand that is parsed alone means what the whole tree makes of it`(arguments: [String]) throws {
         let alone = try #require(AccountCommand<App>.parsedAlone(arguments))

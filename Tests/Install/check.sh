@@ -15,6 +15,8 @@ fail() {
 make --no-print-directory install DESTDIR="$root" PREFIX="$prefix"
 
 expected="755 opt/tools/bin/account
+777 opt/tools/bin/docker-credential-account
+644 opt/tools/lib/systemd/user/account-keep@.service
 644 opt/tools/share/bash-completion/completions/account
 644 opt/tools/share/fish/vendor_completions.d/account.fish
 644 opt/tools/share/man/man1/account.1
@@ -23,10 +25,14 @@ expected="755 opt/tools/bin/account
 
 # From there, with nothing of the build around it.
 account=$root$prefix/bin/account
-[[ $(env -i "$account" --version) == $(sed -n 's/.*version: "\([^"]*\)".*/\1/p' Sources/AccountCommands/AccountCommand.swift) ]] ||
+[[ $(env -i "$account" --version) == $(sed -n 's/^let toolVersion = "\([^"]*\)"$/\1/p' Sources/AccountCommands/AccountCommand.swift) ]] ||
     fail "--version gives another version"
 state=$(env -i ACCOUNT_HOME="$root/home" "$account" whoami --offline --json) && fail "nobody is signed in, and whoami says otherwise"
 [[ $state == *'"reason":"neverSignedIn"'* ]] || fail "whoami says $state"
+
+# The name that docker knows it by leads to it.
+said=$(env -i ACCOUNT_HOME="$root/home" "$root$prefix/bin/docker-credential-account" get <<<ghcr.io) && fail "docker gets what is not there"
+[[ $said == "credentials not found in native keychain" ]] || fail "docker is told $said"
 
 # Names of hosts and users, where the machine has them from plugins of the C library, which a static program cannot load.
 printf 'passwd: files systemd\nhosts: systemd files dns\n' >"$root/nsswitch.conf"
@@ -51,9 +57,21 @@ share=$root$prefix/share
 
 mandoc -T lint -W warning "$share/man/man1/account.1" || fail "mandoc has something to say about the manual page"
 page=$(mandoc -T markdown "$share/man/man1/account.1")
-for command in login logout whoami status token refresh sessions switch doctor import; do
+for command in login logout whoami status token exec keep refresh sessions switch doctor rule git-credential kube-credential \
+    docker-credential import; do
     [[ $page == *"$command"* ]] || fail "the manual page does not have $command"
 done
+
+# The unit, with the command at the place that it names.
+unit=$root$prefix/lib/systemd/user/account-keep@.service
+grep -qx "ExecStart=$prefix/bin/account keep --session %i" "$unit" || fail "the unit starts something else: $(grep ExecStart "$unit")"
+mkdir "$root/unit"
+sed "s|^ExecStart=|&$root|" "$unit" >"$root/unit/account-keep@.service"
+# The manual page is not where man(1) looks.
+said=$(XDG_RUNTIME_DIR=$root/unit systemd-analyze verify --user --man=no "$root/unit/account-keep@work.service" 2>&1) ||
+    fail "systemd does not take the unit: $said"
+[[ -z $said ]] || fail "systemd has something to say about the unit: $said"
+rm -rf "$root/unit"
 
 make --no-print-directory uninstall DESTDIR="$root" PREFIX="$prefix"
 [[ -z $(files) ]] || fail "uninstalling leaves $(files)"

@@ -110,14 +110,13 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             sayClientSecret(after: error)
             throw error
         }
-        if App.acceptsIssuer {
-            var service = service
-            service.issuer = account.issuer ?? service.issuer
-            do {
-                try await context.preferences.setService(service, of: context.session)
-            } catch {
-                Terminal.say("note: you are signed in, but the settings were not saved for the next time (\(error))")
-            }
+        var signedIn = service
+        signedIn.issuer = account.issuer ?? service.issuer
+        do {
+            if App.acceptsIssuer { try await context.preferences.setService(signedIn, of: context.session) }
+            try await makeRules(for: signedIn, context)
+        } catch {
+            Terminal.say("note: you are signed in, but the settings were not saved for the next time (\(error))")
         }
         if let place = context.store.quarantinedArchive {
             Terminal.say("The archive that did not open was not lost: it is \(place) now.")
@@ -133,6 +132,21 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
         // Of the sign-in that this one replaced, too.
         await context.deliverRevocations()
+    }
+
+    /// Other programs get the new sign-in's tokens at its service's hosts, unless they get another's there.
+    private func makeRules(for service: AccountService, _ context: CommandContext<App>) async throws {
+        // A URL that the app has wrong is no rule.
+        let urls = App.tokenURLs(of: service).compactMap { try? RuleURL($0) }
+        guard !urls.isEmpty else { return }
+        let others = try await context.preferences.changeRules { [session = context.session] rules in
+            urls.compactMap { rules.add(unlessRuled: Rule(url: $0, session: session)) }
+        }
+        guard let other = others.first else { return }
+        Terminal.say(
+            "note: git and other programs go on using session \(other.session) at \(other.url.host): `\(context.tool) rule "
+                + "add \(other.url.origin) --session \(context.session)` changes that, for a directory only with --directory."
+        )
     }
 
     /// A client secret from the environment may be why the service refuses the program.

@@ -46,20 +46,10 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
             return try print(token, source: App.tokenVariable, context)
         }
         guard let account = await context.store.load().account else { return try await fail(context) }
-        let now = SystemWallClock().now
-        guard !account.isOver(at: now) else {
-            throw AccountError(.notSignedIn, StateText.end(of: account, tool: context.tool))
-        }
-        let authority = try context.authority(of: account)
-        // Without a valid token there is no alternative to waiting.
-        let isExpired = account.credentials.expires(within: .zero, of: now)
-        let timeout: Duration? = isExpired ? nil : .seconds(5)
-        let limit = timeout ?? authority.exchangeTimeout
-        let token = try await Waiting.shown(for: account.issuer ?? "the service", upTo: limit) {
-            try await context.store.accessToken(
-                minimumValidity: minValidity.map { .seconds(min($0, 1e12)) }, timeout: timeout, with: authority)
-        }
-        try print(token, of: context.store.account?.credentials, context)
+        let usable = try await context.withUsableToken(
+            account, minimumValidity: minValidity.map { .seconds(min($0, 1e12)) })
+        let token = usable.credentials.accessToken
+        try print(token, of: usable.credentials, context)
         // Only if the service has just answered: otherwise nothing must touch the network.
         if token != account.credentials.accessToken { await context.deliverRevocations(to: account.issuer) }
     }

@@ -91,6 +91,9 @@ package final class SignalGuard: ExchangeObserver {
 
     static func endProcessByClosedPipe() -> Never { accountkit_end_by_closed_pipe() }
 
+    /// As if the signal had come. Returns if the process handles or ignores it.
+    static func endProcess(by signal: Int32) { accountkit_signals_raise(signal) }
+
     /// As Ctrl-C does. Returns if the process handles or ignores that.
     static func interruptProcess() { accountkit_signals_raise(SIGINT) }
 }

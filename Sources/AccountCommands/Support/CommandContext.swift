@@ -22,19 +22,23 @@ struct CommandContext<App: AccountApplication> {
     let archive: AccountStore
     private var logger: Logger?
 
-    init(_ options: CommonOptions) throws {
+    /// - Parameters:
+    ///   - options: What the person said.
+    ///   - session: The session, if it is not the options' affair.
+    ///   - asksPerson: Whether a passphrase may be asked for.
+    init(_ options: CommonOptions, session: SessionName? = nil, asksPerson: Bool = true) throws {
         self.options = options
         container = try App.container()
         preferences = Preferences(container: container)
-        session = try App.chosenSession(options.session.map(SessionName.init), preferences)
+        self.session = try session ?? App.chosenSession(options.session.map(SessionName.init), preferences)
         if options.verbose {
             logger = Logger(label: "account") { StreamLogHandler.standardError(label: $0) }
             logger?.logLevel = .debug
         }
-        store = try App.store(of: session, in: container, logger: logger)
+        store = try App.store(of: self.session, in: container, asksPerson: asksPerson, logger: logger)
         archive =
             App.environmentToken == nil
-            ? store : try App.archiveStore(of: session, in: container, logger: logger)
+            ? store : try App.archiveStore(of: self.session, in: container, asksPerson: asksPerson, logger: logger)
         store.observeExchanges(SignalGuard.shared)
         archive.observeExchanges(SignalGuard.shared)
     }
@@ -51,6 +55,14 @@ struct CommandContext<App: AccountApplication> {
     }
 
     var tool: String { CommandLine.toolName }
+
+    /// After all output, since this may wait.
+    func finishExchanges() async {
+        await Waiting.toFinish(SignalGuard.shared.timeLeft) {
+            await store.finishExchanges()
+            if archive !== store { await archive.finishExchanges() }
+        }
+    }
 
     /// The authority that an account's tokens come from, whatever the settings say.
     ///
@@ -178,33 +190,45 @@ struct CommandContext<App: AccountApplication> {
     }
 }
 
-/// Makes the context, and turns errors into words and exit codes.
-protocol AccountSubcommand: AsyncParsableCommand {
+/// A command that makes its context itself, since what it reads says which session it is about.
+protocol ContextCommand: AsyncParsableCommand {
     associatedtype App: AccountApplication
 
     var options: CommonOptions { get }
+}
 
+/// Makes the context, and turns errors into words and exit codes.
+protocol AccountSubcommand: ContextCommand {
     func run(in context: CommandContext<App>) async throws
 }
 
 extension AccountSubcommand {
     func run() async throws {
+        try await perform({ try CommandContext(options) }) { try await run(in: $0) }
+    }
+}
+
+extension ContextCommand {
+    /// Turns errors into words and exit codes, and stays until what was begun is finished.
+    func perform(
+        _ makeContext: () throws -> CommandContext<App>?, _ body: (CommandContext<App>) async throws -> Void
+    ) async throws {
         let context: CommandContext<App>
         do {
-            context = try CommandContext(options)
+            guard let made = try makeContext() else { return }
+            context = made
         } catch {
             say(error)
             throw end(after: error)
         }
         var failure: (any Error)?
         do {
-            try await run(in: context)
+            try await body(context)
         } catch {
             failure = error
             say(error)
         }
-        // After all output, since this may wait.
-        await Waiting.toFinish(SignalGuard.shared.timeLeft) { await context.store.finishExchanges() }
+        await context.finishExchanges()
         if let failure { throw end(after: failure) }
     }
 

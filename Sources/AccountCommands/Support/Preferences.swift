@@ -17,6 +17,7 @@ struct Preferences {
     private static let defaultSessionEntry = ArchiveEntry(rawValue: "DefaultSession.plist")
     private static let keysEntry = ArchiveEntry(rawValue: "Keys.plist")
     private static let serviceEntry = ArchiveEntry(rawValue: "Service.plist")
+    private static let rulesEntry = ArchiveEntry(rawValue: "Rules.plist")
 
     let folder: String
 
@@ -52,6 +53,30 @@ struct Preferences {
         try await write(settings, to: Self.keysEntry, in: folder(of: session))
     }
 
+    func rules() throws(AccountError) -> RuleSet {
+        try read(Self.rulesEntry, in: folder) ?? RuleSet()
+    }
+
+    /// Changes the rules, whatever other processes have made of them by then.
+    func changeRules<Result: Sendable>(_ change: (inout RuleSet) throws -> Result) async throws -> Result {
+        let transaction = try await FileArchiveStorage(folder: folder).beginTransaction(timeout: .seconds(10))
+        do {
+            let stored = try await transaction.read(Self.rulesEntry)
+            let before: RuleSet = try stored.map { try decode($0.bytes, Self.rulesEntry, in: folder) } ?? RuleSet()
+            var rules = before
+            let result = try change(&rules)
+            if rules != before {
+                _ = try await transaction.replace(
+                    Self.rulesEntry, with: try encode(rules), ifRevision: stored?.revision)
+            }
+            await transaction.end()
+            return result
+        } catch {
+            await transaction.end()
+            throw error
+        }
+    }
+
     private func folder(of session: SessionName) -> String {
         folder + "/Sessions/" + session.rawValue
     }
@@ -60,8 +85,14 @@ struct Preferences {
         _ entry: ArchiveEntry, in folder: String
     ) throws(AccountError) -> Value? {
         guard let stored = try FileArchiveStorage(folder: folder).read(entry) else { return nil }
+        return try decode(stored.bytes, entry, in: folder)
+    }
+
+    private func decode<Value: Decodable>(
+        _ bytes: [UInt8], _ entry: ArchiveEntry, in folder: String
+    ) throws(AccountError) -> Value {
         do {
-            return try PropertyListDecoder().decode(Value.self, from: Data(stored.bytes))
+            return try PropertyListDecoder().decode(Value.self, from: Data(bytes))
         } catch {
             let path = "\(folder)/\(entry.rawValue)"
             throw AccountError(
@@ -69,10 +100,14 @@ struct Preferences {
         }
     }
 
-    private func write(_ value: some Encodable, to entry: ArchiveEntry, in folder: String) async throws {
+    private func encode(_ value: some Encodable) throws -> [UInt8] {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .xml
-        let bytes = [UInt8](try encoder.encode(value))
+        return [UInt8](try encoder.encode(value))
+    }
+
+    private func write(_ value: some Encodable, to entry: ArchiveEntry, in folder: String) async throws {
+        let bytes = try encode(value)
         let transaction = try await FileArchiveStorage(folder: folder).beginTransaction(timeout: .seconds(10))
         do {
             let revision = try await transaction.read(entry)?.revision

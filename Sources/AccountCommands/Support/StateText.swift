@@ -55,11 +55,15 @@ enum StateText {
         return text + "."
     }
 
-    static func end(of account: Account, tool: String) -> String {
+    static func login(_ tool: String, _ session: SessionName) -> String {
+        "\(tool) login" + (session == .default ? "" : " --session \(session)")
+    }
+
+    static func end(of account: Account, tool: String, session: SessionName = .default) -> String {
         let place = account.issuer.map { " at \($0)" } ?? ""
         let end = account.credentials.expiresAt.map { " at \(date($0))" } ?? ""
         return "Your sign-in\(place) ended\(end), and the service issued nothing to renew it with. Sign in again with "
-            + "`\(tool) login`."
+            + "`\(login(tool, session))`."
     }
 
     /// `nil` if a new sign-in can be renewed, or if its end is unknown.
@@ -77,8 +81,9 @@ enum StateText {
             + "allow refresh tokens for this client in the service's settings."
     }
 
-    static func explanation(of signOut: SignOut, tool: String) -> String {
-        let again = "Sign in with `\(tool) login`."
+    /// - Parameter session: The session, if the person did not choose it.
+    static func explanation(of signOut: SignOut, tool: String, session: SessionName = .default) -> String {
+        let again = "Sign in with `\(login(tool, session))`."
         switch signOut.reason {
         case .neverSignedIn: return "Not signed in. \(again)"
         case .signedOutByUser: return "Signed out\(signOut.date.map { " on \(date($0))" } ?? ""). \(again)"

@@ -69,6 +69,27 @@ enum Terminal {
         }
     }
 
+    /// Prints pieces of text as one, and makes no string of the secrets.
+    static func print(_ pieces: [OutputPiece]) throws {
+        let count = pieces.reduce(0) { $0 + $1.byteCount }
+        var bytes: [UInt8] = []
+        // It must not grow, which would leave a copy behind.
+        bytes.reserveCapacity(count)
+        defer { for index in bytes.indices { bytes[index] = 0 } }
+        for piece in pieces {
+            switch piece {
+            case .text(let text): bytes.append(contentsOf: text.utf8)
+            case .secret(let secret):
+                secret.withBytes { span in
+                    for index in span.byteOffsets {
+                        bytes.append(span.unsafeLoad(fromByteOffset: index, as: UInt8.self))
+                    }
+                }
+            }
+        }
+        try printOutput(bytes)
+    }
+
     struct ClosedOutput: Error {}
 
     private static func printOutput(_ bytes: [UInt8]) throws {
@@ -111,6 +132,43 @@ enum Terminal {
         }
         if line.last == UInt8(ascii: "\r") { line.removeLast() }
         return line.isEmpty ? nil : Secret(bytes: line)
+    }
+
+    /// Reads all of standard input, and leaves no trace of it in memory.
+    ///
+    /// - Parameters:
+    ///   - limit: In bytes. Longer input is an error.
+    ///   - body: Gets the bytes.
+    static func withInput<Result>(upTo limit: Int, _ body: ([UInt8]) throws -> Result) throws -> Result {
+        var bytes = [UInt8](repeating: 0, count: min(8192, limit + 1))
+        var count = 0
+        defer { for index in 0..<count { bytes[index] = 0 } }
+        while count <= limit {
+            if count == bytes.count {
+                // By hand, since an array that grows leaves a copy behind.
+                var larger = [UInt8](repeating: 0, count: min(bytes.count * 4, limit + 1))
+                for index in bytes.indices {
+                    larger[index] = bytes[index]
+                    bytes[index] = 0
+                }
+                bytes = larger
+            }
+            let received = bytes.withUnsafeMutableBytes { buffer in
+                read(Stream.input.rawValue, buffer.baseAddress! + count, buffer.count - count)
+            }
+            if received == 0 { break }
+            if received > 0 {
+                count += received
+            } else if errno != EINTR {
+                throw AccountError(.inaccessible, "standard input cannot be read")
+            }
+        }
+        guard count <= limit else {
+            throw AccountError(.invalidArgument, "standard input is longer than any request of this kind")
+        }
+        var input = Array(bytes[..<count])
+        defer { for index in input.indices { input[index] = 0 } }
+        return try body(input)
     }
 
     /// Reads byte by byte, so that nothing after the line is taken.
@@ -217,6 +275,18 @@ extension [UInt8] {
         self[count - 1] = 0
         removeLast()
         return last
+    }
+}
+
+enum OutputPiece {
+    case text(String)
+    case secret(Secret)
+
+    fileprivate var byteCount: Int {
+        switch self {
+        case .text(let text): text.utf8.count
+        case .secret(let secret): secret.withBytes { $0.byteCount }
+        }
     }
 }
 

@@ -27,6 +27,9 @@ public struct KnownService: Sendable, Hashable {
     /// Those of a copy that runs elsewhere, where they differ.
     var endpointsElsewhere: [EndpointName: String]?
 
+    /// Where other programs, such as git, use its tokens.
+    var tokenURLs: [String] = []
+
     /// Whether it wants what it calls a client secret of programs, which can keep none (RFC 8252, section 8.5).
     public internal(set) var wantsClientSecret = false
 
@@ -42,6 +45,13 @@ public struct KnownService: Sendable, Hashable {
     ///
     /// - Throws: `invalidArgument` if that is no issuer.
     public static func at(_ issuer: String) throws(AccountError) -> KnownService? { at(try Issuer(issuer)) }
+
+    /// Where other programs, such as git, use its tokens. Of a copy that runs elsewhere only its own host is known.
+    package func tokenURLs(at issuer: String) -> [String] {
+        // What is no issuer has no hosts.
+        guard !tokenURLs.isEmpty, let issuer = try? Issuer(issuer) else { return [] }
+        return isHome(of: issuer) ? tokenURLs : [issuer.url.description]
+    }
 
     static func at(_ issuer: Issuer) -> KnownService? { all.first { $0.isHome(of: issuer) } }
 

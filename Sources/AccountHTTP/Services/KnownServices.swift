@@ -24,6 +24,7 @@ extension KnownService {
         endpointsElsewhere: [
             .token: "/login/oauth/access_token", .userInfo: "/api/v3/user", .deviceAuthorization: "/login/device/code",
         ],
+        tokenURLs: ["https://github.com", "https://gist.github.com", "https://ghcr.io"],
         quirks: ServiceQuirks(
             subjectClaim: "id", usernameClaims: ["login"],
             profileClaims: [
@@ -51,7 +52,8 @@ extension KnownService {
     public static let gitlab = KnownService(
         name: "gitlab", issuer: "https://gitlab.com",
         registrationPage: "https://gitlab.com/-/user_settings/applications", scopes: ["openid", "profile", "email"],
-        endpoints: [.deviceAuthorization: "/oauth/authorize_device"], revokesSingleGrants: true)
+        endpoints: [.deviceAuthorization: "/oauth/authorize_device"],
+        tokenURLs: ["https://gitlab.com", "https://registry.gitlab.com"], revokesSingleGrants: true)
 
     /// Google.
     ///

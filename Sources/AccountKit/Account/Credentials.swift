@@ -60,6 +60,15 @@ public struct Credentials: Sendable, Equatable {
         return .seconds(min(60, max(0, expiresAt.timeIntervalSince(issuedAt) / 2)))
     }
 
+    /// Whether the access token need not be refreshed, as far as anybody knows.
+    ///
+    /// - Parameters:
+    ///   - validity: For how long it should still be good; `nil` is the usual.
+    ///   - date: Now.
+    package func isGood(for validity: Duration?, at date: Date) -> Bool {
+        !expires(within: validity ?? usualValidity, of: date) && !isFromFuture(at: date)
+    }
+
     /// Whether the clock was set back since the tokens were received, so that the expiry says nothing. Some minutes are no sign
     /// of that: the clocks of machines that share a folder differ by so much.
     package func isFromFuture(at date: Date) -> Bool {

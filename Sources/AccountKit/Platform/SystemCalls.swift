@@ -91,6 +91,11 @@ package struct FileDescriptor: ~Copyable {
         try open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK)
     }
 
+    /// Opens a file for writing that is there already, and leaves its contents.
+    package static func openForWriting(_ path: String) throws(SystemCallError) -> FileDescriptor {
+        try open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK)
+    }
+
     /// Makes a new file; fails if there is anything of that name, also a dangling link.
     package static func create(_ path: String) throws(SystemCallError) -> FileDescriptor {
         try open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)

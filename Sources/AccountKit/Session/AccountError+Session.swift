@@ -1,6 +1,6 @@
 extension AccountError {
     /// What stands for any error that a storage threw. An ``AccountError`` is itself.
-    init(wrapping error: any Error) {
+    package init(wrapping error: any Error) {
         switch error {
         case let error as AccountError: self = error
         case is CancellationError:

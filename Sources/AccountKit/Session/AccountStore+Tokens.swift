@@ -38,10 +38,9 @@ extension AccountStore {
     ) async throws(AccountError) -> Account {
         let account = try await loadedAccount(of: authority)
         let (credentials, now) = (account.credentials, clock.now)
-        let validity = minimumValidity ?? credentials.usualValidity
-        guard credentials.expires(within: validity, of: now) || credentials.isFromFuture(at: now),
-            credentials.refreshToken != nil
-        else { return account }
+        guard !credentials.isGood(for: minimumValidity, at: now), credentials.refreshToken != nil else {
+            return account
+        }
         let isUsable = !credentials.expires(within: .zero, of: now)
         return try await renewed(account, with: authority, timeout, isUsable: isUsable)
     }
@@ -121,6 +120,12 @@ extension AccountStore {
                 .misconfigured, "the service gave no refresh token, so there is nothing to refresh with: sign in again")
         }
         return try await refreshedAccount(account, with: authority, timeout, isUsable: false)
+    }
+
+    /// How long the service is to be left alone, since a refresh by some process failed a moment ago; `nil` if it may be asked.
+    package func refreshPause() async -> Duration? {
+        // A record that cannot be read holds nobody up.
+        (try? await driver.archive.journal.record())?.wait(at: clock.now).map { .seconds($0) }
     }
 
     package func notSignedIn(_ signOut: SignOut) -> AccountError {

@@ -68,7 +68,11 @@ extension AccountStore {
     }
 
     /// The token in place of the archive; `nil` for a store that has an archive.
-    var givenToken: GivenToken? { driver.archive.storage as? GivenToken }
+    var givenToken: GivenToken? {
+        let storage = driver.archive.storage
+        // For any other storage, the cast alone would look for a way to bridge it, which takes a quarter of a short command.
+        return type(of: storage) == GivenToken.self ? storage as? GivenToken : nil
+    }
 
     func refuseGivenToken() throws(AccountError) {
         if let givenToken { throw givenToken.refusal }

@@ -40,6 +40,10 @@ void accountkit_signals_raise(int number);
 /// it. From any thread.
 _Noreturn void accountkit_end_by_closed_pipe(void);
 
+/// Gives back what this process was started with: which of these signals and SIGPIPE are ignored, and which signals are
+/// blocked in this thread. For a program that takes the place of this one: handlers go by themselves then (execve(2)).
+void accountkit_signals_restore_inherited(void);
+
 /// write(2), in which a pipe without a reader is an error and nothing more, whatever SIGPIPE does. From any thread.
 ssize_t accountkit_write(int descriptor, const void *bytes, size_t count);
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "AccountKitService.h"
 #include "AccountKitSignals.h"
 
 /// Tries to take an exclusive lock on the whole file without waiting.
@@ -40,6 +41,13 @@ int accountkit_forbid_dumps(void);
 ///
 /// Returns 0 or an errno value, as posix_spawnp(3) does.
 int accountkit_spawn(char *const arguments[], char *const hidden[], int output, pid_t *process);
+
+/// Puts a program in the place of this one (execvp(3)): it has the process, its terminal and its open files that are not
+/// O_CLOEXEC, and treats signals as this process was told to. Its environment is that of this process without the
+/// variables that are named in `hidden`, and with `additions` ("NAME=value"). The lists end with NULL.
+///
+/// Returns only if that failed, with an errno value; then the process is of no use but to say so.
+int accountkit_become(char *const arguments[], char *const hidden[], char *const additions[]);
 
 /// Makes a pipe whose ends no other program gets by accident, and whose reading end does not wait. Returns 0 or -1.
 int accountkit_pipe(int ends[2]);

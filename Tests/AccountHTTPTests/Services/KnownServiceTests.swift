@@ -21,6 +21,21 @@ struct KnownServiceTests {
 
     // MARK: Which service
 
+    @Test("Other programs use a service's tokens at its own hosts, and at the host of a copy")
+    func tokenURLs() {
+        #expect(
+            KnownService.github.tokenURLs(at: "https://github.com")
+                == ["https://github.com", "https://gist.github.com", "https://ghcr.io"])
+        #expect(KnownService.github.tokenURLs(at: "https://ghe.example.com") == ["https://ghe.example.com"])
+        #expect(
+            KnownService.gitlab.tokenURLs(at: "https://gitlab.com/")
+                == ["https://gitlab.com", "https://registry.gitlab.com"])
+        #expect(KnownService.gitlab.tokenURLs(at: "https://example.com:8443/git") == ["https://example.com:8443/git"])
+        #expect(KnownService.google.tokenURLs(at: "https://accounts.google.com") == [])
+        #expect(KnownService.google.tokenURLs(at: "https://google.example.com") == [])
+        #expect(KnownService.github.tokenURLs(at: "github.com") == [])
+    }
+
     @Test("Names are unlike each other, and each entry finds itself")
     func entries() throws {
         #expect(Set(KnownService.all.map(\.name)).count == KnownService.all.count)

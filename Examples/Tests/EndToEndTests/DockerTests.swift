@@ -1,0 +1,215 @@
+import Foundation
+import Testing
+
+/// `docker-credential-account`, as skopeo runs it, and by itself.
+@Suite(.queued)
+struct DockerTests {
+    private static let notFound = "credentials not found in native keychain\n"
+
+    /// The link that `make install` makes.
+    private func helper(_ account: Tool, _ container: Container) throws -> Tool {
+        let folder = container.path("bin")
+        let link = folder + "/docker-credential-account"
+        if !container.exists(link) {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: account.path)
+        }
+        return Tool(path: link, environment: account.environment)
+    }
+
+    private func addRule(_ account: Tool, _ url: String, session: String = "default") async throws {
+        let outcome = try await account("rule", "add", url, "--session", session)
+        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
+    }
+
+    // MARK: skopeo
+
+    /// skopeo(1) with the helper for some registries.
+    private func skopeo(_ container: Container, registries: String...) throws -> Tool {
+        let helpers = JSON.object(Dictionary(uniqueKeysWithValues: registries.map { ($0, JSON.text("account")) }))
+        let file = container.path("auth.json")
+        try container.write(try JSONEncoder().encode(JSON.object(["credHelpers": helpers])), to: file)
+        var environment = container.environment
+        environment["REGISTRY_AUTH_FILE"] = file
+        return Tool(
+            path: "env", environment: environment,
+            prefix: ["PATH=\(container.path("bin")):\(Command.searchPath)", "skopeo", "--insecure-policy"])
+    }
+
+    @Test func `skopeo pushes to a registry and pulls from it with the sign-in's token, and no other gets it`()
+        async throws
+    {
+        try await SignedInUser.run { user in
+            let container = user.container
+            _ = try helper(user.account, container)
+            let token = try await user.account.storedToken()
+            try await Registry.run(in: container, username: "alice", password: token) { registry in
+                try await GitServer.run(in: container) { other in
+                    let elsewhere = String(other.url.dropFirst("http://".count))
+                    let skopeo = try skopeo(container, registries: registry, elsewhere)
+                    let image = container.path("image")
+                    let made = try await Command(words: [
+                        "python3", "-B", BuiltProducts.fixture("registry/image.py"), image,
+                    ])
+                    .run()
+                    #expect(made.exitCode == 0, "\(made)")
+                    let push = ["copy", "--dest-tls-verify=false", "dir:" + image, "docker://\(registry)/team/notes:1"]
+
+                    let without = try await skopeo.run(push)
+                    #expect(without.exitCode != 0, "\(without)")
+                    try await addRule(user.account, "http://" + registry)
+                    let pushed = try await skopeo.run(push)
+                    #expect(pushed.exitCode == 0, "\(pushed)")
+                    let copy = container.path("copy")
+                    let pulled = try await skopeo(
+                        "copy", "--src-tls-verify=false", "docker://\(registry)/team/notes:1", "dir:" + copy)
+                    #expect(pulled.exitCode == 0, "\(pulled)")
+                    #expect(container.exists(copy + "/manifest.json"))
+
+                    let refused = try await skopeo(
+                        "inspect", "--tls-verify=false", "docker://\(elsewhere)/team/notes:1")
+                    #expect(refused.exitCode != 0, "\(refused)")
+                    #expect(try await !other.log().isEmpty)
+                    // No user and no password: what skopeo sends where it has none.
+                    #expect(try await other.authorizations().allSatisfy { $0 == "Basic Og==" })
+
+                    #expect(try await user.account("logout").exitCode == 0)
+                    let signedOut = try await skopeo(
+                        "inspect", "--tls-verify=false", "docker://\(registry)/team/notes:1")
+                    #expect(signedOut.exitCode != 0)
+                    #expect(signedOut.errors.contains("Sign in with `account login`."), "\(signedOut)")
+                }
+            }
+        }
+    }
+
+    // MARK: By itself
+
+    private struct Credentials: Decodable, Equatable {
+        var serverURL: String
+        var username: String
+        var secret: String
+
+        enum CodingKeys: String, CodingKey {
+            case serverURL = "ServerURL"
+            case username = "Username"
+            case secret = "Secret"
+        }
+    }
+
+    @Test(arguments: [
+        "ghcr.io", "ghcr.io\n", "https://ghcr.io", "https://GHCR.io/v2/\n", "ghcr.io:443", "ghcr.io\r\n",
+        "ghcr.io/team/notes",
+    ])
+    func `A registry with a rule gets the user and the token`(server: String) async throws {
+        try await SignedInUser.run { user in
+            try await addRule(user.account, "https://ghcr.io")
+            let outcome = try await helper(user.account, user.container)("get", input: server)
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(outcome.errors == "")
+            let credentials = try JSONDecoder().decode(Credentials.self, from: Data(outcome.output.utf8))
+            #expect(
+                credentials
+                    == Credentials(
+                        serverURL: server.trimmingCharacters(in: .newlines), username: "alice",
+                        secret: try await user.account.storedToken()))
+        }
+    }
+
+    @Test(arguments: [
+        "evil.example", "http://ghcr.io", "ghcr.io@evil.example", "https://ghcr.io@evil.example",
+        "ghcr.io.evil.example",
+        "ghcr.io:8443", "gһcr.io", "ghcr.io\0", "ghcr.io ", String(repeating: "x", count: 1 << 19), "\u{1B}[2J",
+    ])
+    func `Any other registry has no credentials, to the letter`(server: String) async throws {
+        try await SignedInUser.run { user in
+            try await addRule(user.account, "https://ghcr.io")
+            let outcome = try await helper(user.account, user.container)("get", input: server)
+            #expect(outcome.exitCode == 1)
+            #expect(outcome.output == Self.notFound)
+        }
+    }
+
+    @Test func `The list has the users of the rules whose sign-in is there`() async throws {
+        try await SignedInUser.run { user in
+            let helper = try helper(user.account, user.container)
+            let empty = try await helper("list")
+            #expect(empty.exitCode == 0 && empty.output == "{}\n", "\(empty)")
+            try await addRule(user.account, "https://ghcr.io")
+            try await addRule(user.account, "https://registry.gitlab.com")
+            try await addRule(user.account, "https://registry.example.com:5000", session: "work")
+            let list = try await helper("list")
+            #expect(list.exitCode == 0, "\(list)")
+            #expect(list.output == #"{"https://ghcr.io/":"alice","https://registry.gitlab.com/":"oauth2"}"# + "\n")
+        }
+    }
+
+    @Test func `Own tokens need no storing, and foreign passwords are refused in words`() async throws {
+        try await SignedInUser.run { user in
+            let helper = try helper(user.account, user.container)
+            try await addRule(user.account, "https://ghcr.io")
+            let token = try await user.account.storedToken()
+            let before = try user.container.files()
+            func store(_ server: String, _ name: String, _ secret: String) async throws -> Outcome {
+                try await helper(
+                    "store", input: #"{"ServerURL":"\#(server)","Username":"\#(name)","Secret":"\#(secret)"}"#)
+            }
+            let own = try await store("ghcr.io", "alice", token)
+            #expect(own.exitCode == 0, "\(own)")
+            #expect(own.output == "")
+            for (server, name, secret) in [
+                ("ghcr.io", "alice", "hunter2"), ("ghcr.io", "<token>", token), ("evil.example", "alice", token),
+                ("ghcr.io@evil.example", "alice", token),
+            ] {
+                let foreign = try await store(server, name, secret)
+                #expect(foreign.exitCode == 1, "\(foreign)")
+                #expect(foreign.output.hasPrefix("account keeps no passwords"), "\(foreign)")
+                #expect(!foreign.output.contains("hunter2") && !foreign.errors.contains("hunter2"))
+            }
+            #expect(try await store("", "alice", "x").output == "no credentials server URL\n")
+            #expect(try await store("ghcr.io", "", "x").output == "no credentials username\n")
+            #expect(try await helper("store", input: "ghcr.io").exitCode == 1)
+            #expect(try user.container.files() == before)
+        }
+    }
+
+    @Test func `Erasing signs nobody out, and says how to`() async throws {
+        try await SignedInUser.run { user in
+            let helper = try helper(user.account, user.container)
+            try await addRule(user.account, "https://ghcr.io")
+            let before = try user.container.files()
+            let outcome = try await helper("erase", input: "ghcr.io\n")
+            #expect(outcome.exitCode == 0)
+            #expect(outcome.output == "")
+            #expect(outcome.errors.contains("account rule remove https://ghcr.io/"), "\(outcome)")
+            #expect(try await helper("erase", input: "evil.example").exitCode == 0)
+            #expect(try user.container.files() == before)
+        }
+    }
+
+    @Test func `Not signed in, offline and a mistake are told apart`() async throws {
+        try await SignedInUser.runWithoutServer { account, container, _ in
+            let helper = try helper(account, container)
+            try await addRule(account, "https://ghcr.io")
+            try await addRule(account, "https://registry.example.com", session: "work")
+            #expect(try await helper("get", input: "ghcr.io").exitCode == 0)
+            let token = try await account.storedToken()
+            let refusal = "protocol=https\nhost=ghcr.io\npassword=\(token)\n\n"
+            #expect(try await account("git-credential", "erase", input: refusal).exitCode == 0)
+
+            let offline = try await helper("get", input: "ghcr.io")
+            #expect(offline.exitCode == 1)
+            #expect(offline.output.contains("you are still signed in"), "\(offline)")
+            #expect(offline.output.split(separator: "\n").count == 1)
+            let signedOut = try await helper("get", input: "registry.example.com")
+            #expect(signedOut.exitCode == 1)
+            #expect(signedOut.output == "account: Not signed in. Sign in with `account login --session work`.\n")
+            #expect(signedOut.errors == signedOut.output)
+            #expect(try await helper("get", input: "\n").output == "no credentials server URL\n")
+            let unknown = try await helper("forget")
+            #expect(unknown.exitCode == 1)
+            #expect(unknown.output.hasPrefix("unknown credential action `forget`"))
+            #expect(try await helper("version").output.hasPrefix("docker-credential-account "))
+        }
+    }
+}

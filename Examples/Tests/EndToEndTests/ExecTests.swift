@@ -1,0 +1,235 @@
+import Foundation
+import Subprocess
+import Testing
+
+/// `account exec`: a command with an access token in its environment, and with nothing else of ours.
+@Suite(.queued)
+struct ExecTests {
+    private func variables(_ outcome: Outcome) -> [String: String] {
+        let pairs = outcome.output.split(separator: "\n").map {
+            $0.split(separator: "=", maxSplits: 1).map(String.init)
+        }
+        return Dictionary(pairs.map { ($0[0], $0.count > 1 ? $0[1] : "") }) { _, last in last }
+    }
+
+    @Test func `The token is in ACCOUNT_TOKEN, or in what --env names and nowhere else`() async throws {
+        try await SignedInUser.run { user in
+            let token = try await user.account.storedToken()
+            #expect(variables(try await user.account("exec", "env"))["ACCOUNT_TOKEN"] == token)
+            let named = variables(try await user.account("exec", "--env", "GH_TOKEN", "--env", "X", "--", "env"))
+            #expect(named["GH_TOKEN"] == token && named["X"] == token)
+            #expect(named.count { $0.value.contains(token) } == 2, "\(named.keys)")
+            // One that is there already is replaced, and is not there twice.
+            let replaced = try await user.account.with("GH_TOKEN", "old")("exec", "--env", "GH_TOKEN", "env")
+            #expect(replaced.output.matches(of: /(?m)^GH_TOKEN=/).count == 1)
+            #expect(variables(replaced)["GH_TOKEN"] == token)
+        }
+    }
+
+    @Test func `Nothing that opens the archive is handed on, and all else is`() async throws {
+        try await SignedInUser.run { user in
+            let token = try await user.account.storedToken()
+            var account = user.account
+            let secrets = ["ACCOUNT_KEY", "ACCOUNT_CLIENT_SECRET", "ACCOUNT_PASSPHRASE", "CREDENTIALS_DIRECTORY"]
+            for name in secrets { account = account.with(name, "/secret") }
+            for arguments in [["exec", "env"], ["exec", "--env", "OTHER", "env"]] {
+                let got = variables(try await account.with("EMPTY", "").with("MINE", "a=b").run(arguments))
+                #expect(got["MINE"] == "a=b" && got["EMPTY"] == "" && got["ACCOUNT_HOME"] == user.container.home)
+                #expect(!got.values.contains("/secret"), "\(got)")
+                #expect(got.values.contains(token))
+            }
+            // A token that is there already goes by the names that were given, and by no other.
+            let given = variables(
+                try await user.account.with("ACCOUNT_TOKEN", "given")("exec", "--env", "OTHER", "env"))
+            #expect(given["OTHER"] == "given" && given["ACCOUNT_TOKEN"] == nil)
+        }
+    }
+
+    @Test func `A tool that embeds the command hides its own variables`() async throws {
+        try await Container.run { container in
+            var environment = container.environment
+            environment["GISTS_HOME"] = container.home
+            for name in ["GISTS_KEY", "GISTS_CLIENT_SECRET", "GISTS_PASSPHRASE"] { environment[name] = "/secret" }
+            environment["GISTS_TOKEN"] = "given"
+            let gists = Tool(path: try BuiltProducts.path(of: "gists"), environment: environment, prefix: ["account"])
+            let outcome = try await gists("exec", "env")
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(variables(outcome)["GISTS_TOKEN"] == "given")
+            #expect(!outcome.output.contains("/secret"), "\(outcome)")
+        }
+    }
+
+    @Test func `The exit code is the command's, and so is the signal that ends it`() async throws {
+        let account = try await given()
+        for code: Int32 in [0, 1, 42, 77, 127, 255] {
+            #expect(try await account("exec", "sh", "-c", "exit \(code)").exitCode == code)
+        }
+        for signal in [Signal.terminate, .interrupt, .kill, .quit] {
+            let outcome = try await account("exec", "sh", "-c", "kill -\(signal.rawValue) $$")
+            #expect(outcome.wasEnded(by: signal), "\(outcome)")
+        }
+        #expect(try await account.command(["exec", "cat"]).run(input: "in\n").output == "in\n")
+    }
+
+    @Test func `A command that is not there is 127, one that cannot be run is 126, and both are named`() async throws {
+        let account = try await given()
+        for (words, code) in [
+            (["no-such-command"], 127), (["/no/such/command"], 127), ([""], 127), (["--", "-x"], 127),
+            (["/etc/passwd"], 126), (["/tmp"], 126), (["/etc/passwd/x"], 126),
+        ] as [([String], Int32)] {
+            let outcome = try await account.run(["exec"] + words)
+            #expect(outcome.exitCode == code, "\(outcome)")
+            #expect(outcome.errors.contains("cannot be run") && outcome.errors.count { $0 == "\n" } == 1, "\(outcome)")
+            #expect(outcome.output == "" && !outcome.errors.contains("given"))
+        }
+    }
+
+    @Test func `What follows the command is the command's`() async throws {
+        let account = try await given()
+        let words = ["--session", "x", "--env", "Y", "-v", "--help", "--version", "--", "a b", ""]
+        for start in [["exec"], ["exec", "--"], ["exec", "--env", "A", "--"]] {
+            let outcome = try await account.run(start + ["printf", "<%s>"] + words)
+            #expect(outcome.output == words.map { "<\($0)>" }.joined(), "\(outcome)")
+        }
+        for (words, said) in [
+            ([], "Say which command"), (["--"], "Say which command"), (["--no-such", "env"], "Unknown option"),
+            (["--env", "1A", "env"], "--env takes"), (["--env", "A=B", "env"], "--env takes"),
+            (["--min-validity=-1", "env"], "--min-validity takes"),
+        ] {
+            let outcome = try await account.run(["exec"] + words)
+            #expect(outcome.exitCode == 64 && outcome.errors.contains(said), "\(outcome)")
+        }
+        #expect(try await account("exec", "--help").output.contains("--env"))
+    }
+
+    @Test func `The process becomes the command: its number stays, and no argument shows the token`() async throws {
+        try await SignedInUser.run { user in
+            let token = try await user.account.storedToken()
+            try await user.server.expireTokens()
+            let script = "echo $$; exec \"$@\" sh -c 'echo $$; ps -ww -e -o args='"
+            let outcome = try await user.account.command(["exec", "--min-validity", "86400"])
+                .run(by: "sh", "-c", script, "sh").run()
+            let lines = outcome.output.split(separator: "\n")
+            #expect(lines.count > 3 && lines[0] == lines[1], "\(outcome)")
+            let new = try await user.account.storedToken()
+            #expect(new != token)
+            #expect(!outcome.output.contains(token) && !outcome.output.contains(new))
+        }
+    }
+
+    @Test func `The command has the signals and files that this process was given, also after a refresh`() async throws
+    {
+        try await SignedInUser.run { user in
+            let file = user.container.path("inherited")
+            try Data("inherited".utf8).write(to: URL(filePath: file))
+            // Not by a shell, which has ideas of its own about signals.
+            func result(_ words: [String], by account: [String]) async throws -> [String] {
+                let command = Command(words: account + words, environment: user.container.environment)
+                let outcome = try await command.run(by: "env", "--block-signal=USR1", "--ignore-signal=HUP,QUIT")
+                    .run(by: "sh", "-c", "exec 7<\"$0\"; exec \"$@\"", file).run()
+                #expect(outcome.exitCode == 0, "\(outcome)")
+                return outcome.output.split(separator: "\n").map(String.init)
+            }
+            let refreshing = [user.account.path, "exec", "--min-validity", "86400"]
+            for (words, isWhole) in [
+                // The last 32 of 64 bits: the C library keeps signals of its own among the others.
+                (["sed", "-nE", "s/^(Sig(Blk|Ign).*)/\\1/p", "/proc/self/status"], false),
+                (["find", "/proc/self/fd", "-type", "l", "-printf", "%f\\n"], true),
+                (["cat", "/proc/self/fd/7"], true),
+            ] {
+                let plain = try await result(words, by: []).map { isWhole ? $0 : $0.lastBits }
+                #expect(!plain.isEmpty && plain.allSatisfy { !$0.isEmpty })
+                try await user.server.clearLog()
+                #expect(try await result(words, by: refreshing).map { isWhole ? $0 : $0.lastBits } == plain)
+                #expect(try await user.server.log()["rotations"] == 1)
+            }
+            #expect(try await result(["grep", "SigBlk", "/proc/self/status"], by: refreshing)[0].hasSuffix("200"))
+            #expect(try await result(["grep", "SigIgn", "/proc/self/status"], by: refreshing)[0].hasSuffix("05"))
+        }
+    }
+
+    @Test func `Without a token the command is not run, and the exit code says why`() async throws {
+        func expect(_ outcome: Outcome, _ code: Int32, _ said: String) {
+            #expect(outcome.exitCode == code && outcome.output == "", "\(outcome)")
+            #expect(outcome.errors.contains(said) && outcome.errors.count { $0 == "\n" } == 1, "\(outcome)")
+        }
+        try await Container.run { container in
+            let account = try Tool.account(in: container)
+            expect(try await account("exec", "env"), 77, "Not signed in. Sign in with `account login`.")
+            expect(try await account("exec", "--session", "work", "env"), 77, "`account login --session work`")
+        }
+        try await SignedInUser.run { user in
+            try await user.server.setFaults(Fault(path: "/oauth/token", status: 503))
+            // A token that is good enough is used, whatever the service says.
+            #expect(try await user.account("exec", "--min-validity", "86400", "echo", "run").output == "run\n")
+        }
+        try await SignedInUser.run { user in
+            try await user.server.endSessions()
+            expect(try await user.account("exec", "--min-validity", "1e9", "env"), 77, "ended this session")
+        }
+        try await SignedInUser.runWithoutServer { account, container, issuer in
+            let clock = try await WrongClock(in: container)
+            let outcome = try await clock.run(account, ahead: 86_400, ["exec", "env"])
+            expect(outcome, 69, "you are still signed in")
+            try Data([1, 2, 3]).write(to: URL(filePath: container.archive))
+            expect(try await account("exec", "env"), 65, "Account.plist")
+        }
+    }
+
+    @Test func `A refresh that was sent is stored before the command takes over`() async throws {
+        try await SignedInUser.run { user in
+            // Longer than what is waited for where the old token is good.
+            try await user.server.setFaults(
+                Fault(
+                    path: "/oauth/token", grantType: "refresh_token", delayMilliseconds: 7000, afterHandler: true))
+            let outcome = try await user.account("exec", "--min-validity", "86400", "env")
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(variables(outcome)["ACCOUNT_TOKEN"] == (try await user.account.storedToken()))
+            #expect(try await user.server.log()["rotations"] == 1)
+            #expect(try await user.account("whoami", "--verify").exitCode == 0)
+        }
+    }
+
+    @Test func `A locked archive is said to be locked at once, and nobody is asked`() async throws {
+        try await SignedInUser.run { user in
+            let added = try await Terminal.run(
+                user.account.command(["key", "add", "passphrase"]), .wait("New passphrase: "), .type("horse"), .enter,
+                .wait("The same again: "), .type("horse"), .enter)
+            let removed = try await Terminal.run(
+                user.account.command(["key", "remove", "file"]), .wait("Passphrase: "), .type("horse"), .enter)
+            #expect(added.exitCode == 0 && removed.exitCode == 0, "\(added) \(removed)")
+            // With a terminal, on which other commands would ask.
+            let session = try await Terminal.run(user.account.command(["exec", "env"]))
+            #expect(session.exitCode == 65 && !session.screen.contains("Passphrase: "), "\(session)")
+            #expect(session.screen.contains("locked by a passphrase") && session.screen.contains("account unlock"))
+        }
+    }
+
+    @Test func `curl and its like take it`() async throws {
+        try await SignedInUser.run { user in
+            let script = #"curl --silent --fail --oauth2-bearer "$ACCOUNT_TOKEN" "$1""#
+            let userInfo = user.server.issuer + "/oauth/userinfo"
+            let outcome = try await user.account("exec", "sh", "-c", script, "sh", userInfo)
+            #expect(outcome.exitCode == 0 && outcome.output.contains("alice"), "\(outcome)")
+            let quoted = #"curl --silent --fail --oauth2-bearer "$("$2" token)" "$1""#
+            var command = user.account.command([])
+            command.words = ["sh", "-c", quoted, "sh", userInfo, user.account.path]
+            let substituted = try await command.run()
+            #expect(substituted.exitCode == 0 && substituted.output == outcome.output, "\(substituted)")
+        }
+    }
+
+    /// The command with a token that somebody has given it, and no sign-in.
+    private func given() async throws -> Tool {
+        try await Container.run { container in
+            try Tool.account(in: container).with("ACCOUNT_TOKEN", "given").with("HOME", nil)
+        }
+    }
+}
+
+extension String {
+    /// Of a mask of signals in hexadecimal digits: those with numbers up to 31.
+    fileprivate var lastBits: String {
+        String(UInt32(truncatingIfNeeded: UInt64(suffix(16), radix: 16) ?? 0) & 0x7FFF_FFFF, radix: 16)
+    }
+}

@@ -1,0 +1,32 @@
+"""A service manager for one service: what the service tells it (sd_notify(3)) is printed, a line for each.
+
+    notify.py [--abstract] SOCKET COMMAND…
+
+SIGTERM is passed on. Ends as the service does: with its exit code, or by the signal that ended it.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+words = sys.argv[1:]
+is_abstract = words[0] == "--abstract"
+path, *command = words[is_abstract:]
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+listener.bind("\0" + path if is_abstract else path)
+
+
+def listen():
+    while message := listener.recv(65536):
+        print(message.decode().replace("\n", " | "), flush=True)
+
+
+threading.Thread(target=listen, daemon=True).start()
+environment = {**os.environ, "NOTIFY_SOCKET": "@" + path if is_abstract else path, "WATCHDOG_USEC": "200000"}
+service = subprocess.Popen(command, env=environment)
+signal.signal(signal.SIGTERM, lambda *_: service.terminate())
+status = service.wait()
+print(f"ended {status}", flush=True)

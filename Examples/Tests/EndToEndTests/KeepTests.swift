@@ -1,0 +1,223 @@
+import Foundation
+import Subprocess
+import Testing
+
+/// `account keep`: a file with a token that is good, kept by a process.
+@Suite(.queued)
+struct KeepTests {
+    /// `nil` while there is no file, which tests wait for, or for the end of.
+    private func text(_ path: String) -> String? { try? String(contentsOfFile: path, encoding: .utf8) }
+
+    private func names(_ folder: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+    }
+
+    /// A folder for the file, of alice's own.
+    private func folder(_ container: Container) throws -> String {
+        let folder = container.path("kept")
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        return folder
+    }
+
+    @Test(arguments: [Signal.terminate, .interrupt, .terminalClosed])
+    func `The file is there for its owner while the command runs, and goes with it`(signal: Signal) async throws {
+        try await SignedInUser.run { user in
+            let folder = try folder(user.container)
+            let path = folder + "/token"
+            let keep = user.account.command(["keep", "--file", path])
+            let outcome = try await keep.run(by: "sh", "-c", "umask 000; exec \"$@\"", "sh").whileRunning { keep in
+                try await keep.errors.wait(for: "\(path) has a token that is good until")
+                #expect(text(path) == (try await user.account.storedToken()))
+                let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+                #expect(mode == 0o600)
+                try await keep.send(signal)
+            }
+            #expect(outcome.wasEnded(by: signal), "\(outcome)")
+            #expect(outcome.output == "")
+            #expect(try names(folder) == [])
+        }
+    }
+
+    @Test func `The token is renewed ahead, follows sign-outs and sign-ins, and the hook hears of it`() async throws {
+        try await SignedInUser.run(serverOptions: ["--access-token-lifetime", "6"]) { user in
+            let path = try folder(user.container) + "/token"
+            let hook = #"echo "hook $ACCOUNT_SESSION $ACCOUNT_EVENT ${ACCOUNT_KEY-}${NOTIFY_SOCKET-}""#
+            let account = user.account.with("ACCOUNT_KEY", "/secret").with("NOTIFY_SOCKET", "/secret")
+            let outcome = try await account.command(["keep", "--file", path, "--exec", hook]).whileRunning { keep in
+                func wait(_ event: String, _ count: Int) async throws {
+                    _ = try await keep.errors.match { text in
+                        text.split(separator: "\n").count { $0 == "hook default \(event) " } >= count ? true : nil
+                    }
+                }
+                try await wait("written", 3)
+                #expect(try await user.server.log()["rotations"] >= 2)
+                #expect(try await user.account("logout").exitCode == 0)
+                try await wait("removed", 1)
+                #expect(text(path) == nil)
+                try await user.signIn()
+                try await wait("written", 4)
+                try await keep.send(.terminate)
+            }
+            #expect(!outcome.errors.contains("/secret"), "\(outcome)")
+            #expect(
+                outcome.errors.split(separator: "\n").filter { $0.hasPrefix("hook") }.last == "hook default removed ")
+            #expect(try await user.server.log()["reuseAlarms"] == 0)
+        }
+    }
+
+    @Test func `Without the network a good token is kept, and an old file does not stay`() async throws {
+        try await SignedInUser.runWithoutServer { account, container, _ in
+            let path = try folder(container) + "/token"
+            let token = try await account.storedToken()
+            #expect(try await account("keep", "--once", "--file", path).exitCode == 0)
+            #expect(text(path) == token)
+            // The next day it is old, and no other can be had.
+            let clock = try await WrongClock(in: container)
+            let once = try await clock.run(account, ahead: 86_400, ["keep", "--once", "--file", path])
+            #expect(once.exitCode == 69 && once.errors.contains("you are still signed in"), "\(once)")
+            #expect(text(path) == nil)
+        }
+    }
+
+    @Test func `When a person has to sign in, they are told once, on the desktop too`() async throws {
+        try await SignedInUser.run { user in
+            let path = try folder(user.container) + "/token"
+            let programs = user.container.path("programs")
+            try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: false)
+            let script = "#!/bin/sh\nprintf '%s|' \"$@\" >>\"\(programs)/told\"; echo >>\"\(programs)/told\"\n"
+            let program = URL(filePath: programs + "/notify-send")
+            try Data(script.utf8).write(to: program)
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program.path)
+            let outcome = try await user.account.command(["keep", "--file", path])
+                .run(by: "sh", "-c", "PATH=\"\(programs):$PATH\"; exec \"$@\"", "sh").whileRunning { keep in
+                    try await keep.errors.wait(for: "has a token")
+                    try await user.server.endSessions()
+                    // Another command finds it out.
+                    #expect(try await user.account("refresh").exitCode == 77)
+                    try await keep.errors.wait(for: "Waiting for that.")
+                    #expect(text(path) == nil)
+                    try await waitUntil("someone was told") { text(programs + "/told")?.hasSuffix("\n") == true }
+                    for _ in 1...3 { #expect(try await user.account("token").exitCode == 77) }
+                    try await user.signIn()
+                    try await waitUntil("the file is back") { text(path) != nil }
+                    try await keep.send(.terminate)
+                }
+            #expect(outcome.errors.matches(of: /ended this session/).count == 1, "\(outcome)")
+            let told = try #require(text(programs + "/told"))
+            #expect(told.count { $0 == "\n" } == 1, "\(told)")
+            #expect(told.contains("ended this session") && told.contains("account login"))
+        }
+    }
+
+    @Test(arguments: ["fsync", "rename", "fchmod"])
+    func `A command that is killed leaves nothing that the next one does not remove`(call: String) async throws {
+        try await SignedInUser.run { user in
+            let folder = try folder(user.container)
+            let path = folder + "/token"
+            let keep = user.account.command(["keep", "--once", "--file", path])
+            let injection = "inject=/^\(call):signal=KILL:when=1"
+            let killed = try await keep.run(by: "strace", "-f", "-qq", "-o", "/dev/null", "-e", injection).run()
+            #expect(killed.wasEnded(by: .kill), "\(killed)")
+            let left = try names(folder)
+            #expect(left.count == 1 && left[0].hasPrefix(".token.keep-"), "\(left)")
+            let mode =
+                try FileManager.default.attributesOfItem(atPath: folder + "/" + left[0])[.posixPermissions] as? Int
+            // What is not whole and on the disk yet, nobody can read.
+            #expect(mode == (call == "fsync" ? 0o200 : 0o600))
+            #expect(text(folder + "/" + left[0])?.isEmpty == false || call == "fchmod")
+            #expect(try await keep.run().exitCode == 0)
+            #expect(try names(folder) == ["token"])
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `A service manager hears when it is ready, how things stand, that it lives, and that it stops`(
+        isAbstract: Bool
+    ) async throws {
+        try await SignedInUser.run { user in
+            let path = try folder(user.container) + "/token"
+            let socket = isAbstract ? "account-test-\(UUID().uuidString)" : user.container.path("socket")
+            let words =
+                ["python3", "-B", BuiltProducts.fixture("notify.py")] + (isAbstract ? ["--abstract"] : []) + [socket]
+            var command = user.account.command(["keep", "--file", path])
+            command.words = words + command.words
+            let outcome = try await command.whileRunning { keep in
+                try await keep.output.wait(for: "READY=1 | STATUS=\(path) has a token that is good until ")
+                #expect(text(path) != nil, "the file is there when the service is ready")
+                try await keep.output.wait(for: "WATCHDOG=1\nWATCHDOG=1\nWATCHDOG=1")
+                #expect(try await user.account("logout").exitCode == 0)
+                try await keep.output.wait(for: "\nSTATUS=There is no token now")
+                try await keep.send(.terminate)
+            }
+            #expect(outcome.output.contains("STOPPING=1"), "\(outcome)")
+            #expect(outcome.output.contains("ended -15"), "\(outcome)")
+            #expect(outcome.output.matches(of: /READY=1/).count == 1)
+        }
+    }
+
+    @Test func `A service that nobody is signed in for is ready too, and says what to do`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container)
+            var command = account.command(["keep", "--session", "work"])
+            command.words =
+                ["python3", "-B", BuiltProducts.fixture("notify.py"), container.path("socket")] + command.words
+            let outcome = try await command.whileRunning { keep in
+                let login = "Sign in with `account login --session work`."
+                try await keep.output.wait(for: "READY=1 | STATUS=There is no token now. Not signed in. \(login)")
+                try await keep.send(.terminate)
+            }
+            #expect(outcome.errors.contains("Waiting for that."), "\(outcome)")
+        }
+    }
+
+    @Test func `An ID token is kept by its own expiry`() async throws {
+        try await SignedInUser.run { user in
+            let path = try folder(user.container) + "/token"
+            let outcome = try await user.account("keep", "--once", "--json", "--id-token", "--file", path)
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            let token = try #require(text(path))
+            #expect(token.split(separator: ".").count == 3)
+            struct Document: Decodable { let file: String, session: String, expiresAt: String }
+            let document = try outcome.document(Document.self)
+            #expect(document.file == path && document.session == "default" && !outcome.output.contains(token))
+            // One that has ended is not handed out, and a refresh at this service brings no other.
+            let clock = try await WrongClock(in: user.container)
+            let month = 30 * 86_400
+            try await user.server.setClock(ahead: Double(month))
+            let arguments = ["keep", "--once", "--id-token", "--file", path]
+            let ended = try await clock.run(user.account, ahead: month, arguments)
+            #expect(ended.exitCode == 77 && text(path) == nil, "\(ended)")
+            // At another it does.
+            let now = Int(Date().timeIntervalSince1970) + month
+            let claims = Data(#"{"iat":\#(now),"exp":\#(now + 3600)}"#.utf8).base64EncodedString()
+            let new = "e30.\(claims.replacing("=", with: "")).c2ln"
+            try await user.server.alter(.token, setting: ["id_token": .text(new)])
+            #expect(try await user.account("refresh").exitCode == 0)
+            let later = try await clock.run(user.account, ahead: month, arguments)
+            #expect(later.exitCode == 0 && text(path) == new, "\(later)")
+        }
+    }
+
+    @Test func `What cannot be kept is refused, with what to do`() async throws {
+        try await SignedInUser.run(byToken: true) { user in
+            let folder = try folder(user.container)
+            try Data("mine, not yours\n".utf8).write(to: URL(filePath: folder + "/letter"))
+            for (arguments, code, said) in [
+                (["--file", folder + "/letter"], 64, "move it away"), (["--file", folder], 64, "move it away"),
+                (["--file", folder + "/none/token"], 64, "mkdir -m 700"),
+                (["--once", "--id-token", "--file", folder + "/token"], 78, "--scope openid"),
+            ] as [([String], Int32, String)] {
+                let outcome = try await user.account.run(["keep"] + arguments)
+                #expect(outcome.exitCode == code && outcome.errors.contains(said), "\(outcome)")
+            }
+            let given = try await user.account.with("ACCOUNT_TOKEN", "given")("keep", "--once")
+            #expect(given.exitCode == 64 && given.errors.contains("unset it"), "\(given)")
+            #expect(text(folder + "/letter") == "mine, not yours\n")
+            #expect(try names(folder) == ["letter"])
+            let usual = try await user.account("keep", "--once")
+            #expect(usual.exitCode == 0 && text(user.container.home + "/tmp/default.token") != nil, "\(usual)")
+            #expect(try await user.account("keep", "--once", "--session", "work").exitCode == 77)
+        }
+    }
+}

@@ -1,0 +1,243 @@
+import Foundation
+import Testing
+
+/// `account kube-credential`, as the official Kubernetes client runs it, and by itself.
+@Suite(.queued)
+struct KubernetesTests {
+    private static let group = "client.authentication.k8s.io/"
+
+    private struct Answer: Decodable {
+        struct Status: Decodable {
+            let token: String
+            let expirationTimestamp: String?
+        }
+
+        let apiVersion: String
+        let kind: String
+        let status: Status
+    }
+
+    private func answer(_ outcome: Outcome) throws -> Answer {
+        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
+        return try JSONDecoder().decode(Answer.self, from: Data(outcome.output.utf8))
+    }
+
+    // MARK: The official client
+
+    /// A kubeconfig, which may be JSON since that is YAML, for a server whose certificate is its own.
+    private func write(
+        _ container: Container, server: String, certificate: Certificate, version: String, arguments: [String] = [],
+        providesClusterInfo: Bool = false
+    ) throws -> String {
+        let exec: [String: JSON] = [
+            "apiVersion": .text(Self.group + version), "command": .text(try BuiltProducts.path(of: "account")),
+            "args": .list(["kube-credential"] + arguments), "interactiveMode": .text("Never"),
+            "provideClusterInfo": .boolean(providesClusterInfo),
+            "env": .array([.object(["name": .text("ACCOUNT_HOME"), "value": .text(container.home)])]),
+        ]
+        let config: [String: JSON] = [
+            "apiVersion": .text("v1"), "kind": .text("Config"), "current-context": .text("c"),
+            "clusters": .array([
+                .object([
+                    "name": .text("c"),
+                    "cluster": .object([
+                        "server": .text(server), "certificate-authority": .text(certificate.path),
+                    ]),
+                ])
+            ]),
+            "users": .array([.object(["name": .text("u"), "user": .object(["exec": .object(exec)])])]),
+            "contexts": .array([
+                .object(["name": .text("c"), "context": .object(["cluster": .text("c"), "user": .text("u")])])
+            ]),
+        ]
+        let path = container.path("kubeconfig-\(UUID().uuidString)")
+        try container.write(try JSONEncoder().encode(JSON.object(config)), to: path)
+        return path
+    }
+
+    private func pods(_ python: String, _ container: Container, _ kubeconfig: String) async throws -> Outcome {
+        try await Command(
+            words: [python, "-B", BuiltProducts.fixture("kubernetes/client.py"), kubeconfig],
+            environment: container.environment
+        ).run()
+    }
+
+    @Test func `The official client lists pods with the sign-in's token, and says why it has none`() async throws {
+        try await SignedInUser.run { user in
+            let container = user.container
+            let python = try await PythonEnvironment.prepare("kubernetes", importing: "kubernetes", in: container)
+            let certificate = try await Certificate.make(in: container)
+            let words = [
+                "python3", "-B", BuiltProducts.fixture("kubernetes/server.py"), "--certificate", certificate.path,
+                "--key",
+                certificate.keyPath, "--issuer", user.server.issuer,
+            ]
+            try await ServerProcess.run(Command(words: words)) { server in
+                let v1 = try write(container, server: server, certificate: certificate, version: "v1")
+                let beta = try write(container, server: server, certificate: certificate, version: "v1beta1")
+                let named = try write(
+                    container, server: server, certificate: certificate, version: "v1", providesClusterInfo: true)
+                for kubeconfig in [v1, beta] {
+                    let outcome = try await pods(python, container, kubeconfig)
+                    #expect(outcome.exitCode == 0, "\(outcome)")
+                    #expect(outcome.output == "notes\n")
+                }
+
+                // A server that is known by name needs a rule.
+                let without = try await pods(python, container, named)
+                #expect(without.exitCode != 0)
+                #expect(without.errors.contains("there is no rule for \(server)"), "\(without)")
+                #expect(try await user.account("rule", "add", server).exitCode == 0)
+                #expect(try await pods(python, container, named).output == "notes\n")
+
+                #expect(try await user.account("logout").exitCode == 0)
+                let signedOut = try await pods(python, container, v1)
+                #expect(signedOut.exitCode != 0)
+                #expect(signedOut.errors.contains("Sign in with `account login`."), "\(signedOut)")
+            }
+        }
+    }
+
+    // MARK: By itself
+
+    private func ask(
+        _ account: Tool, _ version: String? = nil, server: String? = nil, _ arguments: String...
+    ) async throws -> Outcome {
+        var tool = account
+        if let version {
+            let spec = server.map { #","cluster":{"server":"\#($0)"}"# } ?? ""
+            tool = tool.with(
+                "KUBERNETES_EXEC_INFO",
+                #"{"kind":"ExecCredential","apiVersion":"\#(Self.group)\#(version)","spec":{"interactive":false\#(spec)}}"#
+            )
+        }
+        return try await tool.run(["kube-credential"] + arguments)
+    }
+
+    @Test func `The answer has the version that was asked with, the token and its end`() async throws {
+        try await SignedInUser.run { user in
+            let token = try await user.account.storedToken()
+            let end = try await user.account("status", "--json").document().expiresAt
+            for version in ["v1", "v1beta1"] {
+                let answer = try answer(try await ask(user.account, version))
+                #expect(answer.apiVersion == Self.group + version)
+                #expect(answer.kind == "ExecCredential")
+                #expect(answer.status.token == token)
+                #expect(answer.status.expirationTimestamp == end)
+            }
+            #expect(try answer(try await ask(user.account)).apiVersion == Self.group + "v1")
+            #expect(
+                try answer(try await ask(user.account, nil, "--api-version", "v1beta1")).apiVersion == Self.group
+                    + "v1beta1")
+            // What was asked with counts for more than what the kubeconfig's writer thought.
+            #expect(
+                try answer(try await ask(user.account, "v1", "--api-version", "v1beta1")).apiVersion == Self.group
+                    + "v1")
+
+            for outcome in [
+                try await ask(user.account, "v1alpha1"), try await ask(user.account, nil, "--api-version", "v2"),
+                try await user.account.with("KUBERNETES_EXEC_INFO", "{}")("kube-credential"),
+            ] {
+                #expect(outcome.exitCode == 64, "\(outcome)")
+                #expect(outcome.output == "")
+            }
+        }
+    }
+
+    @Test func `A server that is named gets the token of its rule's session`() async throws {
+        try await SignedInUser.run { user in
+            try await user.signIn(session: "work")
+            #expect(
+                try await user.account("rule", "add", "https://k8s.example:6443", "--session", "work").exitCode == 0)
+            let work = try await user.account.storedToken(session: "work")
+            #expect(
+                try answer(try await ask(user.account, "v1", server: "https://k8s.example:6443")).status.token == work)
+            #expect(
+                try answer(try await ask(user.account, "v1", server: "https://K8S.example:6443/", "--session", "work"))
+                    .status.token == work)
+            for server in [
+                "https://k8s.example", "https://k8s.example:6443@evil.example", "http://k8s.example:6443", "x",
+            ] {
+                let outcome = try await ask(user.account, "v1", server: server)
+                #expect(outcome.exitCode == 77, "\(outcome)")
+                #expect(outcome.output == "")
+            }
+            let other = try await ask(user.account, "v1", server: "https://k8s.example:6443", "--session", "default")
+            #expect(other.exitCode == 64)
+            #expect(other.output == "")
+        }
+    }
+
+    @Test func `Offline with an expired token is no sign-out, and has no answer`() async throws {
+        try await SignedInUser.runWithoutServer { account, _, _ in
+            #expect(try answer(try await ask(account, "v1")).status.token == (try await account.storedToken()))
+            #expect(try await account("rule", "add", "https://git.example.com").exitCode == 0)
+            let token = try await account.storedToken()
+            let refusal = "protocol=https\nhost=git.example.com\npassword=\(token)\n\n"
+            #expect(try await account("git-credential", "erase", input: refusal).exitCode == 0)
+            let outcome = try await ask(account, "v1")
+            #expect(outcome.exitCode == 69, "\(outcome)")
+            #expect(outcome.output == "")
+            #expect(outcome.errors.contains("you are still signed in"))
+        }
+    }
+
+    // MARK: ID tokens
+
+    private func expiry(_ token: String) throws -> Date {
+        struct Claims: Decodable { let exp: Double }
+        let parts = token.split(separator: ".")
+        guard parts.count == 3 else { throw Unexpected(token) }
+        var payload = parts[1].replacing("-", with: "+").replacing("_", with: "/")
+        while !payload.count.isMultiple(of: 4) { payload += "=" }
+        let data = try #require(Data(base64Encoded: String(payload)))
+        return Date(timeIntervalSince1970: try JSONDecoder().decode(Claims.self, from: data).exp.rounded(.down))
+    }
+
+    @Test func `An ID token has its own end, and an old one is not handed out`() async throws {
+        try await SignedInUser.run { user in
+            let first = try answer(try await ask(user.account, "v1", "--id-token"))
+            let end = try #require(first.status.expirationTimestamp)
+            #expect(try Date(end, strategy: .iso8601) == (try expiry(first.status.token)))
+            #expect(first.status.token != (try await user.account.storedToken()))
+            #expect(try await user.server.log()["refreshes"] == 0)
+
+        }
+    }
+
+    @Test func `An ID token that is nearly over is refreshed once, and an old one is not handed out`() async throws {
+        try await SignedInUser.run { user in
+            let clock = try await WrongClock(in: user.container)
+            func ask(ahead seconds: Int) async throws -> Outcome {
+                try await clock.run(user.account, ahead: seconds, ["kube-credential", "--id-token"])
+            }
+            let old = try answer(try await ask(ahead: 0)).status.token
+            let end = Int(Date().timeIntervalSince1970) + 8000
+            let claims = try JSONEncoder().encode(JSON.object(["exp": .integer(end)])).base64EncodedString()
+            let new = "e30.\(claims.replacing("=", with: "")).c2ln"
+
+            // The service gives none with a refresh: it is asked once, and the old one serves as long as it is good.
+            for _ in 1...2 { #expect(try answer(try await ask(ahead: 3580)).status.token == old) }
+            #expect(try await user.server.log()["refreshes"] == 1)
+            for _ in 1...2 {
+                let outcome = try await ask(ahead: 3700)
+                #expect(outcome.exitCode == 77, "\(outcome)")
+                #expect(outcome.output == "")
+            }
+            #expect(try await user.server.log()["refreshes"] == 2)
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+
+            // A service that gives one.
+            try await user.signIn()
+            try await user.server.clearLog()
+            try await user.server.alter(.token, setting: ["id_token": .text(new)])
+            for _ in 1...2 { #expect(try answer(try await ask(ahead: 3700)).status.token == new) }
+            #expect(try await user.server.log()["refreshes"] == 1)
+        }
+        try await SignedInUser.run(byToken: true) { user in
+            let none = try await ask(user.account, "v1", "--id-token")
+            #expect(none.exitCode == 78, "\(none)")
+            #expect(none.output == "")
+        }
+    }
+}

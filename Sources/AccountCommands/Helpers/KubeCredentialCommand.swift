@@ -1,0 +1,82 @@
+import AccountKit
+import ArgumentParser
+
+struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "kube-credential", _superCommandName: "account",
+            abstract: "Give kubectl the token of a sign-in; kubectl runs this.",
+            discussion: """
+                To set it up:
+
+                  kubectl config set-credentials work --exec-api-version=client.authentication.k8s.io/v1 \
+                --exec-interactive-mode=Never --exec-command=\(CommandLine.toolName.split(separator: " ")[0]) \
+                \(execArguments.map { "--exec-arg=\($0)" }.joined(separator: " "))
+
+                With `provideClusterInfo: true` in the kubeconfig, the server must have a rule; see `\(CommandLine.toolName) rule`.
+                """)
+    }
+
+    private static var execArguments: [Substring] {
+        CommandLine.toolName.split(separator: " ").dropFirst() + ["kube-credential", "--session=work"]
+    }
+
+    @Option(
+        help: ArgumentHelp(
+            "The version of client.authentication.k8s.io where \(KubernetesExecInfo.variable) does not say it: v1 or v1beta1.",
+            valueName: "version"))
+    var apiVersion: String?
+
+    @Flag(name: .customLong("id-token"), help: "The ID token in place of the access token.")
+    var usesIDToken = false
+
+    @Option(help: "Which of several sign-ins; else the rule's, or the one that commands use.")
+    var session: String?
+
+    @OptionGroup var helper: HelperOptions
+
+    var options: CommonOptions {
+        var options = helper.common
+        options.session = session
+        return options
+    }
+
+    func run() async throws {
+        var version = KubernetesAPIVersion.v1
+        try await perform {
+            let info = try Environment.value(KubernetesExecInfo.variable).map { try KubernetesExecInfo($0) }
+            // What kubectl asks with, it wants back.
+            version = try KubernetesAPIVersion(
+                named: info?.apiVersion ?? apiVersion ?? KubernetesAPIVersion.v1.rawValue)
+            return try CommandContext(
+                options, session: try ruledSession(info?.spec?.cluster?.server), asksPerson: false)
+        } _: { context in
+            let token = usesIDToken ? try await context.helperIDToken() : try await context.helperToken()
+            try JSONDocument.print(KubernetesExecCredential(token, version: version))
+        }
+    }
+
+    /// Where the server is known, its rule says which sign-in it is, and without one it gets no token.
+    ///
+    /// - Returns: `nil` if nobody said which server it is: then whoever wrote the kubeconfig has.
+    private func ruledSession(_ server: String?) throws -> SessionName? {
+        guard let server else { return nil }
+        // A URL that is none has no rule.
+        let url = try? RuleURL(server)
+        let rules = try Preferences(container: try App.container()).rules()
+        let rule = url.flatMap { rules.rule(for: $0) { WorkingDirectory.path } }
+        guard let rule else {
+            throw AccountError(
+                .notSignedIn,
+                "there is no rule for \(url?.description ?? "this server"), so it gets no token: "
+                    + "`\(CommandLine.toolName) rule add \(url?.origin ?? "https://HOST") --session NAME` adds one")
+        }
+        if let session, session != rule.session.rawValue {
+            throw AccountError(
+                .invalidArgument,
+                "the rule for \(rule.url) is for session \(rule.session), and not for \(session.shown): change the one or the other"
+            )
+        }
+        return rule.session
+    }
+}

@@ -1,0 +1,44 @@
+/// The user name that goes with a token where a program sends it as a password.
+///
+/// The token says who it is; but some services take only a certain name, and none takes an empty one.
+enum TokenUsername {
+    /// - Parameters:
+    ///   - rule: The rule that the token is handed out by.
+    ///   - requested: The name in the URL; empty if there is none.
+    ///   - challenges: What the server has said, if that is known.
+    ///   - service: Tells the name of the service that the sign-in is at, if it is known by one. Called only if that matters.
+    ///   - account: The signed-in user's name.
+    static func name(
+        rule: Rule, requested: String = "", challenges: [String] = [], service: @autoclosure () -> String? = nil,
+        account: String?
+    ) -> String {
+        if let name = rule.username { return name }
+        if !requested.isEmpty { return requested }
+        if takesAnyName.contains(rule.url.host) { return account ?? "oauth2" }
+        if let name = hosts[rule.url.host] ?? service().flatMap({ services[$0] }) { return name }
+        for challenge in challenges {
+            let challenge = challenge.lowercased()
+            if let name = realms.first(where: { challenge.contains("realm=\"" + $0.key) })?.value { return name }
+        }
+        return account ?? "oauth2"
+    }
+
+    /// Whether a host is one whose servers want a password.
+    static func isForge(_ host: String) -> Bool { takesAnyName.contains(host) || hosts[host] != nil }
+
+    /// GitLab's documentation: "OAuth 2.0 identity provider API"; Gitea's: "OAuth2 provider"; Bitbucket's: "OAuth 2.0".
+    private static let services = ["gitlab": "oauth2"]
+
+    private static let takesAnyName: Set<String> = ["github.com", "gist.github.com", "ghcr.io"]
+
+    private static let hosts = [
+        "gitlab.com": "oauth2", "registry.gitlab.com": "oauth2", "codeberg.org": "oauth2", "gitea.com": "oauth2",
+        "bitbucket.org": "x-token-auth",
+    ]
+
+    /// How the realm of a copy that runs elsewhere begins, in lower case.
+    private static let realms = [
+        "gitlab": "oauth2", "gitea": "oauth2", "forgejo": "oauth2", "bitbucket": "x-token-auth",
+        "atlassian bitbucket": "x-token-auth",
+    ]
+}

@@ -1,0 +1,142 @@
+import AccountKit
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Tells a person, the service manager and the hook what happens to a kept file.
+final class KeepHost: KeepSurroundings {
+    private struct State {
+        var isReady = false
+        var status = ""
+        /// What a person has to do; `nil` if nothing.
+        var need: String?
+        var failure: String?
+    }
+
+    private let state = Mutex(State())
+    private let path: String
+    private let session: SessionName
+    private let tool: String
+    private let manager = ServiceManager()
+    private let alarm: WallAlarm?
+    private let hooks: KeepHooks
+    private let hidden: [String]
+    private let clock: any WallClock
+
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - session: Whose it is.
+    ///   - tool: What a person types for these commands.
+    ///   - hook: A line for the shell; `nil` is none.
+    ///   - prefix: What the hook's variables begin with.
+    ///   - hidden: Environment variables that no program gets.
+    ///   - alarm: `nil` where nothing is waited for: then nobody is called either, since whoever runs the command sees what came
+    ///     of it.
+    ///   - clock: Tells the date.
+    init(
+        path: String, session: SessionName, tool: String, hook: String?, prefix: String, hiding hidden: [String],
+        alarm: WallAlarm?, clock: any WallClock
+    ) {
+        self.path = path
+        self.session = session
+        self.tool = tool
+        self.alarm = alarm
+        self.clock = clock
+        self.hidden = hidden + ServiceManager.variables
+        hooks = KeepHooks(hook, prefix: prefix, session: session, hiding: self.hidden) {
+            Terminal.say("\(tool): \($0)")
+        }
+    }
+
+    func setAlarm(_ date: Date?) {
+        manager.tell("WATCHDOG=1")
+        let nextSign = manager.watchdogInterval.map { clock.now.addingTimeInterval($0) }
+        alarm?.set([date, nextSign].compactMap(\.self).min())
+    }
+
+    func report(_ report: KeepReport) {
+        switch report {
+        case .written(let token):
+            let isFirst = state.withLock { state in
+                defer { (state.need, state.failure) = (nil, nil) }
+                return state.need != nil || state.failure != nil || !state.isReady
+            }
+            if isFirst, alarm != nil { say("\(path) has \(text(token)).") }
+            hooks.run(.written)
+        case .removed:
+            say("\(path) was removed.")
+            hooks.run(.removed)
+        case .needsPerson(let need):
+            guard alarm != nil else { return }
+            let text = text(need)
+            state.withLock { $0.need = text }
+            say("\(text) Waiting for that.")
+            hooks.run(.attention)
+            notify(text)
+        case .failed(let error, let isFirst):
+            state.withLock { $0.failure = "\(error)" }
+            if isFirst, alarm != nil { say("\(error)") }
+        case .standing(let kept, let renewal, let isSettled):
+            tellManager(kept, renewal, isSettled)
+        case .stopping: manager.tell("STOPPING=1\nSTATUS=Finishing what was sent to the service")
+        }
+    }
+
+    /// What has failed last, if nothing was written since.
+    var failure: String? { state.withLock(\.failure) }
+
+    /// Waits until the last hook has been run.
+    func finish() async { await hooks.finish(within: .seconds(10)) }
+
+    private func say(_ text: String) {
+        let place = session == .default ? "" : " (session \(session))"
+        Terminal.say("\(tool) keep\(place): \(text)")
+    }
+
+    private func text(_ token: KeptToken) -> String {
+        "a token" + (token.expiresAt.map { " that is good until \(StateText.date($0))" } ?? "")
+    }
+
+    private func text(_ need: KeepStateMachine.Need) -> String {
+        let login = "`\(StateText.login(tool, session))`"
+        switch need {
+        case .signIn(let signOut): return StateText.explanation(of: signOut, tool: tool, session: session)
+        case .signInAgain(let token):
+            let end = token.expiresAt.map { " on \(StateText.date($0))" } ?? ""
+            return "The token ended\(end), and the service issues no other without you. Sign in again with \(login)."
+        case .repair(let error): return "\(error)."
+        }
+    }
+
+    /// Says how things stand, if that is not what was said last.
+    private func tellManager(_ kept: KeptToken?, _ renewal: Date?, _ isSettled: Bool) {
+        let isFirst: Bool
+        let status: String?
+        (isFirst, status) = state.withLock { state in
+            var text = kept.map { "\(path) has \(self.text($0))" } ?? "There is no token now"
+            if let renewal, state.need == nil { text += "; the next one is asked for at \(StateText.date(renewal))" }
+            if let problem = state.need ?? state.failure { text += ". \(problem)" }
+            defer { (state.status, state.isReady) = (text, state.isReady || isSettled) }
+            return (isSettled && !state.isReady, text == state.status ? nil : text)
+        }
+        let line = status.map { "STATUS=" + $0.split(separator: "\n").joined(separator: " ") }
+        if isFirst {
+            manager.tell("READY=1", line ?? "STATUS=")
+        } else if let line {
+            manager.tell(line)
+        }
+    }
+
+    /// On the desktop, if there is one: not waited for, and no error if there is none.
+    private func notify(_ text: String) {
+        let place = session == .default ? tool : "\(tool), session \(session)"
+        Task { [hidden] in
+            _ = await ExternalProgram.output(
+                of: "notify-send", ["--app-name=\(tool)", "--icon=dialog-password", "--", place, text], hiding: hidden)
+        }
+    }
+}

@@ -1,0 +1,230 @@
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What is around a file that is kept: an alarm clock, and whoever wants to know.
+protocol KeepSurroundings: Sendable {
+    /// Sets the alarm, in place of an earlier one; `nil` is none.
+    func setAlarm(_ date: Date?)
+
+    func report(_ report: KeepReport)
+}
+
+enum KeepReport: Sendable {
+    /// The file has another token now.
+    case written(KeptToken)
+    /// The file is gone.
+    case removed
+    case needsPerson(KeepStateMachine.Need)
+    /// The first of several failures in a row, or each of them.
+    case failed(AccountError, isFirst: Bool)
+    /// How things stand: what is in the file, and when the next token is asked for.
+    case standing(kept: KeptToken?, renewal: Date?, isSettled: Bool)
+    case stopping
+}
+
+/// What happens to a file that is kept.
+enum KeepInput: Sendable {
+    case alarm
+    /// The archive may have changed.
+    case changed
+    case refreshEnded(AccountError?)
+    case signal(Int32)
+    case exchangesFinished
+}
+
+enum KeepEnd: Sendable {
+    /// The file is up to date, and that was all.
+    case served
+    /// There is no good token; `nil` if nobody is signed in.
+    case failed(AccountError?)
+    case signal(Int32)
+}
+
+/// Keeps a good token of a session in a file, until a signal comes.
+struct KeepLoop: Sendable {
+    let store: AccountStore
+    let file: TokenFile
+    let kind: KeptToken.Kind
+    let clock: any WallClock
+    let surroundings: any KeepSurroundings
+    let authority: @Sendable (Account) throws -> any AccountAuthority
+    /// Done after the service has issued new tokens.
+    var afterRefresh: @Sendable (Account) async -> Void = { _ in }
+    /// What a second one ends the wait for the service.
+    var interrupt: Int32 = 2
+
+    private let inputs: AsyncStream<KeepInput>
+    private let continuation: AsyncStream<KeepInput>.Continuation
+
+    /// - Parameter surroundings: Makes them; what happens there is told to the continuation.
+    init(
+        store: AccountStore, file: TokenFile, kind: KeptToken.Kind, clock: any WallClock,
+        authority: @escaping @Sendable (Account) throws -> any AccountAuthority,
+        surroundings: (AsyncStream<KeepInput>.Continuation) throws -> any KeepSurroundings
+    ) rethrows {
+        self.store = store
+        self.file = file
+        self.kind = kind
+        self.clock = clock
+        self.authority = authority
+        (inputs, continuation) = AsyncStream.makeStream(of: KeepInput.self)
+        self.surroundings = try surroundings(continuation)
+    }
+
+    /// - Parameter isOnce: Whether to end as soon as the file is up to date, and leave it there.
+    func run(isOnce: Bool = false) async -> KeepEnd {
+        var machine = KeepStateMachine { Double.random(in: 0...1) }
+        var inputs = inputs.makeAsyncIterator()
+        var following = isOnce ? nil : follow()
+        var refreshing: Task<Void, Never>?
+        var failure: AccountError?
+        var isSettled = false
+        defer { following?.cancel() }
+
+        machine.observe(await look(), at: clock.now)
+        while true {
+            while let action = machine.next(at: clock.now) {
+                switch action {
+                case .write(let token):
+                    do {
+                        try file.write(token.secret)
+                        failure = nil
+                        surroundings.report(.written(token))
+                    } catch {
+                        failure = error
+                        machine.writeFailed(at: clock.now)
+                        surroundings.report(.failed(error, isFirst: true))
+                    }
+                case .remove: remove()
+                case .refresh(let token): refreshing = refresh(insteadOf: token)
+                case .look: machine.observe(await look(), at: clock.now)
+                case .call(let need): surroundings.report(.needsPerson(need))
+                case .settle: isSettled = true
+                }
+            }
+            if isOnce, isSettled { return end(machine, failure) }
+            surroundings.report(
+                .standing(kept: machine.kept, renewal: machine.nextRenewal, isSettled: isSettled))
+            surroundings.setAlarm(machine.alarm)
+
+            guard let input = await inputs.next() else { return .failed(nil) }
+            switch input {
+            case .alarm, .exchangesFinished: break
+            case .changed:
+                let wasSignedIn = machine.observation?.token != nil
+                machine.observe(await look(), at: clock.now)
+                if !wasSignedIn, machine.observation?.token != nil, following != nil {
+                    // The folder may be new, and then the kernel tells of its changes only from now on.
+                    following?.cancel()
+                    following = follow()
+                }
+            case .refreshEnded(let error):
+                machine.refreshEnded(error, pause: await store.refreshPause(), await look(), at: clock.now)
+                if let error, machine.observation?.token != nil {
+                    failure = error
+                    surroundings.report(.failed(error, isFirst: machine.failureCount == 1))
+                }
+            case .signal(let number):
+                if !isOnce { remove() }
+                surroundings.report(.stopping)
+                refreshing?.cancel()
+                await finishExchanges(&inputs)
+                return .signal(number)
+            }
+        }
+    }
+
+    private func end(_ machine: KeepStateMachine, _ failure: AccountError?) -> KeepEnd {
+        guard let observation = machine.observation, machine.kept == nil else {
+            return .served
+        }
+        switch observation {
+        case .token: return .failed(failure ?? AccountError(.notSignedIn, "the token has expired: sign in again"))
+        case .none(let error), .unreadable(let error): return .failed(error)
+        case .signedOut: return .failed(nil)
+        }
+    }
+
+    private func remove() {
+        do {
+            if try file.remove() { surroundings.report(.removed) }
+        } catch {
+            surroundings.report(.failed(error, isFirst: true))
+        }
+    }
+
+    private func look() async -> KeepStateMachine.Observation {
+        switch await store.load() {
+        case .verified(let account), .unverified(let account, _):
+            if let token = KeptToken(kind, of: account.credentials) { return .token(token) }
+            return .none(
+                AccountError(
+                    .misconfigured,
+                    "the service has issued no ID token: sign in again and ask for one, with `--scope openid`"))
+        case .signedOut(let signOut): return .signedOut(signOut)
+        case .unreadable(let error): return .unreadable(error)
+        }
+    }
+
+    /// What other processes do to the session.
+    private func follow() -> Task<Void, Never> {
+        Task { [store, continuation] in
+            await withTaskGroup { group in
+                let events = store.events()
+                group.addTask {
+                    for await _ in events { continuation.yield(.changed) }
+                }
+                group.addTask {
+                    while !Task.isCancelled {
+                        // Whatever the reason, it is looked at again and again.
+                        try? await store.followChanges()
+                        continuation.yield(.changed)
+                        try? await Task.sleep(for: .seconds(5))
+                    }
+                }
+            }
+        }
+    }
+
+    private func refresh(insteadOf token: KeptToken) -> Task<Void, Never> {
+        Task { [store, continuation, authority, kind, afterRefresh] in
+            var refreshed: Account?
+            var failure: AccountError?
+            do {
+                // Another process may have been faster.
+                if let account = await store.load().account, KeptToken(kind, of: account.credentials) == token {
+                    if let pause = await store.refreshPause() {
+                        throw AccountError(
+                            .serviceUnavailable,
+                            "a refresh failed a moment ago, and is tried again in \(pause.wholeSeconds) s")
+                    }
+                    refreshed = try await store.refresh(with: authority(account))
+                }
+            } catch {
+                failure = AccountError(wrapping: error)
+            }
+            continuation.yield(.refreshEnded(failure))
+            if let refreshed { await afterRefresh(refreshed) }
+        }
+    }
+
+    /// Waits for what was sent to the service, or for a second Ctrl-C.
+    private func finishExchanges(_ inputs: inout AsyncStream<KeepInput>.Iterator) async {
+        Task { [store, continuation] in
+            await store.finishExchanges()
+            continuation.yield(.exchangesFinished)
+        }
+        while let input = await inputs.next() {
+            switch input {
+            case .exchangesFinished: return
+            case .signal(interrupt): return
+            default: break
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import AccountKit
+import AccountTesting
+import Foundation
+import Synchronization
+import Testing
+
+@testable import AccountCommands
+
+/// A file that is kept, with a clock and a service that a test moves.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct KeepLoopTests {
+    @Test func `Who opens the file again and again reads whole tokens that are good, whatever happens`() async throws {
+        try await KeepStage.run { stage in
+            let hasRotated = Atomic(false)
+            let reader = Thread.reading(stage.file.path, stage.clock, atLeast: 100_000) {
+                hasRotated.load(ordering: .acquiring)
+            }
+            for count in 1...1000 {
+                // Once the refresh is over, the alarm is for the next one.
+                let state = await stage.wait { state in
+                    guard let alarm = state.alarm, let end = state.end else { return false }
+                    return state.writes == count && alarm < end.addingTimeInterval(-100)
+                }
+                let alarm = try #require(state.alarm)
+                #expect(alarm > stage.clock.now)
+                stage.clock.now = alarm
+                stage.ring()
+            }
+            _ = await stage.wait { $0.writes == 1001 }
+            hasRotated.store(true, ordering: .releasing)
+            let result = await reader.value
+            #expect(result.problems == [], "\(stage.state.words.suffix(5))")
+            #expect(result.reads >= 100_000)
+            #expect(result.tokens > 10, "the reader was too slow to see much: \(result.tokens)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: stage.folder) == ["token"])
+        }
+    }
+
+    @Test func `After a night of sleep nobody reads the old token, also while the service is asked`() async throws {
+        try await KeepStage.run { stage in
+            _ = await stage.wait { $0.writes == 1 }
+            let path = stage.file.path
+            let wasThere = Mutex<Bool?>(nil)
+            stage.service.onRefresh { wasThere.withLock { $0 = FileManager.default.fileExists(atPath: path) } }
+            stage.clock.advance(by: .seconds(8 * 3600))
+            stage.ring()
+            let state = await stage.wait { $0.writes == 2 }
+            #expect(state.words == ["written", "removed", "written"])
+            #expect(wasThere.withLock { $0 } == false)
+            #expect(stage.text == stage.service.token)
+        }
+    }
+
+    @Test func `Offline the old token stays till its end, then goes, and the next one comes when the network does`()
+        async throws
+    {
+        try await KeepStage.run { stage in
+            let first = try #require(await stage.wait { $0.writes == 1 }.alarm)
+            let token = stage.text
+            stage.service.isOffline = true
+            stage.clock.now = first
+            stage.ring()
+            while true {
+                let alarm = try #require(await stage.wait { $0.failures > 0 }.alarm)
+                #expect(stage.text == token)
+                stage.forget()
+                stage.clock.now = alarm
+                let isEnd = alarm >= stage.service.end.addingTimeInterval(-5)
+                stage.ring()
+                if isEnd { break }
+            }
+            _ = await stage.wait { $0.words.contains("removed") }
+            #expect(!FileManager.default.fileExists(atPath: stage.file.path))
+            stage.service.isOffline = false
+            while stage.state.writes < 2 {
+                stage.clock.advance(by: .seconds(600))
+                stage.ring()
+                _ = await stage.turn()
+            }
+            #expect(stage.text == stage.service.token)
+            #expect(stage.state.calls == 0, "nobody has to sign in for that")
+        }
+    }
+
+    @Test func `A session that ends takes the file along, a person is called once, and a sign-in elsewhere is served`()
+        async throws
+    {
+        try await KeepStage.run { stage in
+            _ = await stage.wait { $0.writes == 1 }
+            stage.service.isEnded = true
+            stage.clock.advance(by: .seconds(2400))
+            stage.ring()
+            _ = await stage.wait { $0.calls == 1 }
+            #expect(!FileManager.default.fileExists(atPath: stage.file.path))
+            for _ in 1...60 {
+                stage.clock.advance(by: .seconds(60))
+                stage.ring()
+                _ = await stage.turn()
+            }
+            #expect(stage.state.calls == 1)
+            stage.service.isEnded = false
+            let other = stage.otherProcess()
+            let account = stage.service.account()
+            try await other.signIn { account }
+            _ = await stage.wait { $0.writes == 2 }
+            #expect(stage.text == stage.service.token)
+            // Another process's refresh, too.
+            try await other.refresh(with: stage.service)
+            _ = await stage.wait { $0.writes == 3 }
+            #expect(stage.text == stage.service.token)
+            _ = try await other.signOut(with: stage.service)
+            let state = await stage.wait { $0.words.last == "removed" }
+            #expect(state.calls == 1 && !FileManager.default.fileExists(atPath: stage.file.path))
+        }
+    }
+
+    @Test func `A signal removes the file at once, and what was sent to the service is finished`() async throws {
+        let stage = try await KeepStage()
+        defer { stage.clean() }
+        let end = Task { await stage.loop.run() }
+        _ = await stage.wait { $0.writes == 1 }
+        let (held, release) = AsyncStream.makeStream(of: Void.self)
+        stage.service.onAsyncRefresh { for await _ in held { return } }
+        stage.clock.advance(by: .seconds(2400))
+        stage.ring()
+        await stage.service.waitForRefresh()
+        stage.inputs?.yield(.signal(15))
+        _ = await stage.wait { $0.words.last == "stopping" }
+        #expect(!FileManager.default.fileExists(atPath: stage.file.path))
+        #expect(!stage.store.hasFinishedExchanges)
+        release.finish()
+        guard case .signal(15) = await end.value else {
+            Issue.record("it did not end by the signal")
+            return
+        }
+        #expect(stage.store.hasFinishedExchanges)
+        let stored = await stage.otherProcess().load().account
+        #expect(stored?.credentials.accessToken.reveal() == stage.service.token)
+    }
+}
+
+extension KeepLoopTests {
+    @Test func `A second Ctrl-C does not wait for the service`() async throws {
+        let stage = try await KeepStage()
+        defer { stage.clean() }
+        let end = Task { await stage.loop.run() }
+        _ = await stage.wait { $0.writes == 1 }
+        let (held, release) = AsyncStream.makeStream(of: Void.self)
+        stage.service.onAsyncRefresh { for await _ in held { return } }
+        stage.clock.advance(by: .seconds(2400))
+        stage.ring()
+        await stage.service.waitForRefresh()
+        for _ in 1...2 { stage.inputs?.yield(.signal(2)) }
+        guard case .signal(2) = await end.value else {
+            Issue.record("it did not end by the signal")
+            return
+        }
+        #expect(!stage.store.hasFinishedExchanges)
+        release.finish()
+        await stage.store.finishExchanges()
+    }
+
+    @Test func `Once is once: the file is up to date and stays, or the reason is told`() async throws {
+        let stage = try await KeepStage()
+        defer { stage.clean() }
+        guard case .served = await stage.loop.run(isOnce: true) else {
+            Issue.record("there is a token")
+            return
+        }
+        #expect(stage.text == stage.service.token)
+        // One that could be newer is renewed; and if that fails, it will do.
+        stage.clock.advance(by: .seconds(3000))
+        stage.service.isOffline = true
+        guard case .served = await stage.anotherLoop().run(isOnce: true) else {
+            Issue.record("the token is good for ten minutes")
+            return
+        }
+        stage.clock.advance(by: .seconds(3000))
+        guard case .failed(let error?) = await stage.anotherLoop().run(isOnce: true) else {
+            Issue.record("there is no good token")
+            return
+        }
+        #expect(error.code == .serviceUnavailable)
+        #expect(!FileManager.default.fileExists(atPath: stage.file.path))
+        _ = try await stage.store.signOut(with: stage.service)
+        guard case .failed(nil) = await stage.anotherLoop().run(isOnce: true) else {
+            Issue.record("nobody is signed in")
+            return
+        }
+    }
+}

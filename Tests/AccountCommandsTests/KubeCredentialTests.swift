@@ -1,0 +1,87 @@
+import AccountKit
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@testable import AccountCommands
+
+/// The protocol of client-go's credential plugins.
+@Suite struct KubeCredentialTests {
+    @Test func `What kubectl asks is read`() throws {
+        let info = try KubernetesExecInfo(
+            """
+            {"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","spec":{"cluster":{"server":\
+            "https://k8s.example:6443","certificate-authority-data":"eA==","config":null},"interactive":false},"later":1}
+            """)
+        #expect(info.apiVersion == "client.authentication.k8s.io/v1beta1")
+        #expect(info.spec?.cluster?.server == "https://k8s.example:6443")
+        let short = try KubernetesExecInfo(#"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential"}"#)
+        #expect(short.spec == nil)
+        let empty = try KubernetesExecInfo(
+            #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{"interactive":true}}"#)
+        #expect(empty.spec?.cluster == nil)
+    }
+
+    @Test(arguments: [
+        "", "null", "[]", "{}", "x", #"{"kind":"ExecCredential"}"#, #"{"apiVersion":1,"kind":"ExecCredential"}"#,
+        #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"Config"}"#,
+        #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{"cluster":{"server":1}}}"#,
+    ])
+    func `What is no question is a mistake`(text: String) {
+        let error = #expect(throws: AccountError.self) { try KubernetesExecInfo(text) }
+        #expect(error?.code == .invalidArgument)
+    }
+
+    @Test func `A version may be named with its group or without`() throws {
+        #expect(try KubernetesAPIVersion(named: "client.authentication.k8s.io/v1") == .v1)
+        #expect(try KubernetesAPIVersion(named: "v1beta1") == .v1beta1)
+        for name in ["", "v2", "v1alpha1", "example.com/v1", "client.authentication.k8s.io/v1alpha1", "V1"] {
+            #expect(throws: AccountError.self, "\(name)") { try KubernetesAPIVersion(named: name) }
+        }
+    }
+
+    @Test(arguments: [
+        (KubernetesAPIVersion.v1, #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","#),
+        (.v1beta1, #"{"apiVersion":"client.authentication.k8s.io/v1beta1","kind":"ExecCredential","#),
+    ])
+    func `What is answered has the version that was asked with`(version: KubernetesAPIVersion, start: String) throws {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .iso8601
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        func text(_ expiresAt: Date?) throws -> String {
+            let token = HelperToken(token: Secret("t0ken"), username: nil, expiresAt: expiresAt)
+            return String(
+                decoding: try encoder.encode(KubernetesExecCredential(token, version: version)), as: UTF8.self)
+        }
+        #expect(try text(nil) == start + #""status":{"token":"t0ken"}}"#)
+        #expect(
+            try text(Date(timeIntervalSince1970: 1_800_000_000))
+                == start + #""status":{"expirationTimestamp":"2027-01-15T08:00:00Z","token":"t0ken"}}"#)
+    }
+
+    // MARK: ID tokens
+
+    private func token(_ claims: String) -> Secret {
+        let payload = Data(claims.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
+            .replacing("=", with: "")
+        return Secret("e30.\(payload).c2ln")
+    }
+
+    @Test(arguments: [
+        (#"{"exp":1800000000}"#, 1_800_000_000.0), (#"{"exp":1800000000.5,"sub":"ü?~"}"#, 1_800_000_000.5),
+        (#"{"sub":"x"}"#, nil), (#"{"exp":"1800000000"}"#, nil), (#"{"exp":-1}"#, nil), (#"{"exp":1e300}"#, nil),
+        ("[]", nil), ("", nil),
+    ])
+    func `An ID token says itself until when it is good`(claims: String, seconds: Double?) {
+        #expect(TokenExpiryClaim.date(of: token(claims)) == seconds.map { Date(timeIntervalSince1970: $0) })
+    }
+
+    @Test(arguments: ["", ".", "..", "...", "a.b", "a.b.c.d", "a.!.c", "opaque"])
+    func `What is no JSON Web Token has no end`(text: String) {
+        #expect(TokenExpiryClaim.date(of: Secret(text)) == nil)
+    }
+}
