@@ -13,7 +13,7 @@ TRAITS = --traits Offline
 # All tests at once would wait for each other's turns longer than some of them wait for a lock.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
 
-.PHONY: all build demo test model simulate simulate-all faults faults-all flights tsan fuzz fuzz-long bench check format docs install uninstall
+.PHONY: all build demo test model simulate simulate-all faults faults-all flights tsan fuzz fuzz-long bench check format docs install uninstall deb
 .PHONY: docs-serve docs-update demo-picture speed speed-baseline clean
 
 all: build
@@ -159,6 +159,11 @@ install:
 
 uninstall:
 	for file in bin/account bin/docker-credential-account $(INSTALLED_DATA) $(UNIT); do rm -f "$(DESTDIR)$(PREFIX)/$$file" || exit; done
+
+# A Debian package of the same, for machines without Swift.
+deb:
+	@Scripts/bootstrap.sh deb
+	@Scripts/deb.sh .build/deb
 
 # Counts the instructions of what is done all the time, and says whether they grew; the first time builds what is installed.
 speed:

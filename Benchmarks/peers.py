@@ -1,9 +1,13 @@
 """Other programs that keep a secret for a person, each with one to read, in a home of their own."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
+
+from token_service import TokenService
 
 SECRET = "benchmark-access-token-" + "0123456789abcdef" * 4
 
@@ -11,7 +15,7 @@ SECRET = "benchmark-access-token-" + "0123456789abcdef" * 4
 class Peers:
     """What there is to compare with, by name; and what is missing, and why."""
 
-    def __init__(self, home, archive_size):
+    def __init__(self, home, archive_size, names=("age", "gpg_pass", "gh", "secret_service", "msal")):
         self.home = home
         self.commands = {}
         self.missing = {}
@@ -24,12 +28,12 @@ class Peers:
             "XDG_CACHE_HOME": f"{home}/cache", "XDG_RUNTIME_DIR": f"{home}/run",
         }
         for folder in ("gnupg", "store", "gh", "data", "config", "cache", "run"):
-            os.mkdir(f"{home}/{folder}", 0o700)
-        for prepare in (self.age, self.gpg_pass, self.gh, self.secret_service, self.msal):
+            os.makedirs(f"{home}/{folder}", 0o700, exist_ok=True)
+        for prepare in (getattr(self, name) for name in names):
             try:
                 prepare(archive_size)
             except (OSError, subprocess.CalledProcessError, AssertionError) as error:
-                self.missing[prepare.__doc__] = getattr(error, "stderr", None) or str(error)
+                self.missing[prepare.__doc__.strip()] = getattr(error, "stderr", None) or str(error)
 
     def run(self, *command, text=None, **options):
         return subprocess.run(
@@ -71,9 +75,41 @@ class Peers:
     def gh(self, _):
         """gh auth token"""
         with open(f"{self.home}/gh/hosts.yml", "w", encoding="utf-8") as hosts:
-            hosts.write(f"github.com:\n    user: alice\n    oauth_token: {SECRET}\n    git_protocol: https\n")
+            for host in ("github.com", "git.example.com"):
+                hosts.write(f"{host}:\n    user: alice\n    oauth_token: {SECRET}\n    git_protocol: https\n")
         self.add("`gh auth token`, a plain file", "gh auth token")
         self.versions["gh"] = self.run("gh", "--version").split()[2]
+
+    def git(self, _):
+        """git-credential-oauth"""
+        self.versions["git"] = self.run("git", "--version").split()[2]
+        assert shutil.which("git-credential-oauth"), "it is not installed"
+        os.makedirs(f"{self.home}/run/cache", 0o700, exist_ok=True)
+        self.run(
+            "git", "credential-cache", "--timeout", "7200", "--socket", f"{self.home}/run/cache/socket", "store",
+            text=f"protocol=https\nhost=git.example.com\nusername=alice\npassword={SECRET}\n\n")
+
+    def oidc_agent(self, _):
+        """oidc-token"""
+        os.makedirs(f"{self.home}/.oidc-agent", 0o700, exist_ok=True)
+        service = TokenService(SECRET)
+        try:
+            # It says where it is when it is in the background already, so that a pipe would stay open.
+            with open(f"{self.home}/oidc-agent", "a+", encoding="ascii") as said:
+                subprocess.run(["oidc-agent"], env=self.environment, check=True, stdout=said, stderr=subprocess.DEVNULL)
+                deadline, found = time.monotonic() + 20, {}
+                while len(found) < 2 and time.monotonic() < deadline:
+                    said.seek(0)
+                    found = dict(re.findall(r"(OIDC_SOCK|OIDCD_PID)=([^;]+);", said.read()))
+            self.environment |= found
+            self.run(
+                "oidc-gen", "--manual", "--flow=refresh", "--rt=refresh", f"--issuer={service.issuer}", "--client-id=bench",
+                "--client-secret=", "--scope=openid offline_access", "--pw-cmd=echo password", "--prompt=none",
+                "--confirm-default", "bench", timeout=60)
+            self.add("`oidc-token` (oidc-agent running)", "oidc-token bench")
+        finally:
+            service.stop()
+        self.versions["oidc-agent"] = self.run("oidc-agent", "--version").split()[-1]
 
     def secret_service(self, _):
         """secret-tool lookup and Python keyring"""
@@ -126,6 +162,8 @@ class Peers:
 
     def stop(self):
         subprocess.run(["gpgconf", "--kill", "all"], env=self.environment, capture_output=True)
+        if "OIDCD_PID" in self.environment:
+            subprocess.run(["oidc-agent", "--kill"], env=self.environment, capture_output=True)
         for process in reversed(self.processes):
             process.kill()
             process.wait()

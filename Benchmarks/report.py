@@ -15,8 +15,8 @@ class Report:
     def at_most(self, what, ratio, limit, base):
         """A target for a ratio; `None` stands for a peer that is missing."""
         if ratio is None:
-            return self.target(what, f"≤ {limit}× {base}", None, None)
-        return self.target(what, f"≤ {limit}× {base}", str(ratio), ratio.median <= limit)
+            return self.target(what, f"≤ {round(limit, 2)}× {base}", None, None)
+        return self.target(what, f"≤ {round(limit, 2)}× {base}", str(ratio), ratio.median <= limit)
 
     def section(self, title, text, columns, rows):
         self.sections.append((title, text, columns, rows))

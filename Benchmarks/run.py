@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 
+import helpers
 import in_process
 import machine
 import offline
@@ -25,7 +26,7 @@ def main():
     parser.add_argument("--build", required=True, help="the folder with the programs of this package")
     parser.add_argument("--gists", help="the example tool, built for release; without it lists are not measured")
     parser.add_argument("--rounds", type=int, default=7, help="how often everything takes its turn")
-    parser.add_argument("--only", choices=("whole-process", "in-process", "scale", "offline"), help="one part, and no report is kept")
+    parser.add_argument("--only", choices=("whole-process", "helpers", "in-process", "scale", "offline"), help="one part, and no report is kept")
     arguments = parser.parse_args()
     account, build, rounds = os.path.abspath(arguments.account), os.path.abspath(arguments.build), arguments.rounds
 
@@ -46,6 +47,9 @@ def main():
             step("with a service")
             whole_process.check(report, account, commands, containers, rounds)
             whole_process.installed_size(report, account, folder)
+        if arguments.only in (None, "helpers"):
+            step("for other programs")
+            versions |= helpers.run(report, account, containers, home, rounds)
         if arguments.only in (None, "in-process"):
             step("in process")
             in_process.run(report, build, folder, rounds)

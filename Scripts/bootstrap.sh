@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs what a task needs and the machine does not have: bootstrap.sh build|install|demo|docs|test|faults|fuzz|speed|bench|check
+# Installs what a task needs and the machine does not have: bootstrap.sh build|install|deb|demo|docs|test|faults|fuzz|speed|bench|check
 #
 # Only Debian's own packages; a Swift toolchain must be there already.
 set -euo pipefail
 
-task=${1:?usage: bootstrap.sh build|install|demo|docs|test|faults|fuzz|speed|bench|check}
+task=${1:?usage: bootstrap.sh build|install|deb|demo|docs|test|faults|fuzz|speed|bench|check}
 
 # Each element: the package, and a file or command that shows that it is there. Chosen by name below.
 # shellcheck disable=SC2034
@@ -12,11 +12,13 @@ build=(libsodium-dev:/usr/include/sodium.h libsqlite3-dev:/usr/include/sqlite3.h
 # shellcheck disable=SC2034
 install=("${build[@]}" binutils:strip)
 # shellcheck disable=SC2034
+deb=("${install[@]}" dpkg:dpkg-deb)
+# shellcheck disable=SC2034
 demo=("${build[@]}" curl:curl python3:python3)
 # shellcheck disable=SC2034
 docs=("${build[@]}" python3:python3)
 # shellcheck disable=SC2034
-test=("${demo[@]}" python3-venv:/usr/share/doc/python3-venv strace:strace openssl:openssl procps:ps util-linux:unshare qrencode:qrencode chromium:chromium chromium-driver:chromedriver gdb:gcore spin:spin gcc:gcc tinyproxy-bin:tinyproxy gnome-keyring:gnome-keyring-daemon libsecret-tools:secret-tool dbus:dbus-run-session pass:pass gnupg:gpg iproute2:ip dbconfig-sqlite3:/usr/share/doc/dbconfig-sqlite3 glewlwyd:glewlwyd git:git skopeo:skopeo docker-registry:docker-registry apache2-utils:htpasswd)
+test=("${demo[@]}" python3-venv:/usr/share/doc/python3-venv strace:strace openssl:openssl procps:ps util-linux:unshare qrencode:qrencode chromium:chromium chromium-driver:chromedriver gdb:gcore spin:spin gcc:gcc tinyproxy-bin:tinyproxy gnome-keyring:gnome-keyring-daemon libsecret-tools:secret-tool dbus:dbus-run-session pass:pass gnupg:gpg iproute2:ip dbconfig-sqlite3:/usr/share/doc/dbconfig-sqlite3 glewlwyd:glewlwyd git:git skopeo:skopeo docker-registry:docker-registry apache2-utils:htpasswd dovecot-submissiond:/usr/lib/dovecot/submission msmtp:msmtp)
 # shellcheck disable=SC2034
 faults=("${build[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3:python3 strace:strace util-linux:unshare)
 # shellcheck disable=SC2034
@@ -24,10 +26,10 @@ fuzz=("${build[@]}")
 # shellcheck disable=SC2034
 speed=("${install[@]}" python3:python3 time:/usr/bin/time valgrind:valgrind)
 # shellcheck disable=SC2034
-check=("${speed[@]}" shellcheck:shellcheck bash-completion:/usr/share/bash-completion/bash_completion mandoc:mandoc util-linux:unshare systemd:systemd-analyze)
+check=("${speed[@]}" shellcheck:shellcheck bash-completion:/usr/share/bash-completion/bash_completion mandoc:mandoc util-linux:unshare systemd:systemd-analyze mmdebstrap:mmdebstrap lintian:lintian)
 # What the command is compared with comes too.
 # shellcheck disable=SC2034
-bench=("${install[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3:python3 python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age pass:pass gnupg:gpg libsecret-tools:secret-tool gnome-keyring:gnome-keyring-daemon dbus-daemon:dbus-daemon libglib2.0-bin:gdbus gh:gh sqlite3:sqlite3)
+bench=("${install[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3:python3 python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age pass:pass gnupg:gpg libsecret-tools:secret-tool gnome-keyring:gnome-keyring-daemon dbus-daemon:dbus-daemon libglib2.0-bin:gdbus gh:gh sqlite3:sqlite3 git:git git-credential-oauth:git-credential-oauth oidc-agent-cli:oidc-token)
 
 command -v swift >/dev/null || {
     echo "There is no Swift toolchain: install Swift 6.2 or later from https://www.swift.org/install" >&2

@@ -178,7 +178,8 @@ public struct ArchiveStorageConformance: Sendable {
     private func change<Result: Sendable>(
         _ body: (any ArchiveTransaction, StoredEntry?) async throws -> Result
     ) async throws -> Result {
-        let transaction = try await open().beginTransaction(timeout: .seconds(30))
+        // The order is not the storage's promise, so one of many may wait for all the others, on a slow disk.
+        let transaction = try await open().beginTransaction(timeout: .seconds(120))
         do {
             let result = try await body(transaction, try await transaction.read(entry))
             await transaction.end()

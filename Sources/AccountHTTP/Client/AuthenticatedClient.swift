@@ -40,8 +40,8 @@ public struct AuthenticatedClient: Sendable {
 
     /// Standard where the API is not on the host of the service's own user info.
     private let quirks: ServiceQuirks
-    private let store: AccountStore
-    private let authority: any AccountAuthority
+    let store: AccountStore
+    let authority: any AccountAuthority
     let logger: Logger?
     let transport: Transport?
 
@@ -180,21 +180,24 @@ public struct AuthenticatedClient: Sendable {
     ) async throws(AccountError) -> APIResponse {
         let account = try await store.usableAccount(minimumValidity: minimumValidity, with: authority)
         let (response, isRefused) = try await exchange(account.credentials.accessToken)
-        guard isRefused else { return response }
-        if let account = try await store.account(insteadOf: account, with: authority) {
-            return try await exchange(account.credentials.accessToken).response
-        }
-        // No new token is to be had. Whether the session has ended is for the authority to say.
+        guard isRefused, let account = try await replacement(for: account) else { return response }
+        return try await exchange(account.credentials.accessToken).response
+    }
+
+    /// The account with a new token in place of one that was refused; `nil` where there is none to be had.
+    func replacement(for account: Account) async throws(AccountError) -> Account? {
+        if let account = try await store.account(insteadOf: account, with: authority) { return account }
+        // Whether the session has ended is for the authority to say.
         if account.credentials.refreshToken == nil,
             case .signedOut(let signOut) = await store.checkSession(with: authority)
         {
             throw store.notSignedIn(signOut)
         }
-        return response
+        return nil
     }
 
     /// A URL on this origin, whatever the request says.
-    private func url(_ text: String) throws(AccountError) -> ServiceURL {
+    func url(_ text: String) throws(AccountError) -> ServiceURL {
         let isPath = text.hasPrefix("/") && !text.hasPrefix("//")
         let url: ServiceURL
         do {
@@ -255,7 +258,7 @@ public struct AuthenticatedClient: Sendable {
     }
 
     /// What would count as a refusal from user info.
-    private func isRefusal(_ response: ServiceResponse) -> Bool {
+    func isRefusal(_ response: ServiceResponse) -> Bool {
         do throws(AuthorityError) {
             try ResponseParser(.userInfo, quirks: quirks).acknowledgement(in: response)
             return false

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Makes a Debian package of what `make install` puts in place: deb.sh FOLDER
+#
+# The command has everything in one file, so the package depends on nothing. It goes to FOLDER, which it says at the end.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+folder=${1:?usage: deb.sh FOLDER}
+# shellcheck source=Scripts/release-flags.sh
+source Scripts/release-flags.sh static
+
+name=accountkit
+version=$(sed -n 's/^let toolVersion = "\([^"]*\)"$/\1/p' Sources/AccountCommands/AccountCommand.swift)-1
+architecture=$(dpkg --print-architecture)
+# The day of the last change, so that the same sources make the same package.
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
+# As Debian's own tools have it (debchange(1)).
+maintainer="${DEBFULLNAME:-AccountKit} <${DEBEMAIL:-accountkit@example.org}>"
+
+tree=$folder/tree
+rm -rf "$folder"
+mkdir -p "$tree/DEBIAN"
+make --no-print-directory install STATIC=yes DESTDIR="$PWD/$tree" PREFIX=/usr
+# Where Debian's zsh looks.
+mkdir -p "$tree/usr/share/zsh"
+mv "$tree/usr/share/zsh/site-functions" "$tree/usr/share/zsh/vendor-completions"
+# Debian policy 12.1 and 12.7: manual pages and changelogs are compressed.
+gzip -9n "$tree"/usr/share/man/man1/*
+
+documents=$tree/usr/share/doc/$name
+mkdir -p "$documents" "$tree/usr/share/lintian/overrides"
+gzip -9nc CHANGELOG.md >"$documents/changelog.gz"
+printf '%s (%s) unstable; urgency=medium\n\n  * See changelog.gz.\n\n -- %s  %s\n' "$name" "$version" "$maintainer" \
+    "$(date --utc --rfc-email --date="@$SOURCE_DATE_EPOCH")" | gzip -9nc >"$documents/changelog.Debian.gz"
+cp Scripts/debian/lintian-overrides "$tree/usr/share/lintian/overrides/$name"
+
+# What is in the file besides: each licence once, and of Debian's common ones a word (policy 12.5).
+declare -A seen=()
+swift=$(dirname "$(dirname "$(readlink -f "$(command -v swift)")")")
+{
+    cat Scripts/debian/copyright
+    for file in "$swift/share/swift/LICENSE.txt" "$scratch"/checkouts/*/{LICENSE,NOTICE}* /usr/share/doc/{libsodium-dev,libc6}/copyright; do
+        [[ -e $file ]] || continue
+        text=$(sed -E '/^ *Apache License$/,/END OF TERMS AND CONDITIONS/c\    Apache License, Version 2.0: /usr/share/common-licenses/Apache-2.0' "$file")
+        [[ -z ${seen[$text]-} ]] || continue
+        seen[$text]=yes
+        printf '\n---- %s\n\n%s\n' "${file#"$scratch/checkouts/"}" "$text"
+    done
+} >"$documents/copyright"
+
+size=$(du --apparent-size -sk "$tree/usr" | cut -f 1)
+sed -e "s/@VERSION@/$version/" -e "s/@ARCHITECTURE@/$architecture/" -e "s/@SIZE@/$size/" -e "s/@MAINTAINER@/$maintainer/" \
+    Scripts/debian/control >"$tree/DEBIAN/control"
+(cd "$tree" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$tree/DEBIAN/md5sums"
+chmod -R u=rwX,go=rX "$tree"
+package=$folder/${name}_${version}_$architecture.deb
+dpkg-deb --root-owner-group --build "$tree" "$package"

@@ -1,0 +1,135 @@
+import AccountKit
+import AccountTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@testable import AccountHTTP
+
+import struct Foundation.URL
+
+/// The token for requests that somebody else sends, as `AuthenticationMiddleware` hands them on.
+struct MiddlewareTests {
+    /// What another client sends, and what it gets.
+    private actor Sender {
+        private(set) var sent: [HTTPRequest] = []
+        private let taken: Set<String>
+        private let refusal: HTTPFields
+
+        init(
+            taking tokens: String..., refusal: HTTPFields = [.wwwAuthenticate: #"Bearer error="invalid_token""#]
+        ) {
+            taken = Set(tokens.map { "Bearer " + $0 })
+            self.refusal = refusal
+        }
+
+        func send(_ request: HTTPRequest) -> (HTTPResponse, String) {
+            sent.append(request)
+            guard taken.contains(request.headerFields[.authorization] ?? "") else {
+                return (HTTPResponse(status: .unauthorized, headerFields: refusal), "why")
+            }
+            return (HTTPResponse(status: .ok), "body of \(sent.count)")
+        }
+
+        var tokens: [String?] { sent.map { $0.headerFields[.authorization] } }
+    }
+
+    private static let now = ManualClock().now
+    private let store: AccountStore
+    private let authority = ScriptedAuthority()
+    private let client: AuthenticatedClient
+
+    init() async throws {
+        let old = Account.testing(at: Self.now.addingTimeInterval(-3600), expiringIn: .seconds(7200))
+        store = try await .testing(signedIn: old)
+        client = try AuthenticatedClient(origin: "https://api.example.com", store: store, authority: authority)
+    }
+
+    private let request = HTTPRequest(
+        method: .post, scheme: nil, authority: nil, path: "/notes", headerFields: [.contentType: "application/json"])
+
+    private func authorize(
+        _ sender: Sender, _ request: HTTPRequest? = nil, at base: String = "https://api.example.com/v1",
+        canBeRepeated: Bool = true
+    ) async throws -> (head: HTTPResponse, body: String) {
+        try await client.authorize(
+            request ?? self.request, at: try #require(URL(string: base)), canBeRepeated: canBeRepeated
+        ) {
+            await sender.send($0)
+        } reading: {
+            (Data($0.utf8), $0 + ", read")
+        }
+    }
+
+    @Test func `A request gets the token, and the response comes back as it is`() async throws {
+        let sender = Sender(taking: "access-1")
+        let response = try await authorize(sender)
+        #expect(response.head.status == .ok && response.body == "body of 1")
+        let sent = try #require(await sender.sent.first)
+        #expect(sent.headerFields[.authorization] == "Bearer access-1")
+        #expect(sent.headerFields[.contentType] == "application/json" && sent.path == "/notes")
+        #expect(authority.requests == [])
+    }
+
+    @Test func `A refused token is refreshed once, and the request is sent once more`() async throws {
+        let sender = Sender(taking: "access-2")
+        #expect(try await authorize(sender).body == "body of 2")
+        #expect(await sender.tokens == ["Bearer access-1", "Bearer access-2"])
+        #expect(authority.requests == [.refresh])
+
+        let never = Sender(taking: "none")
+        let response = try await authorize(never)
+        #expect(response.head.status == .unauthorized && response.body == "why, read")
+        #expect(await never.sent.count == 2)
+    }
+
+    @Test func `What cannot be sent twice is not, and the next request has a new token`() async throws {
+        let sender = Sender(taking: "access-2")
+        #expect(try await authorize(sender, canBeRepeated: false).head.status == .unauthorized)
+        #expect(await sender.sent.count == 1)
+        #expect(try await authorize(sender, canBeRepeated: false).head.status == .ok)
+        #expect(authority.requests == [.refresh])
+    }
+
+    @Test func `Another 401 says nothing of the token`() async throws {
+        let sender = Sender(taking: "access-2", refusal: [:])
+        #expect(try await authorize(sender).head.status == .unauthorized)
+        #expect(await sender.sent.count == 1)
+        #expect(authority.requests == [])
+    }
+
+    @Test(arguments: [
+        "https://api.example.com.evil.example/v1", "https://evil@api.example.com:8443/", "http://api.example.com/v1",
+        "https://api.example.com:8443",
+    ])
+    func `Another origin gets neither token nor request`(base: String) async throws {
+        let sender = Sender(taking: "access-1")
+        await expectAccountError(.invalidArgument) { try await authorize(sender, at: base) }
+        #expect(await sender.sent.isEmpty)
+    }
+
+    @Test func `A request that says another host, or has a token of its own, is not sent`() async throws {
+        let sender = Sender(taking: "access-1")
+        var request = request
+        (request.scheme, request.authority) = ("https", "evil.example")
+        await expectAccountError(.invalidArgument) { try await authorize(sender, request) }
+        request = self.request
+        request.headerFields[.authorization] = "Bearer mine"
+        await expectAccountError(.invalidArgument) { try await authorize(sender, request) }
+        #expect(await sender.sent.isEmpty)
+    }
+
+    @Test func `Nobody is signed out by what the sender throws, and it comes through`() async throws {
+        struct Offline: Error {}
+        await #expect(throws: Offline.self) {
+            _ = try await client.authorize(
+                request, at: try #require(URL(string: "https://api.example.com")), canBeRepeated: true
+            ) { _ -> (HTTPResponse, Void) in
+                throw Offline()
+            } reading: {
+                (Data(), $0)
+            }
+        }
+        #expect(store.account != nil)
+    }
+}
