@@ -49,7 +49,7 @@ extension CommandContext {
 
     private func idTokenExpiry(of account: Account) throws(AccountError) -> Date {
         guard let token = account.credentials.idToken else { throw noIDToken }
-        guard let expiry = TokenExpiryClaim.date(of: token) else {
+        guard let expiry = JSONWebToken(token)?.expiresAt else {
             throw AccountError(
                 .misconfigured, "the ID token does not say until when it is good (exp), so no program gets it")
         }
@@ -61,33 +61,5 @@ extension CommandContext {
             .misconfigured,
             "the service issued no ID token: sign in again with `\(StateText.login(tool, session)) --scope openid`, if it has any"
         )
-    }
-}
-
-/// The `exp` of a JSON Web Token, which says until when the token is good (RFC 7519, section 4.1.4). Nothing is verified:
-/// whoever gets the token does that.
-enum TokenExpiryClaim {
-    private struct Claims: Decodable {
-        var exp: Double
-    }
-
-    static func date(of token: Secret) -> Date? {
-        token.withBytes { span in
-            var parts: [[UInt8]] = [[]]
-            for index in span.byteOffsets {
-                let byte = span.unsafeLoad(fromByteOffset: index, as: UInt8.self)
-                if byte == UInt8(ascii: ".") { parts.append([]) } else { parts[parts.count - 1].append(byte) }
-            }
-            guard parts.count == 3 else { return nil }
-            let base64 = parts[1].map {
-                $0 == UInt8(ascii: "-") ? UInt8(ascii: "+") : $0 == UInt8(ascii: "_") ? UInt8(ascii: "/") : $0
-            }
-            let padding = [UInt8](repeating: UInt8(ascii: "="), count: (4 - base64.count % 4) % 4)
-            // What is no JSON Web Token has no expiry.
-            guard let payload = Data(base64Encoded: Data(base64 + padding)),
-                let claims = try? JSONDecoder().decode(Claims.self, from: payload), (0..<1e12).contains(claims.exp)
-            else { return nil }
-            return Date(timeIntervalSince1970: claims.exp)
-        }
     }
 }

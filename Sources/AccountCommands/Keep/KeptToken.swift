@@ -41,9 +41,9 @@ struct KeptToken: Sendable, Equatable {
         case .id:
             guard let token = credentials.idToken else { return nil }
             // It may be older than the access token: not every refresh brings another.
-            let times = TokenTimes(of: token)
-            let issuedAt = times.issuedAt.map { min($0, credentials.issuedAt) } ?? credentials.issuedAt
-            self.init(secret: token, issuedAt: issuedAt, expiresAt: times.expiresAt, isRenewable: isRenewable)
+            let read = JSONWebToken(token)
+            let issuedAt = read?.issuedAt.map { min($0, credentials.issuedAt) } ?? credentials.issuedAt
+            self.init(secret: token, issuedAt: issuedAt, expiresAt: read?.expiresAt, isRenewable: isRenewable)
         }
     }
 
@@ -71,42 +71,5 @@ struct KeptToken: Sendable, Equatable {
     func renewal(random: Double) -> Date? {
         guard isRenewable, let life else { return nil }
         return issuedAt.addingTimeInterval(life * (2.0 / 3 - random / 20))
-    }
-}
-
-/// When a JSON Web Token was issued, and until when it is good, as it says itself (RFC 7519, sections 4.1.4 and 4.1.6).
-/// The signature is the business of whoever accepts the token.
-struct TokenTimes: Equatable {
-    var issuedAt: Date?
-    var expiresAt: Date?
-
-    private struct Claims: Decodable {
-        var iat: Double?
-        var exp: Double?
-    }
-
-    init(of token: Secret) {
-        let claims = token.withUnsafeBytes { bytes -> Claims? in
-            let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-            guard parts.count == 3, parts[1].count <= 1 << 16 else { return nil }
-            // A token that is none says nothing of its times.
-            return Self.decodedBase64URL(parts[1]).flatMap { try? JSONDecoder().decode(Claims.self, from: $0) }
-        }
-        issuedAt = claims?.iat.flatMap(Self.date)
-        expiresAt = claims?.exp.flatMap(Self.date)
-    }
-
-    /// Dates before 1970 or beyond the year 9999 are mistakes.
-    private static func date(_ seconds: Double) -> Date? {
-        0..<253_402_300_800 ~= seconds ? Date(timeIntervalSince1970: seconds) : nil
-    }
-
-    /// RFC 4648, section 5, without padding.
-    private static func decodedBase64URL(_ text: Slice<UnsafeRawBufferPointer>) -> Data? {
-        var base64 = text.map { byte in
-            byte == UInt8(ascii: "-") ? UInt8(ascii: "+") : byte == UInt8(ascii: "_") ? UInt8(ascii: "/") : byte
-        }
-        base64.append(contentsOf: repeatElement(UInt8(ascii: "="), count: (4 - base64.count % 4) % 4))
-        return Data(base64Encoded: Data(base64))
     }
 }
