@@ -20,7 +20,7 @@ import Testing
         ["whoami"], ["whoami", "--offline"], ["whoami", "--json", "--offline"], ["whoami", "--session", "work"],
         ["whoami", "--offline", "--session=work", "--json"], ["whoami", "-v"], ["whoami", "--verify"],
         ["whoami", "--max-age", "0"], ["token"], ["token", "--json"], ["token", "--min-validity", "90.5", "--json"],
-        ["token", "--session", "work", "--min-validity", "1e3"], ["login", "--web", "--scope", "a", "--scope", "b"],
+        ["token", "--session", "work", "--min-validity", "1e3"], ["token", "--id-token", "--json"], ["login", "--web", "--scope", "a", "--scope", "b"],
         ["logout", "--all"], ["status"], ["refresh", "--json"], ["sessions"], ["switch", "work"], ["doctor", "--fix"],
         ["unlock", "--for", "2h"], ["lock"], ["git-credential", "get"], ["git-credential", "store"],
         ["git-credential", "erase"], ["git-credential", "-v", "get"], ["kube-credential"],

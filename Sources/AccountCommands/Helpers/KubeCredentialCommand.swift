@@ -51,9 +51,14 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
             return try CommandContext(
                 options, session: try ruledSession(info?.spec?.cluster?.server), asksPerson: false)
         } _: { context in
-            let token = usesIDToken ? try await context.helperIDToken() : try await context.helperToken()
+            let token = usesIDToken ? try await idToken(context) : try await context.helperToken()
             try JSONDocument.print(KubernetesExecCredential(token, version: version))
         }
+    }
+
+    private func idToken(_ context: CommandContext<App>) async throws -> HelperToken {
+        let token = try await context.usableIDToken(try await context.signedInAccount())
+        return HelperToken(token: token.secret, username: nil, expiresAt: token.expiresAt)
     }
 
     /// Where the server is known, its rule says which sign-in it is, and without one it gets no token.
