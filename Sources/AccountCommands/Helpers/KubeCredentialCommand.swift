@@ -9,12 +9,17 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
             discussion: """
                 To set it up:
 
-                  kubectl config set-credentials work --exec-api-version=client.authentication.k8s.io/v1 \
-                --exec-interactive-mode=Never --exec-command=\(CommandLine.toolName.split(separator: " ")[0]) \
-                \(execArguments.map { "--exec-arg=\($0)" }.joined(separator: " "))
+                  \(setUp)
 
                 With `provideClusterInfo: true` in the kubeconfig, the server must have a rule; see `\(CommandLine.toolName) rule`.
                 """)
+    }
+
+    /// What makes kubectl run this.
+    static var setUp: String {
+        "kubectl config set-credentials work --exec-api-version=client.authentication.k8s.io/v1 "
+            + "--exec-interactive-mode=Never --exec-command=\(CommandLine.toolName.split(separator: " ")[0]) "
+            + execArguments.map { "--exec-arg=\($0)" }.joined(separator: " ")
     }
 
     private static var execArguments: [Substring] {
