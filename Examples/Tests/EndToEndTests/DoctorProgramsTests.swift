@@ -69,7 +69,7 @@ struct DoctorProgramsTests {
             try await git("--add", "credential.https://git.example.com.helper", "!\(user.account.path) git-credential")
             let unruled = try await examine(user)
             #expect(unruled.problems.count == 1)
-            #expect(unruled.problems.first?.contains("`account rule add https://git.example.com`") == true)
+            #expect(unruled.problems.first?.contains("`account rule add https://git.example.com/`") == true)
             #expect(try await user.account("rule", "add", "https://git.example.com").exitCode == 0)
             let ruled = try await examine(user)
             #expect(ruled.problems == [])
@@ -93,7 +93,7 @@ struct DoctorProgramsTests {
             let half = try await examine(user, path: path)
             #expect(half.problems.count == 2, "\(half.outcome)")
             #expect(half.problems.contains { $0.contains("docker-credential-account") })
-            #expect(half.problems.contains { $0.contains("`account rule add https://registry.example.com`") })
+            #expect(half.problems.contains { $0.contains("`account rule add https://registry.example.com/`") })
 
             #expect(try await user.account("rule", "add", "https://registry.example.com").exitCode == 0)
             _ = try bin(user.container, ["docker-credential-account": ""])
@@ -162,9 +162,9 @@ struct DoctorProgramsTests {
             }
             let never = try await examine(user, path: path)
             #expect(never.problems.count == 1, "\(never.outcome)")
-            #expect(never.problems[0].contains("https://a.example.com, https://b.example.com/team"))
+            #expect(never.problems[0].contains("https://a.example.com/, https://b.example.com/team"))
             #expect(never.problems[0].contains("`account login --session work`"))
-            #expect(never.problems[0].contains("`account rule remove https://a.example.com`"))
+            #expect(never.problems[0].contains("`account rule remove https://a.example.com/`"))
 
             try await user.signIn(session: "work")
             let signedIn = try await examine(user, path: path)

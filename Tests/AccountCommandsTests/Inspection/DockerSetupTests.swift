@@ -38,7 +38,7 @@ import Testing
             text, installed: ["docker", "docker-credential-account"], rules: "https://ghcr.io/team")
         #expect(findings.map(\.isNote) == [false, true])
         #expect(findings[0].problem.contains("registry.example:5000, which has no rule"))
-        #expect(findings[0].advice.contains("`account rule add https://registry.example:5000`"))
+        #expect(findings[0].advice.contains("`account rule add https://registry.example:5000/`"))
         #expect(findings[1].problem.contains("ghcr.io, registry.example:5000 (\(Self.path))"))
     }
 

@@ -68,8 +68,8 @@ import Testing
         #expect(setup.findings(try surroundings("https://git.example.com/team")).map(\.isNote) == [true])
         let findings = setup.findings(try surroundings("https://other.example.com"))
         #expect(findings.map(\.isNote) == [false])
-        #expect(findings[0].problem.contains("https://git.example.com, which has no rule"))
-        #expect(findings[0].advice.contains("`account rule add https://git.example.com`"))
+        #expect(findings[0].problem.contains("https://git.example.com/, which has no rule"))
+        #expect(findings[0].advice.contains("`account rule add https://git.example.com/`"))
     }
 
     @Test func `A program that is gone is a problem`() throws {
