@@ -204,11 +204,12 @@ struct DoctorProgramsTests {
             #expect(enabled.problems == [])
             #expect(
                 enabled.report.notes == [
-                    "systemd keeps the token of session default in a file (account-keep@default.service)"
+                    "systemd runs account-keep@default.service, which keeps the token of session default in a file"
                 ])
 
             for (state, isWell, text) in [
-                ("active", true, "systemd keeps the token"), ("inactive", true, "`systemctl --user start"),
+                ("active", true, "systemd runs account-keep@default.service"),
+                ("inactive", true, "`systemctl --user start"),
                 ("failed", false, "`journalctl --user --unit account-keep@default.service`"),
             ] {
                 let path = try bin(user.container, ["systemctl": "echo \(state)"])

@@ -18,18 +18,25 @@ struct GitSetup {
 
     private(set) var helpers: [Helper] = []
 
+    /// The URLs for which git says which path it is about (`useHttpPath`); `nil` is any.
+    private(set) var urlsWithPath: Set<String?> = []
+
     /// For `git config`: what to print. From the root folder, since a repository's own settings are its own affair.
-    static let arguments = ["-C", "/", "config", "-z", "--get-regexp", #"^credential\.(.*\.)?helper$"#]
+    static let arguments = ["-C", "/", "config", "-z", "--get-regexp", #"^credential\.(.*\.)?(helper|usehttppath)$"#]
 
     /// - Parameter output: What `git config -z` prints: for each setting its name, a newline, its value and a NUL.
     init(_ output: String) {
         for setting in output.split(separator: "\0") {
             let lines = setting.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false)
-            let name = lines[0].dropFirst("credential.".count)
-            let url = name == "helper" ? nil : String(name.dropLast(".helper".count))
+            let name = lines[0].split(separator: ".", omittingEmptySubsequences: false)
+            let url = name.count > 2 ? name[1..<(name.count - 1)].joined(separator: ".") : nil
             let command = lines.count > 1 ? String(lines[1]) : ""
-            // An empty one makes git forget those before it.
-            if command.isEmpty {
+            if name.last != "helper" {
+                // A name alone means true.
+                let isTrue = lines.count == 1 || ["true", "yes", "on", "1"].contains(command.lowercased())
+                if isTrue { urlsWithPath.insert(url) } else { urlsWithPath.remove(url) }
+            } else if command.isEmpty {
+                // An empty one makes git forget those before it.
                 helpers.removeAll { $0.url == url }
             } else {
                 helpers.append(Helper(url: url, command: command))
@@ -87,7 +94,23 @@ struct GitSetup {
                     Finding(problem: "git asks this tool for tokens at \(String(shown).shown)", isNote: true))
             }
         }
-        return findings
+        return findings + pathFindings(surroundings)
+    }
+
+    /// Rules for paths are of no use to git where it does not say which path it is about.
+    private func pathFindings(_ surroundings: ProgramSurroundings) -> [Finding] {
+        let untold = surroundings.rules.sorted.map(\.url).filter { url in
+            !url.path.isEmpty
+                && !urlsWithPath.contains { setting in
+                    guard let setting else { return true }
+                    return (try? RuleURL(setting))?.covers(url) ?? false
+                }
+        }
+        return Set(untold.map(\.origin)).sorted().map { origin in
+            Finding(
+                problem: "git does not say which path it is about at \(origin), and there are rules for paths there",
+                advice: ": `git config --global credential.\(origin).useHttpPath true` changes that", isNote: true)
+        }
     }
 
     private static func withoutRules(_ tool: String) -> Finding {

@@ -75,7 +75,9 @@ struct KeepUnits {
                         advice: ": start it with `systemctl --user start \(unit)`", isNote: true))
             default:
                 findings.append(
-                    Finding(problem: "systemd keeps the token of session \(session) in a file (\(unit))", isNote: true))
+                    Finding(
+                        problem: "systemd runs \(unit), which keeps the token of session \(session) in a file",
+                        isNote: true))
             }
         }
         return findings

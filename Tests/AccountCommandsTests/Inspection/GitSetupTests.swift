@@ -65,7 +65,7 @@ import Testing
 
     @Test func `One for a URL without a rule is a problem, with what to type`() throws {
         let setup = GitSetup(output(("credential.https://git.example.com.helper", "!/opt/bin/account git-credential")))
-        #expect(setup.findings(try surroundings("https://git.example.com/team")).map(\.isNote) == [true])
+        #expect(setup.findings(try surroundings("https://git.example.com")).map(\.isNote) == [true])
         let findings = setup.findings(try surroundings("https://other.example.com"))
         #expect(findings.map(\.isNote) == [false])
         #expect(findings[0].problem.contains("https://git.example.com/, which has no rule"))
@@ -84,5 +84,28 @@ import Testing
         let findings = setup.findings(try surroundings())
         #expect(findings.map(\.isNote) == [true])
         #expect(findings.allSatisfy { !($0.problem + $0.advice).contains("s3cret") })
+    }
+
+    @Test(
+        arguments: [
+            ([], true), ([("credential.usehttppath", "true")], false), ([("credential.usehttppath", "false")], true),
+            ([("credential.https://git.example.com.usehttppath", "1")], false),
+            (
+                [
+                    ("credential.https://git.example.com.usehttppath", "1"),
+                    ("credential.https://git.example.com.usehttppath", "no"),
+                ], true
+            ),
+            ([("credential.https://other.example.com.usehttppath", "true")], true),
+        ] as [([(String, String)], Bool)])
+    func `Rules for paths want git to say the path`(settings: [(String, String)], isMissing: Bool) throws {
+        let helper = "credential.helper\n!account git-credential\0"
+        let setup = GitSetup(helper + settings.map { "\($0.0)\n\($0.1)\0" }.joined())
+        let findings = setup.findings(
+            try surroundings("https://git.example.com/team", "https://git.example.com/other", "https://a.example"))
+        let advice = "`git config --global credential.https://git.example.com.useHttpPath true`"
+        #expect(findings.allSatisfy(\.isNote))
+        #expect(findings.count { $0.advice.contains(advice) } == (isMissing ? 1 : 0))
+        #expect(GitSetup(helper + "credential.usehttppath\0").urlsWithPath == [nil])
     }
 }
