@@ -62,27 +62,29 @@ import Foundation
             secret: Secret("t"), issuedAt: issued, expiresAt: life.map { date($0) }, isRenewable: isRenewable)
     }
 
-    @Test(arguments: [
-        (3600.0, nil, 3539.0, true), (3600, nil, 3540, false), (60, nil, 29, true), (60, nil, 30, false),
-        (3600, .seconds(600), 2999, true), (3600, .seconds(600), 3000, false), (3600, .zero, 3599, true),
-        (3600, .zero, 3600, false), (3600, .seconds(7200), 0, false), (nil, .seconds(7200), 9e9, true),
-        // The clock was set back since.
-        (3600, nil, -301, false),
-    ] as [(TimeInterval?, Duration?, TimeInterval, Bool)])
+    @Test(
+        arguments: [
+            (3600.0, nil, 3539.0, true), (3600, nil, 3540, false), (60, nil, 29, true), (60, nil, 30, false),
+            (3600, .seconds(600), 2999, true), (3600, .seconds(600), 3000, false), (3600, .zero, 3599, true),
+            (3600, .zero, 3600, false), (3600, .seconds(7200), 0, false), (nil, .seconds(7200), 9e9, true),
+            // The clock was set back since.
+            (3600, nil, -301, false),
+        ] as [(TimeInterval?, Duration?, TimeInterval, Bool)])
     func `It is good for as long as is wanted`(
         life: TimeInterval?, validity: Duration?, now: TimeInterval, isGood: Bool
     ) {
         #expect(Self.kept(life: life).isGood(for: validity, at: Self.date(now)) == isGood)
     }
 
-    @Test(arguments: [
-        // It came with the last response.
-        (nil, 0.0, 3550.0, true), (nil, 119, 3550, true), (nil, -600, 3550, true), (.seconds(7200), 0, 10, true),
-        // The last response left it out: before anybody wanted another, and after.
-        (nil, 1000, 3550, true), (nil, 3545, 3550, false), (.seconds(7200), 1000, 1010, false),
-        // It has ended since the last response, or before.
-        (nil, 3550, 3601, true), (nil, 3601, 3602, false), (nil, 3600, 7200, false),
-    ] as [(Duration?, TimeInterval, TimeInterval, Bool)])
+    @Test(
+        arguments: [
+            // It came with the last response.
+            (nil, 0.0, 3550.0, true), (nil, 119, 3550, true), (nil, -600, 3550, true), (.seconds(7200), 0, 10, true),
+            // The last response left it out: before anybody wanted another, and after.
+            (nil, 1000, 3550, true), (nil, 3545, 3550, false), (.seconds(7200), 1000, 1010, false),
+            // It has ended since the last response, or before.
+            (nil, 3550, 3601, true), (nil, 3601, 3602, false), (nil, 3600, 7200, false),
+        ] as [(Duration?, TimeInterval, TimeInterval, Bool)])
     func `A service that gives none with a refresh is asked once`(
         validity: Duration?, response: TimeInterval, now: TimeInterval, isWorth: Bool
     ) {
