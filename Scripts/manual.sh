@@ -35,16 +35,17 @@ tidied() {
         sed -E '/^\.Pp$/{N; s/^\.Pp\n(\.It )/\1/}'
 }
 
-# What is there of SEE ALSO is empty.
+# In place of an empty one, at the end: nothing that this tool writes comes after it.
 with_references() {
     awk -v pages="$see" '
         /^\.Sh "SEE ALSO"$/ { next }
-        /^\.Sh AUTHORS$/ && pages {
+        { print }
+        END {
+            if (!pages) exit
             print ".Sh \"SEE ALSO\""
             count = split(pages, page, /, */)
             for (i = 1; i <= count; i++) print ".Xr " page[i] (i < count ? " ," : "")
-        }
-        { print }'
+        }'
 }
 
 if [[ -z $subcommand ]]; then

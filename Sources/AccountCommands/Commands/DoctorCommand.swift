@@ -6,8 +6,8 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
         CommandConfiguration(
             commandName: "doctor", abstract: "Look for problems; with --fix, repair those that can be repaired.",
             discussion: """
-                Exits with 0 only if there are no problems. Notes are not: such as which other programs (git, docker, kubectl, \
-                systemd) use the sign-ins, and what to type so that they do.
+                Exits with 0 only if there are no problems. A note is none: notes say which other programs (git, docker, kubectl, \
+                systemd) use the sign-ins, and what to type where they do not.
                 """)
     }
 
