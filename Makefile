@@ -141,12 +141,13 @@ demo-picture:
 	Scripts/terminal_svg.py --parts 1,3,5,6:1 <Examples/.build/demo.txt >Documentation/demo.svg
 
 RELEASE = .build/release-$(if $(filter no,$(STATIC)),portable,static)
+MANUALS = account account-exec account-git-credential account-keep account-kube-credential docker-credential-account
 INSTALLED_DATA = share/bash-completion/completions/account share/zsh/site-functions/_account \
-    share/fish/vendor_completions.d/account.fish share/man/man1/account.1
+    share/fish/vendor_completions.d/account.fish $(MANUALS:%=share/man/man1/%.1)
 # Where systemd looks for units of all users (systemd.unit(5)), for the prefixes /usr and /usr/local.
 UNIT = lib/systemd/user/account-keep@.service
 
-# The command, the name that docker knows it by, its completions for bash, zsh and fish, its manual page, and a unit for
+# The command, the name that docker knows it by, its completions for bash, zsh and fish, its manual pages, and a unit for
 # systemd. The first time takes minutes.
 install:
 	@Scripts/bootstrap.sh install

@@ -1,21 +1,66 @@
 #!/usr/bin/env bash
-# Writes the manual page of a command on standard output, from its own help: manual.sh COMMAND CHECKOUTS [SOURCES]
+# Writes a manual page of a command on standard output, from its own help:
+#
+#     manual.sh [--see PAGES] [--page NAME SUBCOMMAND] COMMAND CHECKOUTS [SOURCES]
 #
 # The tool is swift-argument-parser's, in the version that the command is built with. SOURCES are what the command's help is in; the
-# page has the date of their last change.
+# page has the date of their last change. With --page it is the page NAME of one subcommand, else of the command with all of
+# them. PAGES are for SEE ALSO, such as "account 1, git 1".
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-command=${1:?usage: manual.sh COMMAND CHECKOUTS [SOURCES]}
-checkouts=${2:?usage: manual.sh COMMAND CHECKOUTS [SOURCES]}
+usage="usage: manual.sh [--see PAGES] [--page NAME SUBCOMMAND] COMMAND CHECKOUTS [SOURCES]"
+see='' name='' subcommand=''
+while [[ ${1:-} == --* ]]; do
+    case $1 in
+    --see) see=${2:?$usage} && shift 2 ;;
+    --page) name=${2:?$usage} subcommand=${3:?$usage} && shift 3 ;;
+    *) echo "$usage" >&2 && exit 64 ;;
+    esac
+done
+command=${1:?$usage}
+checkouts=${2:?$usage}
 sources=${3:-Sources/AccountCommands}
 build=(swift build --quiet --package-path "$checkouts/swift-argument-parser" --scratch-path .build/manual)
 "${build[@]}" --product generate-manual >&2
-# A page with the date of the day would be another one every day. And mdoc(7) wants a line for each sentence, and no empty
-# ones; nor a paragraph before an item, which the tool writes behind the help of an argument. The tool also lists the hidden
-# subcommand that suggests others.
-"$("${build[@]}" --show-bin-path)/generate-manual" "$command" --output-directory - \
-    --date "$(git log -1 --format=%cs -- "$sources" 2>/dev/null || date +%F)" |
+# A page with the date of the day would be another one every day.
+generate=("$("${build[@]}" --show-bin-path)/generate-manual" "$command"
+    --date "$(git log -1 --format=%cs -- "$sources" 2>/dev/null || date +%F)")
+
+# mdoc(7) wants a line for each sentence, and no empty ones; nor a paragraph before an item, which the tool writes behind the help of
+# an argument. The tool also lists the hidden subcommand that suggests others.
+tidied() {
     awk '/^\.It Em / { hidden = $0 == ".It Em unknown-subcommand" } !hidden' |
-    sed -E 's/^$/.Pp/; /^[^.]/s/([[:lower:])0-9]\.) ([[:upper:]])/\1\n\2/g' |
-    sed -E '/^\.Pp$/{N; s/^\.Pp\n(\.It )/\1/}'
+        sed -E 's/^$/.Pp/; /^[^.]/s/([[:lower:])0-9]\.) ([[:upper:]])/\1\n\2/g' |
+        sed -E '/^\.Pp$/{N; s/^\.Pp\n(\.It )/\1/}'
+}
+
+# In place of an empty one, at the end: nothing that this tool writes comes after it.
+with_references() {
+    awk -v pages="$see" '
+        /^\.Sh "SEE ALSO"$/ { next }
+        { print }
+        END {
+            if (!pages) exit
+            print ".Sh \"SEE ALSO\""
+            count = split(pages, page, /, */)
+            for (i = 1; i <= count; i++) print ".Xr " page[i] (i < count ? " ," : "")
+        }'
+}
+
+if [[ -z $subcommand ]]; then
+    "${generate[@]}" --output-directory - | tidied | with_references
+else
+    pages=$(mktemp -d)
+    trap 'rm -rf "$pages"' EXIT
+    "${generate[@]}" --multi-page --output-directory "$pages"
+    tool=$(basename "$command")
+    # The page has a name without a space, and says below it what is typed. A program of that name is typed so.
+    typed="$tool $subcommand"
+    if [[ $name == "$subcommand-$tool" ]]; then typed=$name; fi
+    awk -v name="$name" -v typed="$typed" '
+        /^\.Dt / { print ".Dt " toupper(name) " 1"; next }
+        /^\.Sh / { section = $2 }
+        /^\.Nm/ { print ".Nm " (section == "SYNOPSIS" ? typed : name); next }
+        { print }' "$pages/$tool.$subcommand.1" | tidied | with_references
+fi

@@ -24,4 +24,13 @@ account=$folder/bin/account
 "$account" --generate-completion-script bash >"$folder/share/bash-completion/completions/account"
 "$account" --generate-completion-script zsh >"$folder/share/zsh/site-functions/_account"
 "$account" --generate-completion-script fish >"$folder/share/fish/vendor_completions.d/account.fish"
-Scripts/manual.sh "$account" "$scratch/checkouts" >"$folder/share/man/man1/account.1"
+# manual PAGE SEE [SUBCOMMAND]: of the command, or of a subcommand that other programs run, or run others.
+manual() {
+    Scripts/manual.sh --see "$2" ${3:+--page "$1" "$3"} "$account" "$scratch/checkouts" >"$folder/share/man/man1/$1.1"
+}
+manual account "account-exec 1, account-git-credential 1, account-keep 1, account-kube-credential 1, docker-credential-account 1"
+manual account-exec "account 1, account-keep 1, env 1" exec
+manual account-git-credential "account 1, git-credential 1, gitcredentials 7" git-credential
+manual account-keep "account 1, account-exec 1, systemd.service 5" keep
+manual account-kube-credential "account 1, kubectl 1" kube-credential
+manual docker-credential-account "account 1, docker 1, skopeo 1" docker-credential

@@ -62,26 +62,4 @@ import Foundation
             try text(Date(timeIntervalSince1970: 1_800_000_000))
                 == start + #""status":{"expirationTimestamp":"2027-01-15T08:00:00Z","token":"t0ken"}}"#)
     }
-
-    // MARK: ID tokens
-
-    private func token(_ claims: String) -> Secret {
-        let payload = Data(claims.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
-            .replacing("=", with: "")
-        return Secret("e30.\(payload).c2ln")
-    }
-
-    @Test(arguments: [
-        (#"{"exp":1800000000}"#, 1_800_000_000.0), (#"{"exp":1800000000.5,"sub":"ü?~"}"#, 1_800_000_000.5),
-        (#"{"sub":"x"}"#, nil), (#"{"exp":"1800000000"}"#, nil), (#"{"exp":-1}"#, nil), (#"{"exp":1e300}"#, nil),
-        ("[]", nil), ("", nil),
-    ])
-    func `An ID token says itself until when it is good`(claims: String, seconds: Double?) {
-        #expect(TokenExpiryClaim.date(of: token(claims)) == seconds.map { Date(timeIntervalSince1970: $0) })
-    }
-
-    @Test(arguments: ["", ".", "..", "...", "a.b", "a.b.c.d", "a.!.c", "opaque"])
-    func `What is no JSON Web Token has no end`(text: String) {
-        #expect(TokenExpiryClaim.date(of: Secret(text)) == nil)
-    }
 }

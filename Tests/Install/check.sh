@@ -19,7 +19,12 @@ expected="755 opt/tools/bin/account
 644 opt/tools/lib/systemd/user/account-keep@.service
 644 opt/tools/share/bash-completion/completions/account
 644 opt/tools/share/fish/vendor_completions.d/account.fish
+644 opt/tools/share/man/man1/account-exec.1
+644 opt/tools/share/man/man1/account-git-credential.1
+644 opt/tools/share/man/man1/account-keep.1
+644 opt/tools/share/man/man1/account-kube-credential.1
 644 opt/tools/share/man/man1/account.1
+644 opt/tools/share/man/man1/docker-credential-account.1
 644 opt/tools/share/zsh/site-functions/_account"
 [[ $(files) == "$expected" ]] || fail "other files than expected: $(files)"
 
@@ -55,12 +60,32 @@ share=$root$prefix/share
 [[ $(completed "$share" "account wh") == whoami ]] || fail "bash does not complete a command: $(completed "$share" "account wh")"
 [[ $(completed "$share" "account whoami --off") == --offline ]] || fail "bash does not complete an option of a command"
 
-mandoc -T lint -W warning "$share/man/man1/account.1" || fail "mandoc has something to say about the manual page"
-page=$(mandoc -T markdown "$share/man/man1/account.1")
+man=$share/man/man1
+for page in "$man"/*.1; do
+    mandoc -T lint -W warning "$page" || fail "mandoc has something to say about the manual page ${page##*/}"
+done
+page=$(mandoc -T markdown "$man/account.1")
 for command in login logout whoami status token exec keep refresh sessions switch doctor rule git-credential kube-credential \
     docker-credential import; do
     [[ $page == *"$command"* ]] || fail "the manual page does not have $command"
 done
+
+# check_manual PAGE TYPED TEXT…: a page of its own has its name, what is typed, and the texts.
+check_manual() {
+    local text page
+    page=$(mandoc -T ascii "$man/$1.1" | sed 's/.\x08//g')
+    [[ $page == *"${1^^}(1)"* ]] || fail "the manual page $1 has another title"
+    [[ $page == *$'\nNAME\n'*" $1 - "* ]] || fail "the manual page $1 has another name"
+    [[ $page == *$'\nSYNOPSIS\n     '"$2 "* ]] || fail "the manual page $1 does not say what is typed"
+    for text in "${@:3}"; do
+        [[ $page == *"$text"* ]] || fail "the manual page $1 does not have $text"
+    done
+}
+check_manual account-exec "account exec" --env --min-validity "account-keep(1)"
+check_manual account-git-credential "account git-credential" credential.helper "gitcredentials(7)"
+check_manual account-keep "account keep" --file --id-token --exec --once "account-exec(1)"
+check_manual account-kube-credential "account kube-credential" --api-version --id-token "account(1)"
+check_manual docker-credential-account docker-credential-account credHelpers "account(1)"
 
 # The unit, with the command at the place that it names.
 unit=$root$prefix/lib/systemd/user/account-keep@.service

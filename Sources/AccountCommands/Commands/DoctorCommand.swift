@@ -5,7 +5,10 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "doctor", abstract: "Look for problems; with --fix, repair those that can be repaired.",
-            discussion: "Exits with 0 only if there are no problems.")
+            discussion: """
+                Exits with 0 only if there are no problems. A note is none: notes say which other programs (git, docker, kubectl, \
+                systemd) use the sign-ins, and what to type where they do not.
+                """)
     }
 
     @Flag(help: "Repair what can be repaired without losing data.")
@@ -40,6 +43,7 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
         if let (problem, advice) = MemoryProtection.problem() {
             findings.append(Finding(problem: problem, advice: advice))
         }
+        findings += await ProgramInspection(context: context).findings()
         let environment = context.environment(of: account)
         findings += environment.compactMap(\.problem).map { Finding(problem: $0) }
         try report(findings, environment, context)
@@ -62,9 +66,11 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
                 Document(
                     isWell: isWell,
                     findings: findings.map { .init(problem: $0.problem, advice: $0.advice, isFixed: $0.isFixed) },
-                    notes: notes.map(\.problem), environment: environment.values))
+                    notes: notes.map { $0.problem + $0.advice }, environment: environment.values))
         } else {
-            for text in environment.filter({ $0.problem == nil }).map(\.summary) + notes.map(\.problem) {
+            for text in environment.filter({ $0.problem == nil }).map(\.summary)
+                + notes.map({ $0.problem + $0.advice })
+            {
                 try Terminal.printLine("note: \(text)")
             }
             for finding in findings {

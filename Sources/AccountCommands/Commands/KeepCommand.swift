@@ -74,7 +74,7 @@ struct KeepCommand<App: AccountApplication>: ContextCommand {
             // It is good enough, but not new.
             if let failure = host?.failure { Terminal.say("\(context.tool): \(failure)") }
             guard options.json else { return }
-            let token = context.store.account.flatMap { KeptToken(kind, of: $0.credentials) }
+            let token = try context.store.account.map { try KeptToken(kind, of: $0.credentials, in: context.session) }
             try JSONDocument.print(
                 Document(
                     session: context.session.rawValue, file: file.path,

@@ -11,6 +11,11 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         )
     }
 
+    @Flag(
+        name: .customLong("id-token"),
+        help: "The OpenID Connect ID token instead: one that is still good by its own expiry, or none.")
+    var usesIDToken = false
+
     @Option(
         help: ArgumentHelp(
             "For how long the token should still be good; it is refreshed otherwise. 60, or half of the token's lifetime if "
@@ -24,6 +29,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
 
     init(minValidity: Double?) {
         self.minValidity = minValidity
+        usesIDToken = false
         options = .none
     }
 
@@ -35,13 +41,15 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
 
     private struct Document: Encodable {
         var token: String
-        var tokenType: String
+        /// An ID token is nothing that a request is made with, so it has none.
+        var tokenType: String?
         var expiresAt: String?
         var session: String
         var source: String?
     }
 
     func run(in context: CommandContext<App>) async throws {
+        if usesIDToken { return try await printIDToken(context) }
         if let token = App.environmentToken {
             return try print(token, source: App.tokenVariable, context)
         }
@@ -63,6 +71,24 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
                 token: token.reveal(), tokenType: credentials?.tokenType ?? "Bearer",
                 expiresAt: credentials?.expiresAt.map(StateText.date), session: context.session.rawValue,
                 source: source))
+    }
+}
+
+extension TokenCommand {
+    private func printIDToken(_ context: CommandContext<App>) async throws {
+        guard let account = await context.store.load().account else { return try await fail(context) }
+        let token = try await context.usableIDToken(
+            account, minimumValidity: minValidity.map { .seconds(min($0, 1e12)) })
+        if options.json {
+            try JSONDocument.print(
+                Document(
+                    token: token.secret.reveal(), expiresAt: token.expiresAt.map(StateText.date),
+                    session: context.session.rawValue))
+        } else {
+            try Terminal.printLine(token.secret)
+        }
+        // Only if the service has just answered.
+        if token.secret != account.credentials.idToken { await context.deliverRevocations(to: account.issuer) }
     }
 }
 

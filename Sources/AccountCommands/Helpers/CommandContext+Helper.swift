@@ -74,7 +74,7 @@ extension Secret {
         guard isFit else {
             throw AccountError(
                 .misconfigured,
-                "the access token has characters that no header can hold, so no program gets it: sign in again")
+                "the token has characters that no header can hold, so no program gets it: sign in again")
         }
         return self
     }

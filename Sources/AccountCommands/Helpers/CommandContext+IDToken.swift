@@ -7,87 +7,57 @@ import Foundation
 #endif
 
 extension CommandContext {
-    /// The ID token of the session, if it is still good by its own `exp`; else a new one.
+    /// The ID token of an account, if it is still good for a while by its own `exp`; else a new one.
     ///
-    /// - Throws: Why there is none, with what to do. An old one is not handed out.
-    func helperIDToken() async throws -> HelperToken {
+    /// - Parameters:
+    ///   - account: The account as it was read.
+    ///   - minimumValidity: For how long the token should still be good; `nil` is a minute, or half of its life if that is less.
+    /// - Returns: The token. If the service has no other for now, the one that there is, as long as it is good.
+    /// - Throws: Why there is none, with what to do. An old one is never handed out. Offline is `serviceUnavailable`.
+    func usableIDToken(_ account: Account, minimumValidity: Duration? = nil) async throws -> KeptToken {
         guard App.environmentToken == nil else {
             throw AccountError(
                 .invalidArgument, "\(App.tokenVariable) is set, and holds an access token: unset it to use an ID token")
         }
-        var account = try await signedInAccount()
-        var expiry = try idTokenExpiry(of: account)
-        if isToBeRenewed(account.credentials, expiry) {
-            let authority = try authority(of: account)
-            let old = account
-            account = try await Waiting.shown(for: account.issuer ?? "the service", upTo: authority.exchangeTimeout) {
-                do {
-                    return try await store.refresh(with: authority)
-                } catch let error as AccountError where expiry > SystemWallClock().now && error.code != .notSignedIn {
-                    // The old one is still good.
-                    return old
-                }
-            }
-            expiry = try idTokenExpiry(of: account)
-        }
-        guard expiry > SystemWallClock().now else {
-            throw AccountError(
-                .notSignedIn,
-                "the ID token has expired, and the service gives no new one without a sign-in: sign in again with "
-                    + "`\(StateText.login(tool, session))`")
-        }
-        guard let token = account.credentials.idToken else { throw noIDToken }
-        return HelperToken(token: try token.fitForHeader(), username: account.username, expiresAt: expiry)
-    }
-
-    /// A service that has given a new access token since, and no new ID token, is not asked again.
-    private func isToBeRenewed(_ credentials: Credentials, _ expiry: Date) -> Bool {
         let now = SystemWallClock().now
-        guard credentials.refreshToken != nil, expiry.timeIntervalSince(now) < 60 else { return false }
-        return credentials.issuedAt < (expiry > now ? expiry.addingTimeInterval(-60) : expiry)
-    }
-
-    private func idTokenExpiry(of account: Account) throws(AccountError) -> Date {
-        guard let token = account.credentials.idToken else { throw noIDToken }
-        guard let expiry = TokenExpiryClaim.date(of: token) else {
-            throw AccountError(
-                .misconfigured, "the ID token does not say until when it is good (exp), so no program gets it")
+        let token = try KeptToken(.id, of: account.credentials, in: session)
+        if token.isGood(for: minimumValidity, at: now) { return token }
+        let isUsable = !hasEnded(token)
+        guard
+            token.isWorthRenewing(for: minimumValidity, lastResponse: account.credentials.issuedAt, at: now)
+        else {
+            guard isUsable else { throw end(of: token) }
+            return token
         }
-        return expiry
-    }
-
-    private var noIDToken: AccountError {
-        AccountError(
-            .misconfigured,
-            "the service issued no ID token: sign in again with `\(StateText.login(tool, session)) --scope openid`, if it has any"
-        )
-    }
-}
-
-/// The `exp` of a JSON Web Token, which says until when the token is good (RFC 7519, section 4.1.4). Nothing is verified:
-/// whoever gets the token does that.
-enum TokenExpiryClaim {
-    private struct Claims: Decodable {
-        var exp: Double
-    }
-
-    static func date(of token: Secret) -> Date? {
-        token.withBytes { span in
-            var parts: [[UInt8]] = [[]]
-            for index in span.byteOffsets {
-                let byte = span.unsafeLoad(fromByteOffset: index, as: UInt8.self)
-                if byte == UInt8(ascii: ".") { parts.append([]) } else { parts[parts.count - 1].append(byte) }
-            }
-            guard parts.count == 3 else { return nil }
-            let base64 = parts[1].map {
-                $0 == UInt8(ascii: "-") ? UInt8(ascii: "+") : $0 == UInt8(ascii: "_") ? UInt8(ascii: "/") : $0
-            }
-            let padding = [UInt8](repeating: UInt8(ascii: "="), count: (4 - base64.count % 4) % 4)
-            // What is no JSON Web Token has no expiry.
-            guard let payload = Data(base64Encoded: Data(base64 + padding)),
-                let claims = try? JSONDecoder().decode(Claims.self, from: payload), (0..<1e12).contains(claims.exp)
-            else { return nil }
-            return Date(timeIntervalSince1970: claims.exp)
+        let renewed: KeptToken
+        do {
+            renewed = try await renew(token, of: account, isUsable: isUsable)
+        } catch let error as AccountError where isUsable && error.code != .notSignedIn {
+            return token
         }
+        guard !hasEnded(renewed) else { throw end(of: renewed) }
+        return renewed
+    }
+
+    private func renew(_ token: KeptToken, of account: Account, isUsable: Bool) async throws -> KeptToken {
+        let authority = try authority(of: account)
+        let timeout: Duration? = isUsable ? .seconds(5) : nil
+        let limit = timeout ?? authority.exchangeTimeout
+        let renewed = try await Waiting.shown(for: account.issuer ?? "the service", upTo: limit) {
+            try await store.renew(token, .id, timeout: timeout) { try self.authority(of: $0) }
+        }
+        // Another process may have been faster.
+        let current = if let renewed { renewed } else { try await signedInAccount() }
+        return try KeptToken(.id, of: current.credentials, in: session)
+    }
+
+    private func hasEnded(_ token: KeptToken) -> Bool { token.expiresAt.map { $0 <= SystemWallClock().now } ?? false }
+
+    private func end(of token: KeptToken) -> AccountError {
+        let end = token.expiresAt.map { " ended on \(StateText.date($0))" } ?? " has ended"
+        return AccountError(
+            .notSignedIn,
+            "the ID token\(end), and the service gives no new one without a sign-in: sign in again with "
+                + "`\(StateText.login(tool, session))`; if it is new, `\(tool) doctor` compares the clocks")
     }
 }

@@ -9,12 +9,17 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
             discussion: """
                 To set it up:
 
-                  kubectl config set-credentials work --exec-api-version=client.authentication.k8s.io/v1 \
-                --exec-interactive-mode=Never --exec-command=\(CommandLine.toolName.split(separator: " ")[0]) \
-                \(execArguments.map { "--exec-arg=\($0)" }.joined(separator: " "))
+                  \(setUp)
 
                 With `provideClusterInfo: true` in the kubeconfig, the server must have a rule; see `\(CommandLine.toolName) rule`.
                 """)
+    }
+
+    /// What makes kubectl run this.
+    static var setUp: String {
+        "kubectl config set-credentials work --exec-api-version=client.authentication.k8s.io/v1 "
+            + "--exec-interactive-mode=Never --exec-command=\(CommandLine.toolName.split(separator: " ")[0]) "
+            + execArguments.map { "--exec-arg=\($0)" }.joined(separator: " ")
     }
 
     private static var execArguments: [Substring] {
@@ -51,9 +56,14 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
             return try CommandContext(
                 options, session: try ruledSession(info?.spec?.cluster?.server), asksPerson: false)
         } _: { context in
-            let token = usesIDToken ? try await context.helperIDToken() : try await context.helperToken()
+            let token = usesIDToken ? try await idToken(context) : try await context.helperToken()
             try JSONDocument.print(KubernetesExecCredential(token, version: version))
         }
+    }
+
+    private func idToken(_ context: CommandContext<App>) async throws -> HelperToken {
+        let token = try await context.usableIDToken(try await context.signedInAccount())
+        return HelperToken(token: token.secret, username: nil, expiresAt: token.expiresAt)
     }
 
     /// Where the server is known, its rule says which sign-in it is, and without one it gets no token.

@@ -161,11 +161,11 @@ struct KeepLoop: Sendable {
     private func look() async -> KeepStateMachine.Observation {
         switch await store.load() {
         case .verified(let account), .unverified(let account, _):
-            if let token = KeptToken(kind, of: account.credentials) { return .token(token) }
-            return .none(
-                AccountError(
-                    .misconfigured,
-                    "the service has issued no ID token: sign in again and ask for one, with `--scope openid`"))
+            do {
+                return .token(try KeptToken(kind, of: account.credentials, in: store.session))
+            } catch {
+                return .none(error)
+            }
         case .signedOut(let signOut): return .signedOut(signOut)
         case .unreadable(let error): return .unreadable(error)
         }
@@ -196,15 +196,7 @@ struct KeepLoop: Sendable {
             var refreshed: Account?
             var failure: AccountError?
             do {
-                // Another process may have been faster.
-                if let account = await store.load().account, KeptToken(kind, of: account.credentials) == token {
-                    if let pause = await store.refreshPause() {
-                        throw AccountError(
-                            .serviceUnavailable,
-                            "a refresh failed a moment ago, and is tried again in \(pause.wholeSeconds) s")
-                    }
-                    refreshed = try await store.refresh(with: authority(account))
-                }
+                refreshed = try await store.renew(token, kind, with: authority)
             } catch {
                 failure = AccountError(wrapping: error)
             }

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A token as it is kept in a file: what it is, and until when.
+/// A token as it is kept in a file or handed out: what it is, and until when.
 struct KeptToken: Sendable, Equatable {
     enum Kind: Sendable {
         case access
@@ -30,8 +30,9 @@ struct KeptToken: Sendable, Equatable {
         self.isRenewable = isRenewable
     }
 
-    /// - Returns: `nil` if the service issued none of that kind.
-    init?(_ kind: Kind, of credentials: Credentials) {
+    /// - Throws: `misconfigured`, with what to do, if the service issued no ID token, or one that does not say until when it is
+    ///   good: OpenID Connect Core, section 2, wants that.
+    init(_ kind: Kind, of credentials: Credentials, in session: SessionName) throws(AccountError) {
         let isRenewable = credentials.refreshToken != nil
         switch kind {
         case .access:
@@ -39,11 +40,21 @@ struct KeptToken: Sendable, Equatable {
                 secret: credentials.accessToken, issuedAt: credentials.issuedAt, expiresAt: credentials.expiresAt,
                 isRenewable: isRenewable)
         case .id:
-            guard let token = credentials.idToken else { return nil }
+            guard let token = credentials.idToken else {
+                throw AccountError(
+                    .misconfigured,
+                    "the service issued no ID token: sign in again with "
+                        + "`\(StateText.login(CommandLine.toolName, session)) --scope openid`, if it has any")
+            }
+            let read = JSONWebToken(token)
+            guard let expiresAt = read?.expiresAt else {
+                throw AccountError(
+                    .misconfigured, "the ID token does not say until when it is good (exp), so no program gets it")
+            }
             // It may be older than the access token: not every refresh brings another.
-            let times = TokenTimes(of: token)
-            let issuedAt = times.issuedAt.map { min($0, credentials.issuedAt) } ?? credentials.issuedAt
-            self.init(secret: token, issuedAt: issuedAt, expiresAt: times.expiresAt, isRenewable: isRenewable)
+            let issuedAt = read?.issuedAt.map { min($0, credentials.issuedAt) } ?? credentials.issuedAt
+            self.init(
+                secret: try token.fitForHeader(), issuedAt: issuedAt, expiresAt: expiresAt, isRenewable: isRenewable)
         }
     }
 
@@ -72,41 +83,55 @@ struct KeptToken: Sendable, Equatable {
         guard isRenewable, let life else { return nil }
         return issuedAt.addingTimeInterval(life * (2.0 / 3 - random / 20))
     }
+
+    /// Whether nobody need get another one yet.
+    ///
+    /// - Parameter validity: For how long it should still be good; `nil` is a minute, or half of its life if that is less.
+    func isGood(for validity: Duration?, at date: Date) -> Bool {
+        guard let expiresAt else { return true }
+        return !isFromFuture(at: date) && expiresAt > date.addingTimeInterval(seconds(validity))
+    }
+
+    /// Whether a refresh may bring another one that is good for longer.
+    ///
+    /// A service may leave the ID token out of its response to a refresh (OpenID Connect Core, section 12.2). One that did is asked
+    /// again only when the token has ended since then.
+    ///
+    /// - Parameters:
+    ///   - validity: As for ``isGood(for:at:)``.
+    ///   - response: When the service issued tokens for the last time.
+    ///   - date: Now.
+    func isWorthRenewing(for validity: Duration?, lastResponse response: Date, at date: Date) -> Bool {
+        guard isRenewable, let expiresAt, let life else { return false }
+        // It came with that response; the clocks of the service and of this machine may be apart.
+        if response.timeIntervalSince(issuedAt) < min(120, life / 2) { return true }
+        return response < (expiresAt > date ? expiresAt.addingTimeInterval(-seconds(validity)) : expiresAt)
+    }
+
+    private func seconds(_ validity: Duration?) -> TimeInterval { validity?.seconds ?? min(60, (life ?? 0) / 2) }
 }
 
-/// When a JSON Web Token was issued, and until when it is good, as it says itself (RFC 7519, sections 4.1.4 and 4.1.6).
-/// The signature is the business of whoever accepts the token.
-struct TokenTimes: Equatable {
-    var issuedAt: Date?
-    var expiresAt: Date?
-
-    private struct Claims: Decodable {
-        var iat: Double?
-        var exp: Double?
-    }
-
-    init(of token: Secret) {
-        let claims = token.withUnsafeBytes { bytes -> Claims? in
-            let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-            guard parts.count == 3, parts[1].count <= 1 << 16 else { return nil }
-            // A token that is none says nothing of its times.
-            return Self.decodedBase64URL(parts[1]).flatMap { try? JSONDecoder().decode(Claims.self, from: $0) }
+extension AccountStore {
+    /// Gets new tokens from the service, unless another process was faster.
+    ///
+    /// - Parameters:
+    ///   - token: What there was.
+    ///   - kind: Of which kind.
+    ///   - timeout: How long to wait; `nil` as long as it takes.
+    ///   - authority: The service of an account.
+    /// - Returns: The account with them; `nil` if there is another token already.
+    /// - Throws: As `refresh(with:timeout:)`, and `serviceUnavailable` while the service is to be left alone.
+    func renew(
+        _ token: KeptToken, _ kind: KeptToken.Kind, timeout: Duration? = nil,
+        with authority: (Account) throws -> any AccountAuthority
+    ) async throws -> Account? {
+        guard let account = await load().account,
+            try KeptToken(kind, of: account.credentials, in: session) == token
+        else { return nil }
+        if let pause = await refreshPause() {
+            throw AccountError(
+                .serviceUnavailable, "a refresh failed a moment ago, and is tried again in \(pause.wholeSeconds) s")
         }
-        issuedAt = claims?.iat.flatMap(Self.date)
-        expiresAt = claims?.exp.flatMap(Self.date)
-    }
-
-    /// Dates before 1970 or beyond the year 9999 are mistakes.
-    private static func date(_ seconds: Double) -> Date? {
-        0..<253_402_300_800 ~= seconds ? Date(timeIntervalSince1970: seconds) : nil
-    }
-
-    /// RFC 4648, section 5, without padding.
-    private static func decodedBase64URL(_ text: Slice<UnsafeRawBufferPointer>) -> Data? {
-        var base64 = text.map { byte in
-            byte == UInt8(ascii: "-") ? UInt8(ascii: "+") : byte == UInt8(ascii: "_") ? UInt8(ascii: "/") : byte
-        }
-        base64.append(contentsOf: repeatElement(UInt8(ascii: "="), count: (4 - base64.count % 4) % 4))
-        return Data(base64Encoded: Data(base64))
+        return try await refresh(with: authority(account), timeout: timeout)
     }
 }

@@ -7,6 +7,21 @@ enum ExternalProgram {
         .inherit.updating(Dictionary(uniqueKeysWithValues: names.map { (.init(stringLiteral: $0), String?.none) }))
     }
 
+    /// Whether there is a program, by its path or as a name in `$PATH`.
+    static func isInstalled(_ program: String) -> Bool {
+        var paths = [program]
+        if program.hasPrefix("~/"), let home = AccountKit.Environment.homeDirectory {
+            paths = [home + program.dropFirst()]
+        } else if !program.contains("/") {
+            paths = (AccountKit.Environment.value("PATH") ?? "").split(separator: ":").map { "\($0)/\(program)" }
+        }
+        return paths.contains { path in
+            // What cannot be looked at cannot be run.
+            guard let status = try? SystemCall.targetStatus(path) else { return false }
+            return status.kind == .regular && status.permissions & 0o111 != 0
+        }
+    }
+
     /// What a program prints; `nil` if there is no such program, if it fails, or if it prints more than 64 KiB.
     ///
     /// - Parameter hidden: Environment variables that it does not get.

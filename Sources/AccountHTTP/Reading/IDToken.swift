@@ -14,7 +14,7 @@ struct IDToken: Sendable {
     static let leeway: TimeInterval = 120
 
     init?(_ token: Secret) {
-        guard let claims = JSONWebToken.claims(of: token) else { return nil }
+        guard let claims = JSONWebToken(token)?.claims else { return nil }
         self.claims = claims
     }
 

@@ -24,8 +24,8 @@ enum TokenExpiry {
         if case .integer(let seconds)? = expiresIn, 1...longestLifetime ~= seconds {
             return response.receivedAt.addingTimeInterval(TimeInterval(seconds))
         }
-        guard let expiry = JSONWebToken.claims(of: accessToken)?["exp"]?.number else { return nil }
-        let lifetime = expiry - (response.date ?? response.receivedAt).timeIntervalSince1970
+        guard let expiry = JSONWebToken(accessToken)?.expiresAt else { return nil }
+        let lifetime = expiry.timeIntervalSince(response.date ?? response.receivedAt)
         guard lifetime > 0, lifetime <= TimeInterval(longestLifetime) else { return nil }
         return response.receivedAt.addingTimeInterval(lifetime)
     }

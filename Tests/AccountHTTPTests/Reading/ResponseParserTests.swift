@@ -214,20 +214,4 @@ struct ResponseParserTests {
             failure { try reading.object(in: .json(400, #"{"error":"invalid_grant","error_description":"no grant"}"#)) }
                 == .oauthError(.invalidGrant, description: nil))
     }
-
-    @Test("JSON is bounded in depth and in the number of values")
-    func boundedJSON() {
-        func isRead(_ body: String) -> Bool { JSONValue.object(from: Array(body.utf8)) != nil }
-        func nested(_ depth: Int) -> String {
-            String(repeating: #"{"a":"#, count: depth) + "1" + String(repeating: "}", count: depth)
-        }
-        func list(_ count: Int) -> String { #"{"a":["# + String(repeating: "1,", count: count) + "1]}" }
-        #expect(isRead(nested(32)))
-        #expect(!isRead(nested(33)))
-        #expect(!isRead(String(repeating: "[", count: 1_000_000)))
-        #expect(isRead(list(9000)))
-        #expect(!isRead(list(10_000)))
-        // What stands in a string does not count.
-        #expect(isRead(#"{"a":"\""# + String(repeating: #"[{,\\"#, count: 20_000) + #""}"#))
-    }
 }

@@ -1,14 +1,13 @@
-import AccountKit
-
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
 #endif
 
-typealias JSONObject = [String: JSONValue]
+package typealias JSONObject = [String: JSONValue]
 
-enum JSONValue: Sendable, Hashable {
+/// A value of JSON (RFC 8259, section 3).
+package enum JSONValue: Sendable, Hashable {
     case null
     case boolean(Bool)
     case integer(Int64)
@@ -19,17 +18,23 @@ enum JSONValue: Sendable, Hashable {
 
     /// `nil` if the text is not a JSON object, or exceeds the bounds.
     ///
-    /// No honest response comes near the bounds. They keep a hostile one from taking all of the stack or minutes of time.
-    static func object(from text: some Collection<UInt8>) -> JSONObject? {
-        guard isBounded(text) else { return nil }
-        let data = text.withContiguousStorageIfAvailable { Data(buffer: $0) } ?? Data(text)
+    /// No honest text comes near the bounds. They keep a hostile one from taking all of the stack or minutes of time.
+    // Inlined, since the type is known where it is called: otherwise the runtime would have to look for it by its name.
+    @inlinable
+    package static func object(from text: some Collection<UInt8>) -> JSONObject? {
+        let read: JSONObject?? = text.withContiguousStorageIfAvailable { object(from: UnsafeRawBufferPointer($0)) }
+        return read ?? Array(text).withUnsafeBytes { object(from: $0) }
+    }
+
+    package static func object(from bytes: UnsafeRawBufferPointer) -> JSONObject? {
+        guard isBounded(bytes) else { return nil }
         // The error would quote what was read, and says nothing else of use.
-        return try? JSONDecoder().decode(Members.self, from: data).object
+        return try? JSONDecoder().decode(Members.self, from: Data(bytes)).object
     }
 
     /// Whether the text nests at most 32 levels and has at most 10 000 values. It need not be JSON, but is not UTF-16 or
     /// UTF-32, in which a decoder would see other brackets than are counted here (RFC 8259, section 8.1).
-    private static func isBounded(_ text: some Collection<UInt8>) -> Bool {
+    private static func isBounded(_ text: UnsafeRawBufferPointer) -> Bool {
         var (depth, values, isInString, isEscaped) = (0, 0, false, false)
         for byte in text {
             switch byte {
@@ -48,11 +53,11 @@ enum JSONValue: Sendable, Hashable {
         return true
     }
 
-    var string: String? {
+    package var string: String? {
         if case .string(let value) = self { value } else { nil }
     }
 
-    var number: Double? {
+    package var number: Double? {
         switch self {
         case .integer(let value): Double(value)
         case .real(let value): value
@@ -61,7 +66,7 @@ enum JSONValue: Sendable, Hashable {
     }
 
     /// `nil` for null, also inside lists and objects.
-    var profileValue: ProfileValue? {
+    package var profileValue: ProfileValue? {
         switch self {
         case .null: nil
         case .boolean(let value): .boolean(value)
@@ -96,7 +101,7 @@ private struct Members: Decodable {
 }
 
 extension JSONValue: Decodable {
-    init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         // A decoder does not say of which kind a value is, so a failed try only means another kind; the last one throws.
         if container.decodeNil() {

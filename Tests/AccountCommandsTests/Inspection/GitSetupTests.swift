@@ -1,0 +1,111 @@
+import AccountKit
+import Testing
+
+@testable import AccountCommands
+
+/// What `doctor` says of git's settings.
+@Suite struct GitSetupTests {
+    private func output(_ settings: (name: String, value: String)...) -> String {
+        settings.map { "\($0.name)\n\($0.value)\0" }.joined()
+    }
+
+    private func surroundings(_ rules: String..., tool: String = "account") throws -> ProgramSurroundings {
+        ProgramSurroundings(
+            tool: tool, rules: RuleSet(try rules.map { Rule(url: try RuleURL($0), session: .default) }),
+            isInstalled: { $0 == "account" || $0 == "/opt/bin/account" })
+    }
+
+    @Test func `Helpers are read with their URLs, and an empty one clears those before it`() {
+        let setup = GitSetup(
+            output(
+                ("credential.helper", "store"),
+                ("credential.https://git.example.com/a.b.helper", "!account git-credential"),
+                ("credential.helper", ""), ("credential.helper", "cache --timeout=60\nx")))
+        #expect(
+            setup.helpers == [
+                .init(url: "https://git.example.com/a.b", command: "!account git-credential"),
+                .init(url: nil, command: "cache --timeout=60\nx"),
+            ])
+        #expect(GitSetup("").helpers == [])
+        // A name alone means true, and that is no helper.
+        #expect(GitSetup("credential.helper\0").helpers == [])
+    }
+
+    @Test(arguments: [
+        ("!account git-credential", "account", "account"),
+        ("!/opt/bin/account git-credential", "account", "/opt/bin/account"),
+        ("/opt/bin/account git-credential", "account", "/opt/bin/account"),
+        ("!'/opt/my tools/account' git-credential", "account", "/opt/my tools/account"),
+        ("!gists account git-credential", "gists account", "gists"),
+        ("!gists account git-credential", "account", nil), ("!account git-credential", "gists account", nil),
+        ("store", "account", nil), ("account", "account", nil), ("!myaccount git-credential", "account", nil),
+        ("!account git-credential get", "account", nil), ("!account docker-credential", "account", nil),
+    ])
+    func `A helper is this tool's if it runs its command`(command: String, tool: String, program: String?) {
+        #expect(GitSetup.program(of: command, for: tool) == program)
+    }
+
+    @Test func `Without a helper it is said what to type, and that is no problem`() throws {
+        let findings = GitSetup(output(("credential.helper", "store"))).findings(try surroundings())
+        #expect(findings.map(\.isNote) == [true])
+        #expect(
+            findings[0].advice.contains("`git config --global --add credential.helper '!account git-credential'`"))
+    }
+
+    @Test func `With one for all URLs the rules decide, and without rules it is of no use`() throws {
+        let setup = GitSetup(output(("credential.helper", "!account git-credential")))
+        #expect(
+            setup.findings(try surroundings("https://a.example")).map(\.problem) == [
+                "git asks this tool for tokens, at every URL that has a rule"
+            ])
+        let useless = setup.findings(try surroundings())
+        #expect(useless.map(\.isNote) == [true, true])
+        #expect(useless[1].advice.contains("account rule add"))
+    }
+
+    @Test func `One for a URL without a rule is a problem, with what to type`() throws {
+        let setup = GitSetup(output(("credential.https://git.example.com.helper", "!/opt/bin/account git-credential")))
+        #expect(setup.findings(try surroundings("https://git.example.com")).map(\.isNote) == [true])
+        let findings = setup.findings(try surroundings("https://other.example.com"))
+        #expect(findings.map(\.isNote) == [false])
+        #expect(findings[0].problem.contains("https://git.example.com/, which has no rule"))
+        #expect(findings[0].advice.contains("`account rule add https://git.example.com/`"))
+    }
+
+    @Test func `A program that is gone is a problem`() throws {
+        let setup = GitSetup(output(("credential.helper", "!/old/bin/account git-credential")))
+        let findings = setup.findings(try surroundings("https://a.example"))
+        #expect(findings.map(\.isNote) == [false])
+        #expect(findings[0].problem == "git asks /old/bin/account for tokens, and there is no such program")
+    }
+
+    @Test func `A password in a URL is not shown`() throws {
+        let setup = GitSetup(output(("credential.https://me:s3cret@git.example.com.helper", "!account git-credential")))
+        let findings = setup.findings(try surroundings())
+        #expect(findings.map(\.isNote) == [true])
+        #expect(findings.allSatisfy { !($0.problem + $0.advice).contains("s3cret") })
+    }
+
+    @Test(
+        arguments: [
+            ([], true), ([("credential.usehttppath", "true")], false), ([("credential.usehttppath", "false")], true),
+            ([("credential.https://git.example.com.usehttppath", "1")], false),
+            (
+                [
+                    ("credential.https://git.example.com.usehttppath", "1"),
+                    ("credential.https://git.example.com.usehttppath", "no"),
+                ], true
+            ),
+            ([("credential.https://other.example.com.usehttppath", "true")], true),
+        ] as [([(String, String)], Bool)])
+    func `Rules for paths want git to say the path`(settings: [(String, String)], isMissing: Bool) throws {
+        let helper = "credential.helper\n!account git-credential\0"
+        let setup = GitSetup(helper + settings.map { "\($0.0)\n\($0.1)\0" }.joined())
+        let findings = setup.findings(
+            try surroundings("https://git.example.com/team", "https://git.example.com/other", "https://a.example"))
+        let advice = "`git config --global credential.https://git.example.com.useHttpPath true`"
+        #expect(!findings.contains { !$0.isNote })
+        #expect(findings.count { $0.advice.contains(advice) } == (isMissing ? 1 : 0))
+        #expect(GitSetup(helper + "credential.usehttppath\0").urlsWithPath == [nil])
+    }
+}

@@ -1,0 +1,22 @@
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@testable import AccountCommands
+
+@Suite struct ServiceManagerTests {
+    @Test func `The service manager is told in time, if it wants to be`() {
+        func interval(_ variables: [String: String]) -> TimeInterval? {
+            ServiceManager(environment: { variables[$0] }, process: 42).watchdogInterval
+        }
+        #expect(interval([:]) == nil)
+        #expect(interval(["WATCHDOG_USEC": "30000000"]) == 15)
+        #expect(interval(["WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "42"]) == 15)
+        #expect(interval(["WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "43"]) == nil)
+        #expect(interval(["WATCHDOG_USEC": "x"]) == nil)
+    }
+}
