@@ -64,6 +64,7 @@ struct MailServer: Sendable {
         let users =
             Privileges.isRoot
             ? "" : "default_internal_user = \(NSUserName())\ndefault_login_user = \(NSUserName())\n"
+        let user = Privileges.isRoot ? "uid=nobody gid=nogroup" : "uid=\(getuid()) gid=\(getgid())"
         return """
             base_dir = \(container.path("dovecot"))
             state_dir = \(container.path("dovecot"))
@@ -74,6 +75,7 @@ struct MailServer: Sendable {
             ssl_cert = <\(certificate.path)
             ssl_key = <\(certificate.keyPath)
             auth_mechanisms = xoauth2 oauthbearer
+            mail_location = maildir:~/mail
             passdb {
               driver = oauth2
               mechanisms = xoauth2 oauthbearer
@@ -81,7 +83,7 @@ struct MailServer: Sendable {
             }
             userdb {
               driver = static
-              args = uid=\(Privileges.isRoot ? "nobody" : String(getuid())) gid=\(Privileges.isRoot ? "nogroup" : String(getgid())) home=/nonexistent
+              args = \(user) home=/nonexistent
             }
             service submission-login {
               inet_listener submission {
