@@ -69,7 +69,7 @@ struct AccountPlaintextTests {
     }
 
     private static let deriving: Account = {
-        var account = account
+        var account = Self.account
         for (token, target) in [
             ("first", TokenTarget(stored: nil, ["https://api.example.com/"], ["read", "write"])),
             ("second", TokenTarget(stored: "api", [], [])),
@@ -113,7 +113,8 @@ struct AccountPlaintextTests {
         for token in ["first", "second", "third"] { #expect(!bytes[range.upperBound...].contains(token.utf8)) }
     }
 
-    @Test func `As many derived tokens as an archive holds come out again, and one without its record does not`() throws {
+    @Test func `As many derived tokens as an archive holds come out again, and one without its record does not`() throws
+    {
         let record = Self.record
         expect(.damaged, of: Self.section(Self.secret(1) + Self.secret(4)) + Self.section(record))
         let (plaintext, _) = try AccountPlaintext.encode(Self.deriving)

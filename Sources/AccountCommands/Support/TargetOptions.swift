@@ -26,7 +26,8 @@ struct TargetOptions: ParsableArguments {
 
     func validate() throws {
         guard audience == nil || resources.isEmpty else {
-            throw ValidationError("--audience and --resource are two ways to name an API: use the one that the service has")
+            throw ValidationError(
+                "--audience and --resource are two ways to name an API: use the one that the service has")
         }
         do {
             _ = try target()

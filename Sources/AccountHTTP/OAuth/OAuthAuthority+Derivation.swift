@@ -20,7 +20,8 @@ extension OAuthAuthority: DerivingAuthority {
                         + "resource instead, if it has those")
             }
             throw .misconfigured(
-                "\(issuer) gave no refresh token and does not offer token exchange (RFC 8693), so it issues no further tokens")
+                "\(issuer) gave no refresh token and does not offer token exchange (RFC 8693), so it issues no further tokens"
+            )
         }
         return .tokenExchange
     }

@@ -91,7 +91,8 @@ extension AccountStore {
             }
             guard let token = new.credentials.derivedToken(for: target) else {
                 throw AccountError(
-                    .tooLarge, "the token that the service issued for this is too long to be kept; you are still signed in")
+                    .tooLarge,
+                    "the token that the service issued for this is too long to be kept; you are still signed in")
             }
             return token
         case .signedOut(let signOut): throw AccountError(notSignedIn: signOut)

@@ -104,7 +104,8 @@ struct RefreshStateMachine: SessionStateMachine {
 
         case (.closing(let stored, let revision), .done):
             return go(
-                to: .requesting(stored, revision), derivation.map { .deriveToken(stored, $0) } ?? .requestTokens(stored))
+                to: .requesting(stored, revision), derivation.map { .deriveToken(stored, $0) } ?? .requestTokens(stored)
+            )
         case (.requesting(let stored, let revision), .renewed(let credentials)):
             return go(to: .openingToCommit(credentials, stored, revision), .beginTransaction)
         case (.requesting(let stored, _), .refused(let failure)):

@@ -42,14 +42,19 @@ struct TokenDerivationTests {
             try await run(grants: isListed ? "[\"\(Self.exchange)\"]" : nil) { authority, server in
                 let renewable = account(at: server.address, refreshToken: "r")
                 let bare = account(at: server.address)
-                #expect(try await authority.tokenDerivation(for: byResource, of: renewable) == .refresh)
+                let byRefresh = try await authority.tokenDerivation(for: byResource, of: renewable)
+                #expect(byRefresh == .refresh)
                 #expect(server.requests.isEmpty, "nothing needs to be found out for that")
                 if isListed {
-                    #expect(try await authority.tokenDerivation(for: byAudience, of: renewable) == .tokenExchange)
-                    #expect(try await authority.tokenDerivation(for: byResource, of: bare) == .tokenExchange)
+                    for (target, account) in [(byAudience, renewable), (byResource, bare)] {
+                        let byExchange = try await authority.tokenDerivation(for: target, of: account)
+                        #expect(byExchange == .tokenExchange)
+                    }
                 } else {
                     for (target, account) in [(byAudience, renewable), (byResource, bare)] {
-                        let thrown = await asyncFailure { try await authority.tokenDerivation(for: target, of: account) }
+                        let thrown = await asyncFailure {
+                            try await authority.tokenDerivation(for: target, of: account)
+                        }
                         #expect(kind(thrown) == .misconfigured("…"))
                     }
                 }
@@ -62,7 +67,8 @@ struct TokenDerivationTests {
     func unreachable() async throws {
         let authority = try OAuthAuthority.test("http://127.0.0.1:1")
         let thrown = await asyncFailure {
-            try await authority.tokenDerivation(for: try TokenTarget(audience: "api"), of: account(at: authority.issuer))
+            try await authority.tokenDerivation(
+                for: try TokenTarget(audience: "api"), of: account(at: authority.issuer))
         }
         #expect(kind(thrown) == .noResponse(.refused))
     }
@@ -164,7 +170,8 @@ struct TokenDerivationTests {
             }
         }
         try await run(
-            response: #"{"access_token":"x","issued_token_type":"urn:ietf:params:oauth:token-type:id_token","token_type":"N_A"}"#
+            response:
+                #"{"access_token":"x","issued_token_type":"urn:ietf:params:oauth:token-type:id_token","token_type":"N_A"}"#
         ) { authority, server in
             let thrown = await asyncFailure {
                 try await authority.deriveToken(
@@ -188,7 +195,9 @@ struct TokenDerivationTests {
             #expect(try await store.signOut(with: authority).revocation == .done)
             let revoked = server.requests.filter { $0.target == "/revoke" }.map(\.body)
             #expect(
-                revoked.map { $0.prefix { $0 != "&" } } == ["token=r", "token=CANARY-f3b1c0de.5e7.x_y%7Ez", "token=derived"]
+                revoked.map { $0.prefix { $0 != "&" } } == [
+                    "token=r", "token=CANARY-f3b1c0de.5e7.x_y%7Ez", "token=derived",
+                ]
             )
         }
     }

@@ -39,7 +39,9 @@ struct DerivedTokenTests {
 
     // MARK: Keeping
 
-    @Test func `A derived token is kept beside the account's own, for this target, till it is not good any more`() async throws {
+    @Test func `A derived token is kept beside the account's own, for this target, till it is not good any more`()
+        async throws
+    {
         let store = try await store()
         let authority = ScriptedAuthority(clock: clock)
         for _ in 1...2 {
@@ -150,7 +152,8 @@ struct DerivedTokenTests {
         await expectAccountError(.cancelled) { try await only.value }
         authority.release()
         await store.finishExchanges()
-        #expect(try await stored().credentials.derivedToken(for: target)?.credentials.accessToken == Secret("derived-1"))
+        #expect(
+            try await stored().credentials.derivedToken(for: target)?.credentials.accessToken == Secret("derived-1"))
     }
 
     @Test func `A token exchange is made with a token that is good`() async throws {

@@ -93,7 +93,8 @@ struct AuthServer: AsyncParsableCommand {
 
     @Option(
         name: .customLong("exchange-audience"),
-        help: ArgumentHelp("Access tokens can be exchanged for ones for this audience; may be repeated.", valueName: "name")
+        help: ArgumentHelp(
+            "Access tokens can be exchanged for ones for this audience; may be repeated.", valueName: "name")
     )
     var exchangeAudiences: [String] = []
 

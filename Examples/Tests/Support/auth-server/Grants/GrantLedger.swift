@@ -246,7 +246,8 @@ extension GrantLedger {
     /// The tokens of one user, or of everyone, that are neither ended nor spent nor expired, in both APIs.
     func liveTokens(of username: String?, now: Date) -> [LiveToken] {
         func token(
-            _ kind: LiveToken.Kind, _ grantID: String, _ scope: Scope?, _ resources: [String]?, _ audience: String? = nil
+            _ kind: LiveToken.Kind, _ grantID: String, _ scope: Scope?, _ resources: [String]?,
+            _ audience: String? = nil
         ) -> LiveToken? {
             guard let grant = grants[grantID], !grant.isEnded, username == nil || grant.username == username else {
                 return nil
