@@ -80,6 +80,15 @@ struct AccountPlaintextTests {
         return account
     }()
 
+    @Test func `Without derived tokens a plaintext has the bytes that version 1 began with`() throws {
+        let (plaintext, _) = try AccountPlaintext.encode(GoldenArchive.account)
+        // As the worked example of the format page says.
+        #expect(plaintext.unpaddedCount == 606)
+        let bytes = plaintext.withUnsafeBytes { Array($0) }
+        #expect(bytes.starts(with: [0x4E, 0, 0, 0, 1, 0, 0, 0, 0x13, 0, 0, 0] + Array("golden-access-token".utf8)))
+        #expect(!bytes.contains("derivedTokens".utf8))
+    }
+
     @Test func `Derived tokens come out as they went in, and lie where the others do`() throws {
         let (plaintext, kept) = try AccountPlaintext.encode(Self.deriving)
         #expect(kept == Self.deriving)

@@ -246,8 +246,10 @@ struct RefreshStateMachine: SessionStateMachine {
         _ renewed: Account, _ content: AccountArchive.Content
     ) -> SessionAction<RefreshOutcome> {
         // Where a sign-in cannot be ended without the user's others, that would end the new one.
+        // Of an exchange nothing came that could replace what is stored, so what was sent may be of the same sign-in.
         if case .present(let stored, _) = content,
             stored.isEnded(byRevoking: renewed, revokesSingleGrants: revokesSingleGrants)
+                || !spendsRefreshToken && stored.isSameUser(as: renewed)
         {
             return finish(outcome(of: content))
         }
@@ -312,7 +314,9 @@ struct RefreshStateMachine: SessionStateMachine {
 
     private func outcome(of content: AccountArchive.Content) -> RefreshOutcome {
         switch content {
-        case .present(let account, _): .adopted(account)
+        // A lease that was lost: only the refresh token was replaced, or by other tokens than the one that is wanted.
+        case .present(let stored, _) where isToBeUsed(stored): .kept(stored, .init(.replacedMeanwhile))
+        case .present(let stored, _): .adopted(stored)
         case .absent(let signOut): .signedOut(signOut)
         case .unreadable(let error): .unreadable(error)
         }

@@ -156,6 +156,30 @@ struct DerivationStateMachineTests {
         #expect(run.action.name == "clear")
     }
 
+    @Test func `A rejection of a refresh token that was replaced by then is no new token`() throws {
+        let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-2")
+        for (derivation, stored, text) in [
+            (nil, rotated, "kept access-1: replacedMeanwhile"), (nil, Fixture.replaced, "adopted other-access"),
+            (Self.byRefresh, rotated, "kept access-1: replacedMeanwhile"),
+            (Self.byRefresh, Self.holding("other", in: rotated), "adopted access-1"),
+            (Self.byRefresh, Fixture.replaced, "kept other-access: replacedMeanwhile"),
+        ] as [(Derivation?, Account, String)] {
+            var run = Run(RefreshStateMachine(of: Fixture.alice, deriving: derivation, now: Fixture.now))
+            while run.outcome == nil {
+                switch run.action.name {
+                case "load" where run.actions.count == 2:
+                    run.answer(.content(.present(Fixture.alice, Fixture.old)))
+                case "load": run.answer(.content(.present(stored, Fixture.other)))
+                case "record intent": run.answer(.intentRecorded(unfinished: nil))
+                case "request tokens", "derive token": run.answer(.refused(.oauthError(.invalidGrant)))
+                default: run.answer(.done)
+                }
+            }
+            #expect(run.outcome?.text == text)
+            #expect(!run.actions.contains("clear"))
+        }
+    }
+
     @Test(arguments: [AccountArchive.Content.absent(Fixture.ended), .present(Fixture.bob, Fixture.other)])
     func `What comes after the sign-out is revoked, the refresh token and the derived token`(
         content: AccountArchive.Content
@@ -345,7 +369,10 @@ struct DerivationStateMachineTests {
             } else {
                 #expect(!isKept, "\(actions)")
             }
-            if case .kept = outcome { Issue.record("a response that is thrown away: \(actions)") }
+            // Only for tokens that took the place of those that it was had with.
+            if case .kept(_, let reason) = outcome {
+                #expect(reason.code == .replacedMeanwhile && (isRevoked || !isByRefresh), "\(actions)")
+            }
         default: break
         }
     }
