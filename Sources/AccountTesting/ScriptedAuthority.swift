@@ -11,10 +11,10 @@ import Foundation
 ///
 /// Each kind of request has a list of responses; the last one is given again and again, and without a list the service
 /// accepts everything.
-public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, ProfileAuthority {
+public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, ProfileAuthority, DerivingAuthority {
     /// A kind of request.
     public enum Request: Sendable, Hashable, CaseIterable {
-        case verify, refresh, revoke, signIn, updateProfile
+        case verify, refresh, revoke, signIn, updateProfile, derive
     }
 
     /// What the service does with a request.
@@ -39,6 +39,7 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         var responses: [Request: [Response]]
         var requests: [Request] = []
         var tokenCount = 1
+        var derivedCount = 0
         var hanging: [Int: CheckedContinuation<Void, Never>] = [:]
         var onRequest: [(Request, CheckedContinuation<Void, Never>)] = []
         var isReleased = false
@@ -54,13 +55,18 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
     ///   - refresh: The responses to "a new token, please".
     ///   - revoke: The responses to "the user has signed out".
     ///   - signIn: The responses to a sign-in.
+    ///   - derive: The responses to "a token for another API, please".
     ///   - clock: The date of new tokens.
     public init(
         verify: [Response] = [], refresh: [Response] = [], revoke: [Response] = [], signIn: [Response] = [],
-        clock: any WallClock = ManualClock()
+        derive: [Response] = [], clock: any WallClock = ManualClock()
     ) {
         self.clock = clock
-        state = Mutex(State(responses: [.verify: verify, .refresh: refresh, .revoke: revoke, .signIn: signIn]))
+        state = Mutex(
+            State(
+                responses: [
+                    .verify: verify, .refresh: refresh, .revoke: revoke, .signIn: signIn, .derive: derive,
+                ]))
     }
 
     /// What the service was asked, in order.
@@ -134,6 +140,24 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
     public func updateProfile(of account: Account) async throws -> Identity {
         if case .identity(let identity) = try await next(.updateProfile) { return identity }
         return Identity(id: account.id, username: account.username)
+    }
+
+    /// By token exchange for an audience, or where there is no refresh token; otherwise by a refresh.
+    public func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation {
+        target.audience != nil || account.credentials.refreshToken == nil ? .tokenExchange : .refresh
+    }
+
+    /// Gives out `derived-1`, then `derived-2`…, good for an hour and without a refresh token, unless the script has others.
+    public func deriveToken(
+        for target: TokenTarget, of account: Account, by derivation: TokenDerivation
+    ) async throws -> Credentials {
+        if case .tokens(let credentials) = try await next(.derive) { return credentials }
+        let count = state.withLock { state in
+            state.derivedCount += 1
+            return state.derivedCount
+        }
+        return Credentials(
+            accessToken: Secret("derived-\(count)"), issuedAt: clock.now, expiresAt: clock.now.addingTimeInterval(3600))
     }
 
     private func newTokens() -> Credentials {

@@ -60,6 +60,88 @@ struct AccountPlaintextTests {
         for token in ["access", "refresh"] { #expect(!record.contains(token.utf8)) }
     }
 
+    // MARK: Derived tokens
+
+    private static func derived(_ token: String) -> Credentials {
+        Credentials(
+            accessToken: Secret(token), scopes: ["read"], issuedAt: Date(timeIntervalSince1970: 5),
+            expiresAt: Date(timeIntervalSince1970: 6))
+    }
+
+    private static let deriving: Account = {
+        var account = Self.account
+        for (token, target) in [
+            ("first", TokenTarget(stored: nil, ["https://api.example.com/"], ["read", "write"])),
+            ("second", TokenTarget(stored: "api", [], [])),
+            ("third", TokenTarget(stored: nil, [], ["$null"])),
+        ] {
+            account.credentials.keep(derived(token), for: target, at: Date(timeIntervalSince1970: 5))
+        }
+        return account
+    }()
+
+    @Test func `Without derived tokens a plaintext has the bytes that version 1 began with`() throws {
+        let (plaintext, _) = try AccountPlaintext.encode(GoldenArchive.account)
+        // As the worked example of the format page says.
+        #expect(plaintext.unpaddedCount == 606)
+        let bytes = plaintext.withUnsafeBytes { Array($0) }
+        #expect(bytes.starts(with: [0x4E, 0, 0, 0, 1, 0, 0, 0, 0x13, 0, 0, 0] + Array("golden-access-token".utf8)))
+        #expect(!bytes.contains("derivedTokens".utf8))
+    }
+
+    @Test func `Derived tokens come out as they went in, and lie where the others do`() throws {
+        let (plaintext, kept) = try AccountPlaintext.encode(Self.deriving)
+        #expect(kept == Self.deriving)
+        #expect(kept.credentials.derivedTokens.count == 3)
+        let count = try #require(plaintext.unpaddedCount)
+        let opened = try AccountPlaintext.decode(plaintext, count: count)
+        #expect(opened == Self.deriving)
+        // Nothing but this one piece of memory holds them.
+        for account in [kept, opened] {
+            for derived in account.credentials.derivedTokens {
+                derived.credentials.accessToken.withUnsafeBytes { token in
+                    plaintext.withUnsafeBytes { all in
+                        #expect(all.baseAddress! <= token.baseAddress! && token.count <= all.count)
+                        #expect(token.baseAddress! - all.baseAddress! < all.count)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func `Derived tokens stand behind the others, and not in the record`() throws {
+        let (plaintext, _) = try AccountPlaintext.encode(Self.deriving)
+        let bytes = plaintext.withUnsafeBytes { Array($0) }
+        let secrets =
+            [3, 0, 0, 0, 2, 0, 0, 0] + Array("id".utf8)
+            + [4, 0, 0, 0, 5, 0, 0, 0] + Array("first".utf8)
+            + [4, 0, 0, 0, 6, 0, 0, 0] + Array("second".utf8)
+            + [4, 0, 0, 0, 5, 0, 0, 0] + Array("third".utf8)
+        let range = try #require(bytes.firstRange(of: secrets))
+        #expect(range.lowerBound == 4 + 14 + 15)
+        for token in ["first", "second", "third"] { #expect(!bytes[range.upperBound...].contains(token.utf8)) }
+    }
+
+    @Test func `As many derived tokens as an archive holds come out again, and one without its record does not`() throws
+    {
+        let record = Self.record
+        expect(.damaged, of: Self.section(Self.secret(1) + Self.secret(4)) + Self.section(record))
+        let (plaintext, _) = try AccountPlaintext.encode(Self.deriving)
+        let whole = plaintext.withUnsafeBytes { Array($0) }
+        let count = try #require(plaintext.unpaddedCount)
+        let secretsEnd = 4 + Int(whole[0])
+        let realRecord = Array(whole[secretsEnd..<count])
+        // One more, one less, and a hundred thousand more than the record has.
+        let secrets = Array(whole[4..<secretsEnd])
+        for changed in [
+            secrets + Self.secret(4), Array(secrets.dropLast(13)),
+            secrets + Array([[UInt8]](repeating: Self.secret(4), count: 100_000).joined()),
+        ] {
+            expect(.damaged, of: Self.section(changed) + realRecord)
+        }
+        #expect(try decode(Self.section(secrets) + realRecord) == Self.deriving)
+    }
+
     // MARK: What is not an account
 
     @Test func `The parts below make an account`() throws {
@@ -69,7 +151,7 @@ struct AccountPlaintextTests {
         #expect(account.credentials.refreshToken == nil)
     }
 
-    @Test(arguments: [0, 4, 255, 65_535] as [UInt16])
+    @Test(arguments: [0, 5, 255, 65_535] as [UInt16])
     func `An unknown token is refused as of a later version`(tag: UInt16) {
         expect(.unsupportedVersion, of: Self.section(Self.secret(1) + Self.secret(tag)) + Self.section(Self.record))
     }

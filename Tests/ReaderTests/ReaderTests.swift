@@ -53,6 +53,30 @@ struct ReaderTests {
         #expect(json["tokens"] as? [String: String] == ["accessToken": "access-1", "refreshToken": "refresh-1"])
     }
 
+    @Test func `Derived tokens read the same in Python`() async throws {
+        let archive = try await signIn(.fresh(at: Date()))
+        let store = AccountStore(container: container)
+        let authority = ScriptedAuthority()
+        _ = try await store.accessToken(for: try TokenTarget(audience: "api"), with: authority)
+        _ = try await store.accessToken(
+            for: try TokenTarget(resources: ["urn:b", "urn:a"], scopes: ["read"]), with: authority)
+        let outcome = try PythonReader.read(archive, "--key", key.path, "--app", "com.example.gists", "--reveal")
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        let json = try outcome.json()
+        let derived = try #require(json["derivedTokens"] as? [[String: Any]])
+        try #require(derived.count == 2)
+        #expect(derived[0]["audience"] as? String == "api")
+        #expect(derived[0]["tokenType"] as? String == "Bearer")
+        #expect(derived[0]["resources"] == nil)
+        #expect(derived[1]["resources"] as? [String] == ["urn:a", "urn:b"])
+        #expect(derived[1]["requestedScopes"] as? [String] == ["read"])
+        let tokens = try #require(json["tokens"] as? [String: Any])
+        #expect(tokens["derivedTokens"] as? [String] == ["derived-1", "derived-2"])
+        #expect(tokens["accessToken"] as? String == "access-1")
+        let quiet = try PythonReader.read(archive, "--key", key.path, "--app", "com.example.gists")
+        expectNoLeak(of: [Secret("derived-1"), Secret("derived-2")], in: quiet.output + quiet.errors)
+    }
+
     @Test func `The tokens are shown only where that is asked for`() async throws {
         let archive = try await signIn()
         let outcome = try PythonReader.read(archive, "--key", key.path, "--app", "com.example.gists")

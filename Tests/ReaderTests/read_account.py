@@ -28,6 +28,7 @@ MAXIMUM_SIZE = 1024 * 1024
 PADDING_BLOCK = 512
 TAG_SIZE = 16
 TOKENS = {1: "accessToken", 2: "refreshToken", 3: "idToken"}
+DERIVED_TOKEN = 4
 
 
 class Refusal(Exception):
@@ -252,18 +253,22 @@ def section(data, offset):
 
 
 def account_in(plaintext):
-    """The record as a dictionary, and the tokens by their names."""
+    """The record as a dictionary, and the tokens by their names; the derived ones are a list."""
     secrets, end = section(plaintext, 0)
     record, end = section(plaintext, end)
     if end != len(plaintext):
         raise Damaged("there is more in it than an account")
-    tokens, offset = {}, 0
+    tokens, derived, offset = {}, [], 0
     while offset < len(secrets):
         if len(secrets) - offset < 4:
             raise Damaged("its plaintext is cut off")
         tag, reserved = struct.unpack_from("<HH", secrets, offset)
-        if reserved or tag not in TOKENS:
+        if reserved or tag != DERIVED_TOKEN and tag not in TOKENS:
             raise UnsupportedVersion(f"token tag {tag}, {reserved}")
+        if tag == DERIVED_TOKEN:
+            token, offset = section(secrets, offset + 4)
+            derived.append(token)
+            continue
         if TOKENS[tag] in tokens:
             raise Damaged("it holds a token twice")
         tokens[TOKENS[tag]], offset = section(secrets, offset + 4)
@@ -275,7 +280,15 @@ def account_in(plaintext):
     if "accessToken" not in tokens or not isinstance(account, dict) or not all(
             isinstance(account.get(name), kind) for name, kind in required.items()):
         raise Damaged("what is in it is not an account")
-    return unescaped(account), tokens
+    account = unescaped(account)
+    records = account.get("derivedTokens", [])
+    if not isinstance(records, list) or len(records) != len(derived) or not all(
+            isinstance(record, dict) and isinstance(record.get("tokenType"), str)
+            and isinstance(record.get("issuedAt"), datetime.datetime) for record in records):
+        raise Damaged("its derived tokens and what is said of them do not fit")
+    if derived:
+        tokens["derivedTokens"] = derived
+    return account, tokens
 
 
 def unescaped(value):
@@ -310,6 +323,10 @@ def in_json(value):
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     raise TypeError(f"a {type(value)} in a property list")
+
+
+def shown(token):
+    return [shown(one) for one in token] if isinstance(token, list) else token.decode(errors="replace")
 
 
 def read_file(path, limit):
@@ -351,7 +368,7 @@ def main():
         return refusal.status
     account["generation"] = envelope.generation
     if arguments.reveal:
-        account["tokens"] = {name: token.decode(errors="replace") for name, token in tokens.items()}
+        account["tokens"] = {name: shown(token) for name, token in tokens.items()}
     json.dump(account, sys.stdout, default=in_json, indent=2, sort_keys=True)
     print()
     return 0

@@ -17,6 +17,7 @@ enum Occurrence: String, CaseIterable, Sendable {
     case definiteRefusalOfRefresh = "ended by the service: refresh"
     case definiteRefusalOfCheck = "ended by the service: check"
     case refresh = "refreshed"
+    case derivation = "a token for another API was issued"
     case adoption = "adopted what another process had got"
     case join = "joined a refresh under way"
     case verified = "confirmed by the service"

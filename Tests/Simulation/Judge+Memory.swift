@@ -107,6 +107,7 @@ extension Judge {
                 violate(.memoryAndDiskAgree, "refresh returned \(account.token), which was to be replaced")
             }
         case .accessToken(let token): check(token, operation)
+        case .derivedToken(let token): checkDerived(token, operation)
         case .signedOut(let report): if report.account == nil { checkNobody(operation) }
         case .failed(let error):
             // Whose token is over and cannot be refreshed has nothing to call with, and stays.
@@ -148,6 +149,15 @@ extension Judge {
         else { return }
         if issued.process !== process { world.coverage.count(.adoption) }
         if issued.process === process, issued.operation !== operation { world.coverage.count(.join) }
+    }
+
+    /// Whether a token for another API was kept beside the stored tokens, or the disk did not take it.
+    private func checkDerived(_ token: String, _ operation: Operation) {
+        let isStored = versions[operation.firstVersion...].contains { version in
+            version.account?.credentials.derivedTokens.contains { $0.credentials.token == token } == true
+        }
+        guard !isStored, !wasHindered, !world.weather.canLockBeLost else { return }
+        violate(.memoryAndDiskAgree, "\(operation.kind) returned \(token), which was not stored at that time")
     }
 
     private func hasEndedToken(_ operation: Operation) -> Bool {

@@ -39,6 +39,9 @@ final class Judge: @unchecked Sendable {
     /// of a sign-out that failed may outlive the tokens that it is about.
     var hasMissedRevocation = false
 
+    /// Whether the disk has failed anybody.
+    private(set) var wasHindered = false
+
     /// Sign-ins that the service must know to be over, in the end, and those that it was told of.
     private(set) var mustEnd: Set<Int> = []
     private var told: Set<Int> = []
@@ -96,7 +99,7 @@ final class Judge: @unchecked Sendable {
             violate(.memoryAndDiskAgree, "\(turn.process.name) wrote what cannot be read")
             return
         }
-        if world.service.grants[new.tokens.grant].newest == new.tokens.access {
+        if world.service.isNewest(new.tokens) {
             turn.process.inHand.remove(new.tokens.grant)
         }
         // Whoever follows changes has none, and saves what could not be saved before.
@@ -117,7 +120,7 @@ final class Judge: @unchecked Sendable {
             return
         }
         let change: Int64 = operation?.kind == .update ? 1 : 0
-        let isTokenChange = new.tokens.access > stored.tokens.access
+        let isTokenChange = new.tokens != stored.tokens
         if new.points != stored.points + change, !(isTokenChange && new.points == stored.points) {
             violate(.nobodyElsesSessionIsTouched, "\(name) made \(new.points) of \(stored.points) points")
         }
@@ -160,7 +163,7 @@ final class Judge: @unchecked Sendable {
     /// Whether a refresh is under way.
     private func isRefreshing(_ grant: Int) -> Bool {
         world.turns.contains { turn in
-            if case .refresh(let account) = turn.call { account.tokens.grant == grant } else { false }
+            turn.call.redeemed?.tokens.grant == grant
         }
     }
 
@@ -212,6 +215,11 @@ final class Judge: @unchecked Sendable {
         if versions.last!.isUnreadable { transaction.lease?.failureCount += 2 }
         guard let operation = transaction.operation else { return }
         operation.lockedVersion = versions.count - 1
+        // A token for another API is had with whatever is stored, and a refresh goes on with a refresh token that came with one.
+        if transaction.lease != nil, let tokens = versions.last!.account?.tokens {
+            let isSameAccess = operation.read.contains { $0.grant == tokens.grant && $0.access == tokens.access }
+            if operation.kind == .derivedToken || isSameAccess { operation.read.insert(tokens) }
+        }
         // A check that finds others than it asked about begins again with those.
         if transaction.lease == nil, [.check, .checkIfOld].contains(operation.kind),
             let tokens = versions.last!.account?.tokens
@@ -230,7 +238,7 @@ final class Judge: @unchecked Sendable {
         queue[entry] = readQueue(entry)
         if let new = queue[entry] {
             // Older ones may be withdrawn again.
-            if world.service.grants[new.tokens.grant].newest == new.tokens.access {
+            if world.service.isNewest(new.tokens) {
                 turn.process.inHand.remove(new.tokens.grant)
             }
             if old?.tokens == new.tokens { world.coverage.count(.revocationPaused) }
@@ -281,6 +289,7 @@ final class Judge: @unchecked Sendable {
 
     /// The disk failed somebody, or did not answer.
     func hindered(_ operation: Operation?) {
+        wasHindered = true
         guard let operation else { return }
         excusedGrants.formUnion(operation.responsible)
     }
@@ -323,6 +332,12 @@ final class Judge: @unchecked Sendable {
     /// The service has given out new tokens.
     func issued(_ tokens: Tokens, to turn: Turn) {
         issued["a\(tokens.text)"] = (turn.process, turn.operation)
+        turn.process.inHand.insert(tokens.grant)
+        turn.operation?.responsible.insert(tokens.grant)
+    }
+
+    /// The service has given out a refresh token with a token for another API.
+    func derived(_ tokens: Tokens, to turn: Turn) {
         turn.process.inHand.insert(tokens.grant)
         turn.operation?.responsible.insert(tokens.grant)
     }
@@ -372,7 +387,7 @@ final class Judge: @unchecked Sendable {
 
     /// A request was or may be carried out without its sender getting to know.
     func gaveUp(_ call: Call) {
-        if case .refresh(let account) = call { excused.insert(account.tokens) }
+        if let account = call.redeemed { excused.insert(account.tokens) }
     }
 
     /// What was carried out, and its sender does not get to know.
@@ -393,7 +408,7 @@ final class Judge: @unchecked Sendable {
             if world.leaseHolder?.process === process { world.leaseHolder?.failureCount = 0 }
         case .issued(let tokens): turn.operation?.obtained = tokens
         case .refused(let tokens):
-            if case .refresh = turn.call {
+            if turn.call.redeemed != nil {
                 process.refused[tokens] = .definiteRefusalOfRefresh
             } else {
                 process.refused[tokens] = .definiteRefusalOfCheck

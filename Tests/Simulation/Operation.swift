@@ -7,7 +7,8 @@ final class Operation: @unchecked Sendable {
     @TaskLocal static var current: Operation?
 
     enum Kind: CaseIterable {
-        case check, checkIfOld, accessToken, refresh, update, updateProfile, signIn, signInByDevice, signOut
+        case check, checkIfOld, accessToken, derivedToken, refresh, update, updateProfile, signIn, signInByDevice,
+            signOut
         case signOutLocally, load, deliverRevocations, unfinishedRefresh, finishExchanges
 
         /// How often it is chosen.
@@ -16,6 +17,7 @@ final class Operation: @unchecked Sendable {
             case .check: 20
             case .checkIfOld: 4
             case .accessToken: 14
+            case .derivedToken: 12
             case .refresh: 32
             case .update: 9
             case .updateProfile: 4
@@ -32,7 +34,7 @@ final class Operation: @unchecked Sendable {
 
         var isSignIn: Bool { [.signIn, .signInByDevice].contains(self) }
         var isSignOut: Bool { [.signOut, .signOutLocally].contains(self) }
-        var isRefreshing: Bool { [.check, .checkIfOld, .accessToken, .refresh].contains(self) }
+        var isRefreshing: Bool { [.check, .checkIfOld, .accessToken, .derivedToken, .refresh].contains(self) }
     }
 
     /// How it ended.
@@ -40,6 +42,7 @@ final class Operation: @unchecked Sendable {
         case state(SessionState)
         case account(Account)
         case accessToken(String)
+        case derivedToken(String)
         case signedOut(SignOutReport)
         case done
         case failed(AccountError)
@@ -51,7 +54,7 @@ final class Operation: @unchecked Sendable {
             case .state(.signedOut(let signOut)): "nobody is signed in (\(signOut.reason.rawValue))"
             case .state(.unreadable(let error)): "unreadable (\(error.code))"
             case .account(let account): account.token
-            case .accessToken(let token): token
+            case .accessToken(let token), .derivedToken(let token): token
             case .signedOut(let report): "signed out \(report.account?.token ?? "nobody")"
             case .done: "done"
             case .failed(let error): "failed (\(error.code))"
@@ -136,6 +139,11 @@ final class Operation: @unchecked Sendable {
                 let policy = CheckPolicy(maximumAge: .seconds(900))
                 return .state(await store.checkSession(with: authority, policy: policy, timeout: nil))
             case .accessToken: return .accessToken(try await store.accessToken(timeout: nil, with: authority).reveal())
+            case .derivedToken:
+                // Two that want the same share it.
+                let target = try TokenTarget(resources: ["urn:\(number % 2)"])
+                let token = try await store.accessToken(for: target, timeout: nil, with: authority)
+                return .derivedToken(token.reveal())
             case .refresh: return .account(try await store.refresh(with: authority, timeout: nil))
             case .update: return .account(try await store.update { $0.addPoint() })
             case .updateProfile:

@@ -6,7 +6,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Which tokens of which sign-in: `a3.1` and `r3.1` are the second ones of the third.
+/// Which tokens of which sign-in: `a3.1` and `r3.1` are the second ones of the third. A refresh token that came with a token for
+/// another API has a later number than the access token beside it.
 struct Tokens: Hashable, Sendable {
     var grant: Int
     var access: Int
@@ -19,9 +20,10 @@ extension Credentials {
     /// The tokens by number.
     var tokens: Tokens {
         let access = accessToken.reveal().dropFirst().split(separator: ".").map { Int($0)! }
-        let refresh = refreshToken?.reveal().dropFirst().split(separator: ".").map { Int($0)! }
-        return Tokens(grant: access[0], access: access[1], refresh: refresh?[1])
+        return Tokens(grant: access[0], access: access[1], refresh: refreshNumber)
     }
+
+    var refreshNumber: Int? { refreshToken.flatMap { Int($0.reveal().split(separator: ".")[1]) } }
 
     var token: String { accessToken.reveal() }
 }
@@ -63,7 +65,9 @@ struct Service {
     struct Grant {
         let user: String
         let client: String
+        /// The number of the newest refresh token, and of the newest access token.
         var newest = 0
+        var access = 0
         var hasEnded = false
         var isExpired = false
     }
@@ -93,6 +97,11 @@ struct Service {
     func isSpent(_ tokens: Tokens) -> Bool {
         guard isRotating, let refresh = tokens.refresh else { return false }
         return refresh < grants[tokens.grant].newest
+    }
+
+    /// Whether there is nothing newer of their sign-in.
+    func isNewest(_ tokens: Tokens) -> Bool {
+        tokens.access == grants[tokens.grant].access && !isSpent(tokens)
     }
 
     /// Whether somebody who has its tokens could use them, now or after a refresh.
@@ -127,27 +136,42 @@ struct Service {
     /// `nil` if the access token is not good.
     func identity(_ tokens: Tokens) -> Identity? {
         let grant = grants[tokens.grant]
-        guard !grant.hasEnded, !grant.isExpired, tokens.access == grant.newest else { return nil }
+        guard !grant.hasEnded, !grant.isExpired, tokens.access == grant.access else { return nil }
         return Identity(id: "id-\(grant.user)", username: grant.user)
     }
 
     /// `nil` if the refresh token is not good.
     mutating func redeem(_ tokens: Tokens, at date: Date) -> Credentials? {
-        guard !grants[tokens.grant].hasEnded, let refresh = tokens.refresh else { return nil }
-        if isRotating, refresh != grants[tokens.grant].newest {
-            if policy == .strict { grants[tokens.grant].hasEnded = true }
-            return nil
-        }
+        guard isToBeRedeemed(tokens) else { return nil }
         grants[tokens.grant].newest += 1
+        grants[tokens.grant].access = grants[tokens.grant].newest
         grants[tokens.grant].isExpired = false
         return credentials(of: tokens.grant, at: date)
+    }
+
+    /// A token for another API in exchange for the refresh token, or, with none, for the access token; `nil` if that is not good.
+    mutating func derive(_ tokens: Tokens, byRefresh: Bool, at date: Date) -> Credentials? {
+        guard byRefresh ? isToBeRedeemed(tokens) : identity(tokens) != nil else { return nil }
+        if byRefresh, isRotating { grants[tokens.grant].newest += 1 }
+        return Credentials(
+            accessToken: Secret("d\(tokens.grant).\(grants[tokens.grant].newest)"),
+            refreshToken: byRefresh && isRotating ? Secret("r\(tokens.grant).\(grants[tokens.grant].newest)") : nil,
+            issuedAt: date, expiresAt: lifetime.map { date.addingTimeInterval($0) })
+    }
+
+    /// A spent one that comes again may end the session.
+    private mutating func isToBeRedeemed(_ tokens: Tokens) -> Bool {
+        guard !grants[tokens.grant].hasEnded, let refresh = tokens.refresh else { return false }
+        guard isRotating, refresh != grants[tokens.grant].newest else { return true }
+        if policy == .strict { grants[tokens.grant].hasEnded = true }
+        return false
     }
 
     mutating func end(_ grant: Int) { grants[grant].hasEnded = true }
 
     /// Whether it can be told by these tokens which sign-in is over.
     func knows(_ tokens: Tokens) -> Bool {
-        knowsSpent || !isSpent(tokens) || tokens.access == grants[tokens.grant].newest
+        knowsSpent || !isSpent(tokens) || tokens.access == grants[tokens.grant].access
     }
 
     /// Ends what these tokens are of.

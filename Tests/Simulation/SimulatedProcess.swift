@@ -238,7 +238,7 @@ final class ProcessTransaction: ArchiveTransaction, @unchecked Sendable {
 }
 
 /// The service as one process sees it.
-struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority {
+struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, DerivingAuthority {
     let process: SimulatedProcess
 
     var revokesSingleGrants: Bool { process.world.service.revoking != .all }
@@ -265,6 +265,19 @@ struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority {
             default: throw failure
             }
         }
+    }
+
+    func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation {
+        account.credentials.refreshToken == nil ? .tokenExchange : .refresh
+    }
+
+    func deriveToken(
+        for target: TokenTarget, of account: Account, by derivation: TokenDerivation
+    ) async throws -> Credentials {
+        guard case .credentials(let new) = try await process.call(.derive(account, derivation)) else {
+            preconditionFailure()
+        }
+        return new
     }
 
     func revoke(_ account: Account) async throws -> RevocationOutcome {

@@ -12,6 +12,7 @@ enum Call: Sendable {
     case restore(ArchiveEntry, String)
     case verify(Account)
     case refresh(Account)
+    case derive(Account, TokenDerivation)
     case revoke(Account)
     case signIn(String, client: String)
     case beginDevice
@@ -32,6 +33,7 @@ enum Call: Sendable {
         case .restore(let entry, _): "puts \(entry.rawValue) back"
         case .verify(let account): "asks whose \(account.token) is"
         case .refresh(let account): "asks for new tokens for \(account.token)"
+        case .derive(let account, _): "asks for a token for another API with \(account.token)"
         case .revoke(let account): "tells the service that \(account.token) is signed out"
         case .signIn(let user, let client): "asks to sign in as \(user), with \(client)"
         case .beginDevice: "asks for a code"
@@ -51,7 +53,7 @@ enum Call: Sendable {
 
     var isRequest: Bool {
         switch self {
-        case .verify, .refresh, .revoke, .signIn, .beginDevice, .poll, .identify, .updateProfile: true
+        case .verify, .refresh, .derive, .revoke, .signIn, .beginDevice, .poll, .identify, .updateProfile: true
         default: false
         }
     }
@@ -59,8 +61,16 @@ enum Call: Sendable {
     /// Whether it spends something that cannot be spent again.
     var isExchange: Bool {
         switch self {
-        case .refresh, .signIn, .poll: true
+        case .refresh, .derive, .signIn, .poll: true
         default: false
+        }
+    }
+
+    /// Whose refresh token is sent.
+    var redeemed: Account? {
+        switch self {
+        case .refresh(let account), .derive(let account, .refresh): account
+        default: nil
         }
     }
 }

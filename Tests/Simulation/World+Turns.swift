@@ -192,6 +192,24 @@ extension World {
             }
             turn.truth = .refused(account.tokens)
             throw AuthorityError.oauthError(.invalidGrant)
+        case .derive(let account, let derivation):
+            let byRefresh = derivation == .refresh
+            if byRefresh {
+                judge.asks(turn, for: account.tokens)
+                judge.redeems(account.tokens)
+            }
+            if let new = service.derive(account.tokens, byRefresh: byRefresh, at: date) {
+                coverage.count(.derivation)
+                var tokens = account.tokens
+                guard let number = new.refreshNumber else { return .credentials(new) }
+                tokens.refresh = number
+                turn.truth = .renewed(tokens, from: account.tokens)
+                judge.derived(tokens, to: turn)
+                return .credentials(new)
+            }
+            guard byRefresh else { throw AuthorityError.oauthError(.invalidRequest) }
+            turn.truth = .refused(account.tokens)
+            throw AuthorityError.oauthError(.invalidGrant)
         case .revoke(let account):
             judge.revokes(account, turn.operation)
             switch service.revoking {
@@ -243,6 +261,11 @@ extension World {
             judge.redeems(account.tokens)
             if service.isRotating { judge.excuse(account.tokens.grant) }
             _ = service.redeem(account.tokens, at: date)
+        case .derive(let account, .refresh):
+            judge.gaveUp(call)
+            judge.redeems(account.tokens)
+            if service.isRotating { judge.excuse(account.tokens.grant) }
+            _ = service.derive(account.tokens, byRefresh: true, at: date)
         case .revoke(let account):
             judge.revokes(account, nil)
             if [.single, .all].contains(service.revoking) {
@@ -263,6 +286,9 @@ extension World {
             failures.append(.bearerChallenge(error: "invalid_token"))
             failures.append(.otherUser(id: "somebody else"))
         case .signIn, .poll: failures += [.oauthError(.accessDenied), .oauthError(.invalidGrant), .signInRefused("no")]
+        // What is said against the request is nothing about the session; what is said against a session is one of them.
+        case .derive(_, .refresh): failures += [.oauthError(.invalidTarget), .oauthError(.invalidScope)]
+        case .derive: failures += [.oauthError(.invalidTarget), .oauthError(.invalidGrant), .rejected("closed")]
         case .refresh: failures += [.bearerChallenge(error: "invalid_token"), .oauthError(.expiredToken)]
         // What a service means that refuses for good is not known: it is asked three times.
         case .revoke:

@@ -30,6 +30,16 @@ enum APICalls {
     }
 }
 
+enum OtherAPI {
+    static func token(_ store: AccountStore, _ authority: any DerivingAuthority) async throws -> Secret {
+        // snippet.derived
+        let billing = try TokenTarget(resources: ["https://billing.example.com/"], scopes: ["invoices:read"])
+        let token = try await store.accessToken(for: billing, with: authority)
+        // snippet.end
+        return token
+    }
+}
+
 struct APITests {
     // snippet.api
     @Test func anExpiredTokenIsReplacedAndTheRequestRepeated() async throws {
@@ -72,5 +82,13 @@ struct APITests {
         let error = #expect(throws: AccountError.self) { try response.decoded(as: [Draft].self) }
         #expect(error?.message.contains("404") == true)
         #expect(error?.message.contains("There is no such page") == true)
+    }
+
+    @Test func `A token for another API is kept`() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock)
+        let authority = ScriptedAuthority(clock: clock)
+        for _ in 1...2 { #expect(try await OtherAPI.token(store, authority) == Secret("derived-1")) }
+        #expect(authority.requests == [.derive])
     }
 }

@@ -56,6 +56,48 @@ struct NanoIDPTests {
         }
     }
 
+    /// The `aud` of a JSON Web Token (RFC 7519, section 4.1.3).
+    private func audience(of token: String) throws -> JSON? {
+        var payload = try #require(token.split(separator: ".").dropFirst().first)
+            .replacing("-", with: "+").replacing("_", with: "/")
+        while !payload.count.isMultiple(of: 4) { payload += "=" }
+        return try JSONDecoder().decode([String: JSON].self, from: try #require(Data(base64Encoded: payload)))["aud"]
+    }
+
+    @Test func `Tokens for single resources of a sign-in are for these alone, and cost no session`() async throws {
+        try await run { alice in
+            let (a, b) = ("https://a.example/", "https://b.example/")
+            let login = try await alice.account.logIn(
+                with: alice.browser, following: NanoIDPPages.signIn,
+                ["--issuer", alice.issuer, "--client-id", "account-cli-public", "--resource", a, "--resource", b])
+            #expect(login.outcome.exitCode == 0, "\(login.outcome)")
+            let own = try await alice.account.storedToken()
+            let tokens = try await withThrowingTaskGroup { group in
+                for number in 0..<8 {
+                    group.addTask { try await alice.account("token", "--resource", number.isMultiple(of: 2) ? a : b) }
+                }
+                var tokens: Set<String> = []
+                for try await outcome in group {
+                    #expect(outcome.exitCode == 0, "\(outcome)")
+                    tokens.insert(outcome.output)
+                }
+                return tokens
+            }
+            let audiences = try tokens.map { try audience(of: $0) }
+            #expect(tokens.count == 2)
+            for resource in [a, b] { #expect(audiences.contains(.text(resource)), "\(audiences)") }
+            #expect(try await alice.account.storedToken() == own)
+
+            let other = try await alice.account("token", "--resource", "https://c.example/")
+            #expect(other.exitCode == 78, "\(other)")
+            #expect(other.errors.contains("invalid_target"))
+            let exchange = try await alice.account("token", "--audience", "api")
+            #expect(exchange.exitCode == 78, "\(exchange)")
+            try await expectNoneSpentTwice(alice.account)
+            try await expectRevoked(alice.account, at: alice.issuer)
+        }
+    }
+
     @Test func `With a code on another device`() async throws {
         try await run { alice in
             let words = ["login", "--device", "--client-id", "account-cli-public", "--issuer", alice.issuer]

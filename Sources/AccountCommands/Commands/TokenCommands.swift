@@ -22,6 +22,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
                 + "that is less, unless you say more.", valueName: "seconds"))
     var minValidity: Double?
 
+    @OptionGroup var target: TargetOptions
     @OptionGroup var options: CommonOptions
 
     /// Made by the parser.
@@ -30,6 +31,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
     init(minValidity: Double?) {
         self.minValidity = minValidity
         usesIDToken = false
+        target = .none
         options = .none
     }
 
@@ -50,6 +52,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
 
     func run(in context: CommandContext<App>) async throws {
         if usesIDToken { return try await printIDToken(context) }
+        if let target = try target.target() { return try await printToken(for: target, context) }
         if let token = App.environmentToken {
             return try print(token, source: App.tokenVariable, context)
         }
@@ -60,6 +63,17 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         try print(token, of: usable.credentials, context)
         // Only if the service has just answered: otherwise nothing must touch the network.
         if token != account.credentials.accessToken { await context.deliverRevocations(to: account.issuer) }
+    }
+
+    private func printToken(for target: TokenTarget, _ context: CommandContext<App>) async throws {
+        try context.refuseEnvironmentToken(to: "get a token for another API")
+        guard let account = await context.store.load().account else { return try await fail(context) }
+        let derived = try await context.withDerivedToken(
+            for: target, of: account, minimumValidity: minValidity.map { .seconds(min($0, 1e12)) })
+        try print(derived.credentials.accessToken, of: derived.credentials, context)
+        if account.credentials.derivedToken(for: target) != derived {
+            await context.deliverRevocations(to: account.issuer)
+        }
     }
 
     private func print(

@@ -33,7 +33,7 @@ struct Discovery: Sendable {
         let object = try object(in: response)
         var document = ServiceDocument(
             namesIssuer: object["authorization_response_iss_parameter_supported"] == .boolean(true),
-            scopes: strings("scopes_supported", in: object),
+            scopes: strings("scopes_supported", in: object), grants: strings("grant_types_supported", in: object),
             tokenAuthentication: strings("token_endpoint_auth_methods_supported", in: object),
             revocationAuthentication: strings("revocation_endpoint_auth_methods_supported", in: object))
         for name in EndpointName.allCases { document.urls[name] = try url(name.rawValue, in: object) }

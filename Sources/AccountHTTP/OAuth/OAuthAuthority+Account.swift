@@ -39,7 +39,7 @@ extension OAuthAuthority: AccountAuthority {
     /// The ``issuer``.
     public var accountIssuer: String? { issuer }
 
-    /// Takes the refresh token back, and then the access token (RFC 7009).
+    /// Takes the refresh token back, then the access token, and then the tokens that were derived (RFC 7009).
     ///
     /// A token that the service does not know any more counts as taken back, and so does an access token at a service that
     /// takes refresh tokens only.
@@ -57,10 +57,13 @@ extension OAuthAuthority: AccountAuthority {
             refusal = try await revoke(refreshToken, "refresh_token", at: endpoint, as: client)
             isTaken = refusal == nil
         }
-        switch try await revoke(account.credentials.accessToken, "access_token", at: endpoint, as: client) {
-        // A service that takes refresh tokens only ends the access tokens with them, or cannot (RFC 7009, section 2.1).
-        case .oauthError("unsupported_token_type", _)? where isTaken: break
-        case let failure: refusal = refusal ?? failure
+        let derived = account.credentials.derivedTokens.map(\.credentials.accessToken)
+        for token in [account.credentials.accessToken] + derived {
+            switch try await revoke(token, "access_token", at: endpoint, as: client) {
+            // A service that takes refresh tokens only ends the access tokens with them, or cannot (RFC 7009, section 2.1).
+            case .oauthError("unsupported_token_type", _)? where isTaken: break
+            case let failure: refusal = refusal ?? failure
+            }
         }
         if let refusal { throw refusal }
         return .done

@@ -66,8 +66,10 @@ extension OAuthAuthority {
 
     /// Sends a grant to the token endpoint (RFC 6749, section 5). Once it is sent, only ``exchangeTimeout`` ends the wait
     /// for the response.
+    ///
+    /// - Parameter resources: The APIs that the access token is for (RFC 8707, section 2.2); `nil` for those of the sign-in.
     func requestTokens(
-        _ form: FormBody, for clientID: String, isRefresh: Bool = false
+        _ form: FormBody, for clientID: String, isRefresh: Bool = false, resources: [String]? = nil
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
         let endpoint: Endpoint
         do throws(AuthorityError) {
@@ -77,7 +79,7 @@ extension OAuthAuthority {
             throw error.notSent(at: .preparation)
         }
         var form = form
-        options.appendResources(to: &form)
+        for resource in resources ?? options.resources { form.append("resource", resource) }
         var request = try request(
             form, to: endpoint, as: clientID, authentication: endpoint.document.tokenAuthentication)
         request.exchangeTimeout = exchangeTimeout

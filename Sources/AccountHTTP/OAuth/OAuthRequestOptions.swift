@@ -53,7 +53,7 @@ extension OAuthRequestOptions {
     /// Refuses what cannot be sent, and parameters that have an option of their own or are set by this package.
     func check() throws(AccountError) {
         if let redirectURI { _ = try LoopbackRedirect(redirectURI) }
-        if let audience, audience.isEmpty || !Self.isPlain(audience) {
+        if let audience, !RequestRules.isAudience(audience) {
             throw AccountError(.invalidArgument, "the audience must not be empty, and has no control characters")
         }
         for resource in resources where !RequestRules.isResource(resource) {
@@ -84,11 +84,6 @@ extension OAuthRequestOptions {
     /// For the request that begins a sign-in.
     func append(to form: inout FormBody) {
         if let audience { form.append("audience", audience) }
-        appendResources(to: &form)
-    }
-
-    /// For each request for tokens too (RFC 8707, section 2.2).
-    func appendResources(to form: inout FormBody) {
         for resource in resources { form.append("resource", resource) }
     }
 }

@@ -18,6 +18,7 @@ struct ServiceDocument: Sendable, Equatable {
 
     // `nil` if the document does not say.
     var scopes: [String]?
+    var grants: [String]?
     var tokenAuthentication: [String]?
     var revocationAuthentication: [String]?
 }

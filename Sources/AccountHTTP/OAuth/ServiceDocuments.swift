@@ -46,6 +46,14 @@ final class ServiceDocuments: Sendable {
 
     func scopes() async throws(AuthorityError) -> [String]? { try await found(.first).document.scopes }
 
+    /// Whether one of the documents lists a grant type.
+    func listsGrant(_ grant: String) async throws(AuthorityError) -> Bool {
+        let first = try await found(.first)
+        if first.document.grants?.contains(grant) == true { return true }
+        guard !first.unread.isEmpty else { return false }
+        return try await found(.further).document.grants?.contains(grant) == true
+    }
+
     private func found(_ position: Position) async throws(AuthorityError) -> Found {
         if let known = found.withLock({ $0[position] }) { return known }
         let result: Result<Found, AuthorityError>

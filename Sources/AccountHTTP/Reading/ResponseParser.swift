@@ -42,7 +42,7 @@ struct ResponseParser: Sendable {
 
     let endpoint: Endpoint
     let quirks: ServiceQuirks
-    private let isRefresh: Bool
+    let isRefresh: Bool
     let text: ServerText
 
     /// - Parameters:
@@ -168,11 +168,12 @@ struct ResponseParser: Sendable {
             && text.utf8.allSatisfy { 0x20...0x7E ~= $0 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
     }
 
-    /// RFC 6749, sections 4.1.2.1 and 5.2; RFC 6750, section 3.1; RFC 7009, section 2.2.1; RFC 8628, section 3.5.
+    /// RFC 6749, sections 4.1.2.1 and 5.2; RFC 6750, section 3.1; RFC 7009, section 2.2.1; RFC 8628, section 3.5; RFC 8707,
+    /// section 2.
     private static let registeredErrors: Set<String> = [
         "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
         "invalid_scope", "access_denied", "unsupported_response_type", "server_error", "temporarily_unavailable",
         "invalid_token", "insufficient_scope", "unsupported_token_type", "authorization_pending", "slow_down",
-        "expired_token",
+        "expired_token", "invalid_target",
     ]
 }

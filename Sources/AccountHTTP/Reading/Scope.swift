@@ -1,9 +1,7 @@
+import AccountKit
+
 enum Scope {
-    /// Visible ASCII but `"` and `\` (RFC 6749, section 3.3).
-    static func isValid(_ text: some StringProtocol) -> Bool {
-        !text.isEmpty
-            && text.utf8.allSatisfy { 0x21...0x7E ~= $0 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
-    }
+    static func isValid(_ text: some StringProtocol) -> Bool { RequestRules.isScope(text) }
 
     /// What cannot be a scope is left out: it is shown to people.
     ///

@@ -13,6 +13,10 @@ extension ResponseParser {
         guard token.withUnsafeBytes({ Self.isToken($0) }) else {
             throw .unclear("\(endpoint.name) sent an access_token with characters that cannot be sent back")
         }
+        // A refresh token that was spent for it must not be lost for a member that means nothing there.
+        if !isRefresh, let type = object.members["issued_token_type"]?.string, !Self.accessTokenTypes.contains(type) {
+            throw .unclear("\(endpoint.name) issued a token that is no access token")
+        }
         return Credentials(
             accessToken: token,
             refreshToken: object.secrets["refresh_token"],
@@ -24,6 +28,11 @@ extension ResponseParser {
             expiresAt: TokenExpiry.date(expiresIn: object.members["expires_in"], accessToken: token, response: response)
         )
     }
+
+    /// What a token exchange may say that it has issued (RFC 8693, section 3): an access token of any form.
+    private static let accessTokenTypes = [
+        "urn:ietf:params:oauth:token-type:access_token", "urn:ietf:params:oauth:token-type:jwt",
+    ]
 
     /// Visible ASCII, so that it can be sent in an `Authorization` header field.
     static func isToken(_ bytes: some Collection<UInt8>) -> Bool {

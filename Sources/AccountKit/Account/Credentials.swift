@@ -32,6 +32,11 @@ public struct Credentials: Sendable, Equatable {
     /// A hint: it makes the next use refresh, and is never a reason to sign anyone out, since the clock may be wrong.
     public var expiresAt: Date?
 
+    /// Access tokens for other APIs, or for less, that were derived from this sign-in, the newest last; at most 16.
+    ///
+    /// They are kept and removed together with the other tokens. A service that is told of a sign-out revokes them too.
+    public package(set) var derivedTokens: [DerivedToken] = []
+
     /// Creates credentials.
     public init(
         accessToken: Secret, refreshToken: Secret? = nil, idToken: Secret? = nil, tokenType: String = "Bearer",
@@ -82,6 +87,7 @@ public struct Credentials: Sendable, Equatable {
         result.idToken = response.idToken ?? idToken
         result.scopes = response.scopes.isEmpty ? scopes : response.scopes
         result.clientID = response.clientID ?? clientID
+        result.derivedTokens = derivedTokens
         return result
     }
 

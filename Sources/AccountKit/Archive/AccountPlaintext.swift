@@ -9,13 +9,15 @@ import Foundation
 /// The plaintext of an archive: a section with the secrets, then a section with everything else.
 ///
 /// Both begin with their length in four bytes. The secrets section has an entry a token: two bytes that say which, two
-/// zero bytes, the length in four bytes, the token. The other section is a binary property list. A plaintext is opened
-/// into guarded memory, where the account's tokens stay; the second section is read there too.
+/// zero bytes, the length in four bytes, the token. The other section is a binary property list, which says of each derived
+/// token, in the order of their entries, what it is for. A plaintext is opened into guarded memory, where the account's
+/// tokens stay; the second section is read there too.
 enum AccountPlaintext {
     private enum SecretTag: UInt16 {
         case accessToken = 1
         case refreshToken = 2
         case idToken = 3
+        case derivedToken = 4
     }
 
     /// The second section: all that is not secret. The names are those in the file.
@@ -32,6 +34,9 @@ enum AccountPlaintext {
         fields["expiresAt"] = credentials.expiresAt.map { .date($0) }
         fields["verifiedAt"] = account.verifiedAt.map { .date($0) }
         if !account.profile.fields.isEmpty { fields["profile"] = .dictionary(account.profile.fields) }
+        if !credentials.derivedTokens.isEmpty {
+            fields["derivedTokens"] = .array(credentials.derivedTokens.map { .dictionary(record(of: $0)) })
+        }
         do {
             return try RecordPropertyListWriter.write(fields)
         } catch {
@@ -42,9 +47,51 @@ enum AccountPlaintext {
         }
     }
 
+    private static func record(of derived: DerivedToken) -> [String: ProfileValue] {
+        let (target, credentials) = (derived.target, derived.credentials)
+        var fields: [String: ProfileValue] = [
+            "tokenType": .string(credentials.tokenType), "issuedAt": .date(credentials.issuedAt),
+        ]
+        fields["expiresAt"] = credentials.expiresAt.map { .date($0) }
+        fields["audience"] = target.audience.map { .string($0) }
+        for (name, texts) in [
+            ("resources", target.resources), ("requestedScopes", target.scopes), ("scopes", credentials.scopes),
+        ] where !texts.isEmpty {
+            fields[name] = .array(texts.map { .string($0) })
+        }
+        return fields
+    }
+
+    private static func derivedTokens(
+        _ fields: [String: ProfileValue], _ secrets: [Secret]
+    ) throws(RecordPropertyList.Malformed) -> [DerivedToken] {
+        var records: [ProfileValue] = []
+        switch fields["derivedTokens"] {
+        case .array(let values)?: records = values
+        case nil: break
+        default: throw RecordPropertyList.unusable
+        }
+        guard records.count == secrets.count else { throw RecordPropertyList.unusable }
+        var tokens: [DerivedToken] = []
+        for (record, secret) in zip(records, secrets) {
+            guard case .dictionary(let fields) = record, let tokenType = try fields.text("tokenType"),
+                let issuedAt = try fields.date("issuedAt")
+            else { throw RecordPropertyList.unusable }
+            let target = TokenTarget(
+                stored: try fields.text("audience"), try fields.texts("resources") ?? [],
+                try fields.texts("requestedScopes") ?? [])
+            let credentials = Credentials(
+                accessToken: secret, tokenType: tokenType, scopes: try fields.texts("scopes") ?? [],
+                issuedAt: issuedAt, expiresAt: try fields.date("expiresAt"))
+            tokens.append(DerivedToken(target: target, credentials: credentials))
+        }
+        return tokens
+    }
+
     /// An account of those entries, with these tokens. Entries that it does not know are left out.
     private static func account(
-        _ fields: [String: ProfileValue], accessToken: Secret, refreshToken: Secret?, idToken: Secret?
+        _ fields: [String: ProfileValue], accessToken: Secret, refreshToken: Secret?, idToken: Secret?,
+        derived: [Secret]
     ) throws(RecordPropertyList.Malformed) -> Account {
         guard let id = try fields.text("id"), let tokenType = try fields.text("tokenType"),
             let issuedAt = try fields.date("issuedAt")
@@ -55,12 +102,13 @@ enum AccountPlaintext {
         case nil: profile = UserProfile()
         default: throw RecordPropertyList.unusable
         }
+        var credentials = Credentials(
+            accessToken: accessToken, refreshToken: refreshToken, idToken: idToken, tokenType: tokenType,
+            scopes: try fields.texts("scopes") ?? [], clientID: try fields.text("clientID"), issuedAt: issuedAt,
+            expiresAt: try fields.date("expiresAt"))
+        credentials.derivedTokens = try derivedTokens(fields, derived)
         return Account(
-            id: id, issuer: try fields.text("issuer"), username: try fields.text("username"),
-            credentials: Credentials(
-                accessToken: accessToken, refreshToken: refreshToken, idToken: idToken, tokenType: tokenType,
-                scopes: try fields.texts("scopes") ?? [], clientID: try fields.text("clientID"), issuedAt: issuedAt,
-                expiresAt: try fields.date("expiresAt")),
+            id: id, issuer: try fields.text("issuer"), username: try fields.text("username"), credentials: credentials,
             profile: profile, verifiedAt: try fields.date("verifiedAt"))
     }
 
@@ -69,10 +117,11 @@ enum AccountPlaintext {
     /// - Returns: The plaintext, and the account with its tokens in that memory, so that it has one allocation.
     static func encode(_ account: Account) throws(AccountError) -> (plaintext: GuardedBytes, account: Account) {
         let credentials = account.credentials
-        let secrets = [
+        var secrets = [
             (SecretTag.accessToken, credentials.accessToken as Secret?), (.refreshToken, credentials.refreshToken),
             (.idToken, credentials.idToken),
         ].compactMap { tag, secret in secret.map { (tag, $0) } }
+        secrets += credentials.derivedTokens.map { (.derivedToken, $0.credentials.accessToken) }
         let record = try record(of: account)
         let secretsCount = secrets.reduce(0) { $0 + 8 + $1.1.byteCount }
         let count = 4 + secretsCount + 4 + record.count
@@ -97,12 +146,16 @@ enum AccountPlaintext {
             Envelope.pad(buffer, count: count)
         }
         var account = account
+        var derivedIndex = 0
         for ((tag, _), range) in zip(secrets, ranges) {
             let secret = Secret(plaintext, range: range)
             switch tag {
             case .accessToken: account.credentials.accessToken = secret
             case .refreshToken: account.credentials.refreshToken = secret
             case .idToken: account.credentials.idToken = secret
+            case .derivedToken:
+                account.credentials.derivedTokens[derivedIndex].credentials.accessToken = secret
+                derivedIndex += 1
             }
         }
         return (plaintext, account)
@@ -116,6 +169,7 @@ enum AccountPlaintext {
         var accessToken: Secret?
         var refreshToken: Secret?
         var idToken: Secret?
+        var derived: [Secret] = []
         var reader = Reader(plaintext: plaintext, end: count)
         let secretsEnd = try reader.section()
         while reader.offset < secretsEnd.upperBound {
@@ -130,6 +184,7 @@ enum AccountPlaintext {
             case .accessToken where accessToken == nil: accessToken = secret
             case .refreshToken where refreshToken == nil: refreshToken = secret
             case .idToken where idToken == nil: idToken = secret
+            case .derivedToken: derived.append(secret)
             default: throw malformed
             }
         }
@@ -141,7 +196,8 @@ enum AccountPlaintext {
             let record = try plaintext.withUnsafeBytes { bytes throws(RecordPropertyList.Malformed) in
                 try RecordPropertyList.read(UnsafeRawBufferPointer(rebasing: bytes[range]))
             }
-            return try Self.account(record, accessToken: accessToken, refreshToken: refreshToken, idToken: idToken)
+            return try Self.account(
+                record, accessToken: accessToken, refreshToken: refreshToken, idToken: idToken, derived: derived)
         } catch {
             throw malformed
         }

@@ -20,4 +20,14 @@ package enum RequestRules {
         return parts[0].allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
             && text.utf8.allSatisfy { 0x21...0x7E ~= $0 && !"#\"<>\\^`{|}".utf8.contains($0) }
     }
+
+    package static func isAudience(_ text: String) -> Bool {
+        !text.isEmpty && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+    }
+
+    /// Visible ASCII but `"` and `\` (RFC 6749, section 3.3).
+    package static func isScope(_ text: some StringProtocol) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { 0x21...0x7E ~= $0 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
+    }
 }

@@ -87,6 +87,10 @@ public struct OAuthErrorCode: Hashable, Sendable, RawRepresentable, ExpressibleB
     /// A scope is not known, or not allowed.
     public static let invalidScope: OAuthErrorCode = "invalid_scope"
 
+    // RFC 8707, section 2; RFC 8693, section 2.2.2.
+    /// The service does not know the API that a token was asked for, or does not issue tokens for it.
+    public static let invalidTarget: OAuthErrorCode = "invalid_target"
+
     // RFC 6749, section 4.1.2.1.
     /// The user, or the service, refused.
     public static let accessDenied: OAuthErrorCode = "access_denied"

@@ -89,6 +89,17 @@ package enum SessionDecision {
         }
     }
 
+    /// After a token for another API was asked for in exchange for the access token (RFC 8693). Nothing that is said there is
+    /// about the sign-in: `invalid_grant` and `invalid_request` may be about either of the two tokens.
+    package static func afterTokenExchange(_ failure: AuthorityError) -> UnverifiedReason {
+        switch failure {
+        case .oauthError(let code, let description)
+        where [.invalidGrant, .accessDenied, "unsupported_token_type"].contains(code):
+            .init(.misconfigured, detail: text(code, description))
+        default: reason(for: failure)
+        }
+    }
+
     package static func afterSignIn(_ failure: AuthorityError) -> SignIn {
         switch failure {
         case .oauthError(.authorizationPending, _): .pollAgain(slowDown: false)
@@ -127,7 +138,8 @@ package enum SessionDecision {
         case .untrustedTLS(let detail): .init(.untrustedTLS, detail: detail)
         case .oauthError(let code, let description):
             switch code {
-            case .invalidClient, .unauthorizedClient, .unsupportedGrantType, .invalidScope, .invalidRequest:
+            case .invalidClient, .unauthorizedClient, .unsupportedGrantType, .invalidScope, .invalidRequest,
+                .invalidTarget:
                 .init(.misconfigured, detail: text(code, description))
             case .temporarilyUnavailable, .serverError: .init(.serverError, detail: text(code, description))
             default: .init(.unclearReply, detail: text(code, description))

@@ -96,7 +96,7 @@ extension AccountStore {
         return account
     }
 
-    private func check(_ account: Account, isOf authority: any AccountAuthority) throws(AccountError) {
+    func check(_ account: Account, isOf authority: any AccountAuthority) throws(AccountError) {
         // Of a given token only the service knows where it belongs.
         if givenToken != nil, account.issuer == nil { return }
         if let mismatch = authority.mismatch(with: account) { throw AccountError(.misconfigured, mismatch) }
@@ -152,17 +152,21 @@ extension AccountStore {
             throw error
         case .kept(let account, let reason):
             if isUsable { return account }
-            let code: AccountError.Code =
-                switch reason.code {
-                case .misconfigured: .misconfigured
-                case .busy: .busy
-                case .cannotSave: .inaccessible
-                case .cancelled: .cancelled
-                default: .serviceUnavailable
-                }
             throw AccountError(
-                code,
-                "the tokens could not be refreshed (\(reason)); you are still signed in")
+                reason.errorCode, "the tokens could not be refreshed (\(reason)); you are still signed in")
+        }
+    }
+}
+
+extension UnverifiedReason {
+    /// What kind of error it is that there is no token for this reason.
+    var errorCode: AccountError.Code {
+        switch code {
+        case .misconfigured: .misconfigured
+        case .busy: .busy
+        case .cannotSave: .inaccessible
+        case .cancelled: .cancelled
+        default: .serviceUnavailable
         }
     }
 }

@@ -81,7 +81,7 @@ public final class AccountStore: Sendable {
             archive: archive, revocations: revocations,
             offlineKeys: OfflineKeys(archive: archive, appIdentifier: appIdentifier, session: session),
             shared: SharedAccount(),
-            refreshes: SingleFlight { $0.isSameGrant(as: $1) },
+            refreshes: SingleFlight(by: SessionDriver.Request.isSame),
             exchanges: Exchanges(), clock: clock, lockTimeout: lockTimeout, logger: logger)
     }
 

@@ -13,6 +13,10 @@ import Foundation
 /// 3. Under the lock: read again → save, if the tokens that were spent are still the stored ones → forget the intent.
 ///    Otherwise nothing is changed, and the new tokens are revoked. Likewise a refusal is written down only for those that
 ///    were sent.
+///
+/// A token for another API is had in the same steps: it may cost the same refresh token, and is stored together with the next
+/// one. What is said against such a request is no word about the sign-in, and is not written down. Where it is had in exchange
+/// for the access token, nothing is spent, and so no intent is recorded.
 struct RefreshStateMachine: SessionStateMachine {
     enum State: SessionMachineState {
         case opening
@@ -44,7 +48,9 @@ struct RefreshStateMachine: SessionStateMachine {
         case finished
     }
 
-    private let account: Account
+    /// Whose tokens are used: those that were given, or for another API those that are stored by then.
+    private var account: Account
+    private let derivation: Derivation?
     private let now: Date
     private let revokesSingleGrants: Bool
     var state = State.opening
@@ -54,9 +60,14 @@ struct RefreshStateMachine: SessionStateMachine {
 
     /// - Parameters:
     ///   - account: Whose tokens are to be replaced; if the archive holds others, those are the result.
+    ///   - derivation: The token for another API that is wanted in place of new tokens. If the archive holds another one than the
+    ///     account, or one that is good, that is the result.
     ///   - revokesSingleGrants: Whether revoking tokens of a user leaves the user's other sign-ins alone.
-    init(of account: Account, now: Date, revokesSingleGrants: Bool = false) {
+    init(
+        of account: Account, deriving derivation: Derivation? = nil, now: Date, revokesSingleGrants: Bool = false
+    ) {
         self.account = account
+        self.derivation = derivation
         self.now = now
         self.revokesSingleGrants = revokesSingleGrants
     }
@@ -69,8 +80,9 @@ struct RefreshStateMachine: SessionStateMachine {
         case (.opening, .done): return go(to: .comparing, .load)
 
         case (.comparing, .content(.present(let stored, let revision))):
-            guard isStillStored(stored) else { return finish(.adopted(stored)) }
-            guard stored.credentials.refreshToken != nil else {
+            guard isToBeUsed(stored) else { return finish(.adopted(stored)) }
+            account = stored
+            guard stored.credentials.refreshToken != nil || !spendsRefreshToken else {
                 return finish(.kept(stored, .init(.notChecked, detail: "there is no refresh token")))
             }
             // A process that died while it signed out has left these tokens to be revoked. Once they are replaced, nobody
@@ -81,7 +93,7 @@ struct RefreshStateMachine: SessionStateMachine {
         case (.withdrawing(let stored, let revision), .done):
             return go(to: .preparing(stored, revision), .prepareSave)
         case (.preparing(let stored, let revision), .done):
-            return go(to: .recording(stored, revision), .recordIntent)
+            return go(to: .recording(stored, revision), spendsRefreshToken ? .recordIntent : .beginExchange)
         case (.recording(let stored, let revision), .intentRecorded(let unfinished)):
             unfinishedRefresh = unfinished
             return go(to: .closing(stored, revision), .endTransaction)
@@ -91,7 +103,9 @@ struct RefreshStateMachine: SessionStateMachine {
             return finish(.kept(stored, .cannotSave(error)))
 
         case (.closing(let stored, let revision), .done):
-            return go(to: .requesting(stored, revision), .requestTokens(stored))
+            return go(
+                to: .requesting(stored, revision), derivation.map { .deriveToken(stored, $0) } ?? .requestTokens(stored)
+            )
         case (.requesting(let stored, let revision), .renewed(let credentials)):
             return go(to: .openingToCommit(credentials, stored, revision), .beginTransaction)
         case (.requesting(let stored, _), .refused(let failure)):
@@ -109,8 +123,15 @@ struct RefreshStateMachine: SessionStateMachine {
             return go(to: .comparingToRecord(reason, failure), .load)
         case (.comparingToRecord(let reason, let failure), .content(.present(let stored, _)))
         where isStillStored(stored):
+            // What is wrong with the request for another API's token keeps no refresh from being sent.
+            if derivation != nil, reason.isAboutRequest {
+                return unfinishedRefresh == nil
+                    ? go(to: .updatingRecord(.kept(stored, reason)), .forgetRefreshRecord)
+                    : finish(.kept(stored, reason))
+            }
             // As long as the token may have been spent, now or before, the record says so.
-            let mayBeSpent = unfinishedRefresh != nil || !failure.wasCertainlyNotCarriedOut
+            let mayBeSpent =
+                unfinishedRefresh != nil || spendsRefreshToken && !failure.wasCertainlyNotCarriedOut
             return go(to: .updatingRecord(.kept(stored, reason)), .recordFailure(reason, mayBeSpent: mayBeSpent))
         // The failure is not about what is stored now.
         case (.comparingToRecord, .content(let content)): return finish(outcome(of: content))
@@ -126,9 +147,14 @@ struct RefreshStateMachine: SessionStateMachine {
     // MARK: What the response means
 
     private mutating func decide(on failure: AuthorityError, _ stored: Account) -> SessionAction<RefreshOutcome> {
-        switch SessionDecision.afterRefresh(failure) {
+        let decision =
+            spendsRefreshToken
+            ? SessionDecision.afterRefresh(failure) : .keep(SessionDecision.afterTokenExchange(failure))
+        switch decision {
         case .clear(let detail): return go(to: .openingToClear(stored, detail), .beginTransaction)
         case .keep(let reason):
+            // Nothing was recorded, and the service is not to be left alone either.
+            if derivation != nil, !spendsRefreshToken, reason.isAboutRequest { return finish(.kept(stored, reason)) }
             return go(to: .openingToRecord(stored, reason, failure), .beginTransaction)
         }
     }
@@ -156,11 +182,19 @@ struct RefreshStateMachine: SessionStateMachine {
             (.withdrawingSpent(let renewed, let revision), .failed):
             return go(to: .saving(renewed, revision, isRetry: false), .save(renewed, ifRevision: revision))
 
-        case (.saving, .saved(let account)): return go(to: .updatingRecord(.renewed(account)), .forgetRefreshRecord)
+        case (.saving, .saved(let account)):
+            // The record of a refresh that was interrupted is still about the stored refresh token.
+            guard spendsRefreshToken else { return finish(.renewed(account)) }
+            return go(to: .updatingRecord(.renewed(account)), .forgetRefreshRecord)
         case (.saving(let renewed, let revision, let isRetry), .failed(let error)) where error.code == .conflict:
             return go(to: .supersededSave(renewed, revision, error, isRetry: isRetry), .load)
-        // The old token is spent, so it is worth a second try: with a new file, not with what was reserved.
-        case (.saving(let renewed, let revision, isRetry: false), .failed):
+        // The old token is spent, so it is worth a second try: with a new file, not with what was reserved. What can be had again
+        // makes room.
+        case (.saving(var renewed, let revision, isRetry: false), .failed(let error)):
+            if error.code == .tooLarge {
+                if renewed.isSameGrant(as: account) { return finish(.unsaved(renewed, error)) }
+                renewed.credentials.derivedTokens = []
+            }
             return go(to: .saving(renewed, revision, isRetry: true), .save(renewed, ifRevision: revision))
         case (.saving(let renewed, let revision, isRetry: true), .failed(let error)):
             return keepUnsaved(renewed, account, revision, .unsaved(renewed, error))
@@ -169,7 +203,7 @@ struct RefreshStateMachine: SessionStateMachine {
         case (.supersededSave(let renewed, _, let error, let isRetry), .content(.present(var stored, let revision)))
         where isStillStored(stored):
             stored.credentials = renewed.credentials
-            stored.verifiedAt = now
+            stored.verifiedAt = renewed.verifiedAt
             if isRetry { return keepUnsaved(stored, account, revision, .unsaved(stored, error)) }
             return go(to: .saving(stored, revision, isRetry: true), .save(stored, ifRevision: revision))
         case (.supersededSave(let renewed, let revision, _, _), .content(.unreadable(let error))):
@@ -183,6 +217,11 @@ struct RefreshStateMachine: SessionStateMachine {
 
     private func renewed(_ stored: Account, _ credentials: Credentials) -> Account {
         var renewed = stored
+        if let derivation {
+            renewed.credentials.keep(credentials, for: derivation.target, at: now)
+            if spendsRefreshToken, let next = credentials.refreshToken { renewed.credentials.refreshToken = next }
+            return renewed
+        }
         renewed.credentials = stored.credentials.renewed(by: credentials)
         // An authority may have the date from its service. One that is ahead must not lead to the next refresh.
         if renewed.credentials.isFromFuture(at: now) { renewed.credentials.issuedAt = now }
@@ -195,6 +234,8 @@ struct RefreshStateMachine: SessionStateMachine {
     ) -> SessionAction<RefreshOutcome> {
         var outcome = outcome
         if case .unsaved(_, let error) = outcome { outcome = .unsaved(renewed, error) }
+        // Nothing was spent: what is stored is as good as ever, and another such token can be had.
+        if renewed.isSameGrant(as: account) { return finish(outcome) }
         return go(to: .keepingUnsaved(outcome), .keepUnsaved(renewed, inPlaceOf: spent, ifRevision: revision))
     }
 
@@ -205,8 +246,10 @@ struct RefreshStateMachine: SessionStateMachine {
         _ renewed: Account, _ content: AccountArchive.Content
     ) -> SessionAction<RefreshOutcome> {
         // Where a sign-in cannot be ended without the user's others, that would end the new one.
+        // Of an exchange nothing came that could replace what is stored, so what was sent may be of the same sign-in.
         if case .present(let stored, _) = content,
             stored.isEnded(byRevoking: renewed, revokesSingleGrants: revokesSingleGrants)
+                || !spendsRefreshToken && stored.isSameUser(as: renewed)
         {
             return finish(outcome(of: content))
         }
@@ -252,12 +295,28 @@ struct RefreshStateMachine: SessionStateMachine {
 
     // MARK: Helpers
 
+    private var spendsRefreshToken: Bool { derivation?.means != .tokenExchange }
+
+    /// Whether the stored tokens are those that are to be replaced, or those that a missing token is to be derived from.
+    private func isToBeUsed(_ stored: Account) -> Bool {
+        guard stored.isSameUser(as: account) else { return false }
+        // The refresh token may have been replaced for a token for another API, and the access token not.
+        guard let derivation else { return stored.credentials.accessToken == account.credentials.accessToken }
+        let known = account.credentials.derivedToken(for: derivation.target)
+        guard let found = stored.credentials.derivedToken(for: derivation.target) else { return true }
+        // Another process has just had it.
+        guard found.credentials.accessToken == known?.credentials.accessToken else { return false }
+        return !found.credentials.isGood(for: derivation.validity, at: now)
+    }
+
     /// Whether the archive still holds the tokens that this refresh is about.
     private func isStillStored(_ stored: Account) -> Bool { stored.isSameGrant(as: account) }
 
     private func outcome(of content: AccountArchive.Content) -> RefreshOutcome {
         switch content {
-        case .present(let account, _): .adopted(account)
+        // A lease that was lost: only the refresh token was replaced, or by other tokens than the one that is wanted.
+        case .present(let stored, _) where isToBeUsed(stored): .kept(stored, .init(.replacedMeanwhile))
+        case .present(let stored, _): .adopted(stored)
         case .absent(let signOut): .signedOut(signOut)
         case .unreadable(let error): .unreadable(error)
         }
@@ -265,6 +324,9 @@ struct RefreshStateMachine: SessionStateMachine {
 }
 
 extension UnverifiedReason {
+    /// Whether the service, or the app's registration there, is not set up for what was asked.
+    fileprivate var isAboutRequest: Bool { code == .misconfigured || code == .insufficientScope }
+
     fileprivate static func cannotSave(_ error: AccountError) -> UnverifiedReason {
         UnverifiedReason(error.code == .busy ? .busy : .cannotSave, detail: error.description)
     }

@@ -12,11 +12,23 @@ struct SessionDriver: Sendable {
     let revocations: RevocationQueue
     let offlineKeys: OfflineKeys
     let shared: SharedAccount
-    let refreshes: SingleFlight<Account, RefreshOutcome>
+    let refreshes: SingleFlight<Request, RefreshOutcome>
     let exchanges: Exchanges
     let clock: any WallClock
     let lockTimeout: Duration
     let logger: Logger?
+
+    /// What those who want the same share.
+    struct Request: Sendable {
+        let account: Account
+
+        /// `nil` for new tokens.
+        let derivation: Derivation?
+
+        static func isSame(_ left: Request, _ right: Request) -> Bool {
+            left.account.isSameGrant(as: right.account) && left.derivation?.target == right.derivation?.target
+        }
+    }
 
     struct Context {
         var authority: (any AccountAuthority)?
@@ -28,7 +40,7 @@ struct SessionDriver: Sendable {
         var deadline: ContinuousClock.Instant?
 
         /// Told just before the refresh token is sent.
-        var progress: SingleFlight<Account, RefreshOutcome>.Progress?
+        var progress: SingleFlight<Request, RefreshOutcome>.Progress?
 
         /// How many refreshes of these tokens had failed before the lease was waited for.
         var failureCount = 0
@@ -80,20 +92,17 @@ struct SessionDriver: Sendable {
             case .endTransaction: await begun.transaction.take()?.end()
             case .prepareSave: try await archive.prepareSave(in: transaction)
             case .recordIntent:
-                // If another process's refresh failed while this one waited for the lease, do not send another at once.
-                if let record = try await archive.journal.record(in: transaction),
-                    record.failureCount ?? 0 != context.failureCount, let reason = record.pause(at: clock.now)
-                {
+                if let reason = try await beginExchange(transaction, authority, context, &begun) {
                     return .postponed(reason)
                 }
-                exchanges.begin(limit: authority.exchangeTimeout)
-                begun.isExchanging = true
-                // In this order: a caller that leaves after the commit finds an exchange to wait for. If all left before it, nothing
-                // is sent.
-                if let progress = context.progress, !progress.commit() { throw CancellationError() }
                 archive.unsaved.markSpending()
                 return .intentRecorded(
                     unfinished: try await archive.journal.recordIntent(at: clock.now, in: transaction))
+            case .beginExchange:
+                if let reason = try await beginExchange(transaction, authority, context, &begun) {
+                    return .postponed(reason)
+                }
+                return .intentRecorded(unfinished: try await archive.journal.record(in: transaction)?.date)
             case .recordFailure(let reason, let mayBeSpent):
                 try await archive.journal.recordFailure(reason, mayBeSpent: mayBeSpent, at: clock.now, in: transaction)
             case .forgetRefreshRecord: try await archive.journal.forget(in: transaction)
@@ -101,6 +110,16 @@ struct SessionDriver: Sendable {
             case .requestTokens(let account):
                 do {
                     return .renewed(try await authority.refresh(account))
+                } catch {
+                    return .refused(AuthorityError(error))
+                }
+            case .deriveToken(let account, let derivation):
+                guard let authority = authority as? any DerivingAuthority else {
+                    return .refused(.misconfigured("this service is not known to issue tokens for other APIs"))
+                }
+                do {
+                    return .renewed(
+                        try await authority.deriveToken(for: derivation.target, of: account, by: derivation.means))
                 } catch {
                     return .refused(AuthorityError(error))
                 }
@@ -128,6 +147,27 @@ struct SessionDriver: Sendable {
             logger?.debug("a step of the session failed", metadata: ["error": "\(error)"])
             return .failed(AccountError(wrapping: error))
         }
+    }
+
+    /// Makes sure that what is about to be sent is finished.
+    ///
+    /// - Returns: Why nothing is to be sent now; `nil` if it may be.
+    private func beginExchange(
+        _ transaction: any ArchiveTransaction, _ authority: any AccountAuthority, _ context: Context,
+        _ begun: inout Begun
+    ) async throws -> UnverifiedReason? {
+        // If another process's refresh failed while this one waited for the lease, do not send another at once.
+        if let record = try await archive.journal.record(in: transaction),
+            record.failureCount ?? 0 != context.failureCount, let reason = record.pause(at: clock.now)
+        {
+            return reason
+        }
+        exchanges.begin(limit: authority.exchangeTimeout)
+        begun.isExchanging = true
+        // In this order: a caller that leaves after the commit finds an exchange to wait for. If all left before it, nothing
+        // is sent.
+        if let progress = context.progress, !progress.commit() { throw CancellationError() }
+        return nil
     }
 
     private func begin(_ timeout: Duration, _ lease: (any ArchiveLease)?) async throws -> any ArchiveTransaction {
@@ -338,15 +378,17 @@ struct SessionDriver: Sendable {
     /// How long a refresh waits for that of another process: for two of its exchanges.
     private static let leaseTimeout = Duration.seconds(150)
 
-    /// Refreshes an account, or joins those who are at it.
+    /// Refreshes an account, or derives a token from it, or joins those who are at the same.
     ///
     /// - Parameter deadline: Until when to wait for it. It goes on afterwards.
     func refresh(
-        _ account: Account, _ authority: any AccountAuthority, until deadline: ContinuousClock.Instant? = nil
+        _ account: Account, deriving derivation: Derivation? = nil, _ authority: any AccountAuthority,
+        until deadline: ContinuousClock.Instant? = nil
     ) async -> RefreshOutcome {
-        do throws(SingleFlight<Account, RefreshOutcome>.Departure) {
-            return try await refreshes.value(for: account, until: deadline) { progress in
-                await refresh(account, authority, progress)
+        let request = Request(account: account, derivation: derivation)
+        do throws(SingleFlight<Request, RefreshOutcome>.Departure) {
+            return try await refreshes.value(for: request, until: deadline) { progress in
+                await refresh(request, authority, progress)
             }
         } catch {
             let reason: UnverifiedReason =
@@ -360,9 +402,10 @@ struct SessionDriver: Sendable {
     }
 
     private func refresh(
-        _ account: Account, _ authority: any AccountAuthority,
-        _ progress: SingleFlight<Account, RefreshOutcome>.Progress
+        _ request: Request, _ authority: any AccountAuthority,
+        _ progress: SingleFlight<Request, RefreshOutcome>.Progress
     ) async -> RefreshOutcome {
+        let account = request.account
         // A record that cannot be read holds nobody up.
         let failureCount = (try? await archive.journal.record())?.failureCount ?? 0
         await archive.askBeforeLock()
@@ -377,7 +420,8 @@ struct SessionDriver: Sendable {
         }
         // It is cancelled only if everybody has left before it was about to be sent.
         let machine = RefreshStateMachine(
-            of: account, now: clock.now, revokesSingleGrants: authority.revokesSingleGrants)
+            of: account, deriving: request.derivation, now: clock.now,
+            revokesSingleGrants: authority.revokesSingleGrants)
         let outcome = await run(
             machine, Context(authority: authority, lease: lease, progress: progress, failureCount: failureCount))
         await lease.end()

@@ -47,6 +47,10 @@ enum SessionAction<Outcome: Sendable>: Sendable {
     /// `postponed`, `failed`).
     case recordIntent
 
+    /// Begin a request that spends nothing; from here on nothing cuts the machine off either (`intentRecorded`, `postponed`,
+    /// `failed`).
+    case beginExchange
+
     /// Record that the refresh failed, so that the service is left alone for a while (`done`, `failed`).
     case recordFailure(UnverifiedReason, mayBeSpent: Bool)
 
@@ -58,6 +62,9 @@ enum SessionAction<Outcome: Sendable>: Sendable {
 
     /// Ask the service for new tokens (`renewed`, `refused`).
     case requestTokens(Account)
+
+    /// Ask the service for a token for another API (`renewed`, `refused`).
+    case deriveToken(Account, Derivation)
 
     /// Refresh the account, or join those who are at it (`refreshEnded`).
     case refresh(Account)
@@ -105,6 +112,15 @@ enum SessionEvent: Sendable {
 
     /// Another process's refresh has failed meanwhile, so none is sent now.
     case postponed(UnverifiedReason)
+}
+
+/// A token for another API that is wanted.
+struct Derivation: Sendable, Equatable {
+    let target: TokenTarget
+    let means: TokenDerivation
+
+    /// For how long the token should be good; `nil` is the usual.
+    let validity: Duration?
 }
 
 enum RefreshOutcome: Sendable {

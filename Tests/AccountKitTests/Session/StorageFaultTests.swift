@@ -13,7 +13,7 @@ struct StorageFaultTests {
     /// Something that a store does, and who may be signed in after it.
     enum Operation: CaseIterable {
         case firstSignIn, signIn, signInOverDamage, load, check, checkExpired, checkRejected, refresh, earlyToken
-        case update, updateProfile, signOut, endOnCheck, endOnRefresh
+        case derive, exchange, update, updateProfile, signOut, endOnCheck, endOnRefresh
 
         /// Whether this is meant to end with nobody signed in.
         var endsSession: Bool { [.signOut, .endOnCheck, .endOnRefresh].contains(self) }
@@ -40,6 +40,9 @@ struct StorageFaultTests {
             case .check, .checkExpired, .checkRejected: _ = await store.checkSession(with: service)
             case .refresh: try await store.refresh(with: service)
             case .earlyToken: _ = try await store.accessToken(minimumValidity: .seconds(60), with: service)
+            case .derive:
+                _ = try await store.accessToken(for: try TokenTarget(resources: ["urn:api"]), with: service)
+            case .exchange: _ = try await store.accessToken(for: try TokenTarget(audience: "api"), with: service)
             case .update: try await store.update { $0.profile.points = 7 }
             case .updateProfile: try await store.updateProfile(with: service) { $0.points = 7 }
             case .signOut: try await store.signOut(with: service)
@@ -103,6 +106,10 @@ struct StorageFaultTests {
                 case .firstSignIn, .signIn, .signInOverDamage: #expect(state.account?.username == "bob", "\(number)")
                 case .update, .updateProfile: #expect(state.account?.profile.points == 7, "call \(number)")
                 case .signOut: #expect(state.account == nil, "call \(number)")
+                case .derive, .exchange:
+                    // The account's own token is what it was.
+                    let token = scene.before?.credentials.accessToken
+                    #expect(state.account?.credentials.accessToken == token, "call \(number)")
                 default: break
                 }
             }

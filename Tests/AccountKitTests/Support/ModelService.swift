@@ -11,7 +11,7 @@ import Foundation
 ///
 /// A strict one takes each refresh token once: whoever uses one again has stolen it, and the session ends (RFC 9700,
 /// section 4.14.2).
-final class ModelService: PasswordAuthority, ProfileAuthority {
+final class ModelService: PasswordAuthority, ProfileAuthority, DerivingAuthority {
     private struct State {
         var count = 0
         var accessTokens: Set<String> = []
@@ -64,6 +64,11 @@ final class ModelService: PasswordAuthority, ProfileAuthority {
 
     func refresh(_ account: Account) async throws -> Credentials {
         try check()
+        try redeem(account)
+        return newTokens()
+    }
+
+    private func redeem(_ account: Account) throws {
         guard let token = account.credentials.refreshToken?.reveal() else {
             throw AuthorityError.misconfigured("none")
         }
@@ -76,7 +81,25 @@ final class ModelService: PasswordAuthority, ProfileAuthority {
             return isGood
         }
         guard isGood else { throw AuthorityError.oauthError(.invalidGrant) }
-        return newTokens()
+    }
+
+    /// By token exchange for an audience, otherwise by a refresh.
+    func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation {
+        target.audience == nil ? .refresh : .tokenExchange
+    }
+
+    func deriveToken(
+        for target: TokenTarget, of account: Account, by derivation: TokenDerivation
+    ) async throws -> Credentials {
+        guard derivation == .tokenExchange else {
+            try check()
+            try redeem(account)
+            return newTokens()
+        }
+        _ = try await verify(account)
+        var derived = newTokens()
+        derived.refreshToken = nil
+        return derived
     }
 
     func revoke(_ account: Account) async throws -> RevocationOutcome {

@@ -91,6 +91,13 @@ struct AuthServer: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Every sign-in has to name this audience.", valueName: "name"))
     var audience: String?
 
+    @Option(
+        name: .customLong("exchange-audience"),
+        help: ArgumentHelp(
+            "Access tokens can be exchanged for ones for this audience; may be repeated.", valueName: "name")
+    )
+    var exchangeAudiences: [String] = []
+
     @Option(help: ArgumentHelp("How long a device code is valid.", valueName: "seconds"))
     var deviceCodeLifetime = 600
 
@@ -150,6 +157,7 @@ struct AuthServer: AsyncParsableCommand {
         settings.redirectURIs = redirectURIs
         settings.resources = resources
         settings.audience = audience
+        settings.exchangeAudiences = exchangeAudiences
         settings.deviceCodeLifetime = deviceCodeLifetime
         settings.deviceInterval = deviceInterval
         settings.users = UserDirectory(demoUsers: demoUsers)

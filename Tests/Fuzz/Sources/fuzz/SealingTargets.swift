@@ -58,22 +58,36 @@ private func readPropertyList(_ bytes: [UInt8]) {
 /// read every list.
 private func readPlaintext(_ bytes: [UInt8]) {
     var bytes = bytes
-    if let start = bytes.firstRange(of: "bplist00".utf8)?.lowerBound { bytes.replaceSubrange(start..., with: record) }
+    if let start = bytes.firstRange(of: "bplist00".utf8)?.lowerBound {
+        let isDeriving = bytes[start...].firstRange(of: "derivedTokens".utf8) != nil
+        bytes.replaceSubrange(start..., with: isDeriving ? derivingRecord : plainRecord)
+    }
     guard !bytes.isEmpty else { return }
     let plaintext = GuardedBytes(copying: bytes)
     guard let account = try? AccountPlaintext.decode(plaintext, count: bytes.count) else { return }
     promiseRoundTrip(of: account)
 }
 
+private let plainRecord = record(of: [])
+private let derivingRecord = record(of: derivedTokens)
+
+/// Two tokens for other APIs.
+let derivedTokens = [TokenTarget(stored: "api", [], ["read"]), TokenTarget(stored: nil, ["urn:a", "urn:b"], [])].map {
+    DerivedToken(
+        target: $0,
+        credentials: Credentials(accessToken: Secret("d"), scopes: ["read"], issuedAt: now, expiresAt: now + 60))
+}
+
 /// A property list as it stands in a plaintext.
-private let record: [UInt8] = {
-    let credentials = Credentials(accessToken: Secret("a"), issuedAt: now)
+private func record(of derivedTokens: [DerivedToken]) -> [UInt8] {
+    var credentials = Credentials(accessToken: Secret("a"), issuedAt: now)
+    credentials.derivedTokens = derivedTokens
     guard let (plaintext, _) = try? AccountPlaintext.encode(Account(id: "1", credentials: credentials)) else {
         return []
     }
     let bytes = plaintext.withUnsafeBytes { Array($0) }
-    return Array(bytes[(4 + 9 + 4)..<(bytes.lastIndex(of: 0x80) ?? 0)])
-}()
+    return Array(bytes[(4 + 9 * (1 + derivedTokens.count) + 4)..<(bytes.lastIndex(of: 0x80) ?? 0)])
+}
 
 /// What was read can be written, and is then read as the same.
 func promiseRoundTrip(of account: Account) {

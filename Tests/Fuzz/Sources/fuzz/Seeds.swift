@@ -19,7 +19,9 @@ func writeSeeds(to folder: String) throws {
             "f": .data(Data([0, 1])), "g": .array([.array([])]), "h": .dictionary(["i": .string("ü")]),
         ], verifiedAt: now)
     let small = Account(id: "2", credentials: Credentials(accessToken: Secret("a"), issuedAt: now))
-    for (name, account) in ["full": full, "small": small] {
+    var deriving = small
+    deriving.credentials.derivedTokens = derivedTokens
+    for (name, account) in ["full": full, "small": small, "derived": deriving] {
         let (plaintext, _) = try AccountPlaintext.encode(account)
         let padded = plaintext.withUnsafeBytes { Array($0) }
         try write(Array(padded[..<padded.lastIndex(of: 0x80)!]), "plaintext", name)

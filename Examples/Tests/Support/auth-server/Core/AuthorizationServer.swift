@@ -89,6 +89,21 @@ extension AuthorizationServer {
         }
     }
 
+    /// Exchanges an access token for one for another audience.
+    ///
+    /// Source: RFC 8693, section 2.2.2: what is wrong with the token is an invalid request.
+    func exchange(_ token: String, scope: Scope?, target: Target) throws -> TokenSet {
+        guard let audience = target.audience, settings.exchangeAudiences.contains(audience) else {
+            throw OAuthError(.invalidTarget, "audience is missing or not known")
+        }
+        let (rules, now) = (tokenRules, clock.now)
+        switch try update({ $0.grants.exchange(token, scope: scope, target: target, rules: rules, now: now) }) {
+        case .issued(let tokens): return tokens
+        case .rejected: throw OAuthError(.invalidRequest, "subject_token is not valid")
+        case .scopeTooWide: throw OAuthError(.invalidScope, "scope exceeds what the subject_token has")
+        }
+    }
+
     /// The ID token of a sign-in, or `nil` when its scope has none.
     func idToken(for signIn: SignIn, origin: Origin) throws -> String? {
         let quirks = settings.quirks

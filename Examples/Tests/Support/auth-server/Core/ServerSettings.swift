@@ -14,6 +14,8 @@ struct ServerSettings: Sendable {
     var resources: [String] = []
     /// What every sign-in has to name as its audience.
     var audience: String?
+    /// The audiences that an access token can be exchanged for (RFC 8693); when there are none, there is no such grant.
+    var exchangeAudiences: [String] = []
     /// How long an access token is accepted, in seconds.
     var accessTokenLifetime = 3600
     /// Whether a refresh brings a new refresh token, after which the old one is spent.
@@ -37,6 +39,11 @@ struct ServerSettings: Sendable {
     var usesTLS = false
     /// A host that requests may be for, besides the loopback interface.
     var name: String?
+
+    /// The ways to get a token that there are.
+    var grantTypes: [TokenRoutes.GrantType] {
+        quirks.grantTypes.filter { $0 != .tokenExchange || !exchangeAudiences.isEmpty }
+    }
 
     /// What becomes of a refresh token that was exchanged, where the service resembled leaves that open.
     var rotation: TokenRules.Rotation {

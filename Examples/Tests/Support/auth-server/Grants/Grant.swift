@@ -26,6 +26,8 @@ struct AccessToken: Codable, Equatable, Sendable {
     let scope: Scope
     /// The resources that the request named which brought it.
     var resources: [String] = []
+    /// The audience that it was exchanged for; `nil` for that of the sign-in.
+    var audience: String?
     /// When it stops to be accepted; a session of the app's own backend has no such time.
     var expiresAt: Date?
     /// The refresh token that it came for, as long as that is good until this token is used.

@@ -127,6 +127,32 @@ extension GrantLedger {
     }
 }
 
+// MARK: - Exchanging
+
+extension GrantLedger {
+    /// What became of an access token that was presented for another one.
+    enum Exchange: Equatable, Sendable {
+        case issued(TokenSet)
+        /// It is not known, it has expired, or its grant has ended.
+        case rejected
+        /// The scope that was asked for is more than it has.
+        case scopeTooWide
+    }
+
+    /// Issues an access token of the same sign-in for something else, beside the one that was presented (RFC 8693).
+    mutating func exchange(
+        _ token: String, scope: Scope?, target: Target, rules: TokenRules, now: Date
+    ) -> Exchange {
+        guard case .user(_, let held) = holder(of: token, kind: .oauth, now: now), let id = accessTokens[token]?.grantID
+        else { return .rejected }
+        guard scope?.isSubset(of: held) ?? true else { return .scopeTooWide }
+        let tokens = issue(
+            for: id, scope: scope ?? held, resources: target.resources, withRefreshToken: false, rules: rules, now: now)
+        accessTokens[tokens.accessToken]?.audience = target.audience
+        return .issued(tokens)
+    }
+}
+
 // MARK: - Using
 
 extension GrantLedger {
@@ -219,7 +245,10 @@ struct LiveToken: Encodable, Equatable, Sendable {
 extension GrantLedger {
     /// The tokens of one user, or of everyone, that are neither ended nor spent nor expired, in both APIs.
     func liveTokens(of username: String?, now: Date) -> [LiveToken] {
-        func token(_ kind: LiveToken.Kind, _ grantID: String, _ scope: Scope?, _ resources: [String]?) -> LiveToken? {
+        func token(
+            _ kind: LiveToken.Kind, _ grantID: String, _ scope: Scope?, _ resources: [String]?,
+            _ audience: String? = nil
+        ) -> LiveToken? {
             guard let grant = grants[grantID], !grant.isEnded, username == nil || grant.username == username else {
                 return nil
             }
@@ -228,12 +257,12 @@ extension GrantLedger {
                 kind: kind,
                 scope: (scope ?? grant.scope).text,
                 resources: resources ?? grant.target.resources,
-                audience: grant.target.audience
+                audience: audience ?? grant.target.audience
             )
         }
         let access = accessTokens.values.filter { ($0.expiresAt ?? .distantFuture) > now }
         let refresh = refreshTokens.values.filter { !$0.isSpent }
-        return access.compactMap { token(.access, $0.grantID, $0.scope, $0.resources) }
+        return access.compactMap { token(.access, $0.grantID, $0.scope, $0.resources, $0.audience) }
             + refresh.compactMap { token(.refresh, $0.grantID, nil, nil) }
     }
 }

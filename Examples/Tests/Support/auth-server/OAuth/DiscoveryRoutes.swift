@@ -30,7 +30,7 @@ struct DiscoveryRoutes: Sendable {
             "token_endpoint": .string(origin.url(endpoints.token)),
             "userinfo_endpoint": .string(origin.url(endpoints.userInfo)),
             "device_authorization_endpoint": .string(origin.url(endpoints.deviceAuthorization)),
-            "grant_types_supported": .array(quirks.grantTypes.map { .string($0.rawValue) }),
+            "grant_types_supported": .array(server.settings.grantTypes.map { .string($0.rawValue) }),
             "response_types_supported": ["code"],
             "response_modes_supported": ["query"],
             "code_challenge_methods_supported": [.string(CodeChallenge.method)],

@@ -10,6 +10,7 @@ struct TokenRoutes: Sendable {
         case password
         case refreshToken = "refresh_token"
         case deviceCode = "urn:ietf:params:oauth:grant-type:device_code"
+        case tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 
         /// The grant type of a form, if it is one this server knows.
         init?(in body: ByteBuffer) {
@@ -31,12 +32,12 @@ struct TokenRoutes: Sendable {
         }
     }
 
-    /// Source: RFC 6749, sections 4.1.3, 4.3, 5 and 6; RFC 7636, section 4.5; RFC 8628, section 3.4.
+    /// Source: RFC 6749, sections 4.1.3, 4.3, 5 and 6; RFC 7636, section 4.5; RFC 8628, section 3.4; RFC 8693, section 2.
     @Sendable
     private func token(_ request: Request, context: ServerContext) async throws -> Response {
         let form = try await OAuthForm(request, context: context, settings: server.settings)
         let grantType = GrantType(rawValue: try form.required("grant_type"))
-        guard let grantType, quirks.grantTypes.contains(grantType) else {
+        guard let grantType, server.settings.grantTypes.contains(grantType) else {
             throw OAuthError(.unsupportedGrantType, "unknown grant_type")
         }
         if quirks.needsSecret(for: grantType) { try form.requireSecret() }
@@ -69,6 +70,16 @@ struct TokenRoutes: Sendable {
         case .deviceCode:
             let signIn = try await server.redeem(deviceCode: form.required("device_code"), target: target)
             response = try await self.response(to: request, signIn)
+        case .tokenExchange:
+            let type = "urn:ietf:params:oauth:token-type:access_token"
+            guard try form.required("subject_token_type") == type, form["requested_token_type"] ?? type == type else {
+                throw OAuthError(.invalidRequest, "only access tokens are exchanged, and for access tokens")
+            }
+            let tokens = try await server.exchange(
+                form.required("subject_token"), scope: form.scope(), target: target)
+            var members = quirks.tokenResponse(tokens)
+            members["issued_token_type"] = .string(type)
+            response = members
         }
         return try quirks.encode(await server.altered(response, of: .token), for: request)
     }

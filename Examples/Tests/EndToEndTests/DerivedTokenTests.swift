@@ -1,0 +1,263 @@
+import Foundation
+import Testing
+
+/// Tokens for other APIs, with the real command.
+@Suite(.queued)
+struct DerivedTokenTests {
+    private static let resources = ["https://a.example/", "urn:b"]
+
+    /// alice, whose sign-in is for two resources, at a server that exchanges tokens for one audience.
+    private func run(
+        _ options: [String] = [], _ test: (SignedInUser) async throws -> Void
+    ) async throws {
+        try await Container.run { container in
+            try await ExampleServer.run(["--exchange-audience", "api"] + options) { server in
+                let user = SignedInUser(server: server, container: container, account: try .account(in: container))
+                let words = ["login", "--issuer", server.issuer, "--username", "alice", "--password-stdin"]
+                let resources = Self.resources.flatMap { ["--resource", $0] }
+                let login = try await user.account.run(words + resources, input: ExampleServer.alicePassword + "\n")
+                try #require(login.exitCode == 0, "\(login)")
+                try await server.clearLog()
+                try await test(user)
+            }
+        }
+    }
+
+    private func token(_ user: SignedInUser, _ words: String...) async throws -> String {
+        let outcome = try await user.account.run(["token"] + words)
+        #expect(outcome.exitCode == 0, "\(outcome)")
+        #expect(outcome.errors == "")
+        return outcome.output.trimmingCharacters(in: .newlines)
+    }
+
+    private func requests(_ user: SignedInUser) async throws -> [ExampleServer.Log.Request] {
+        try await user.server.log().requests.filter { $0.path == "/oauth/token" }
+    }
+
+    // MARK: Deriving
+
+    @Test func `A token for a resource costs one refresh, and the account's own token stays what it is`() async throws {
+        try await run { user in
+            let own = try await user.account.storedToken()
+            let derived = try await token(user, "--resource", "urn:b")
+            #expect(derived != own)
+            #expect(try await token(user, "--resource", "urn:b") == derived)
+            #expect(try await token(user) == own)
+            #expect(try await user.server.accepts(own))
+            #expect(try await user.server.accepts(derived))
+            #expect(try await requests(user).map(\.resource) == ["urn:b"])
+            // The refresh token that came with it is the one that is used next.
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await user.server.log()["reuseAlarms"] == 0)
+            #expect(try await token(user, "--resource", "urn:b") == derived)
+        }
+    }
+
+    @Test func `A token for an audience is exchanged, and costs no refresh token`() async throws {
+        try await run { user in
+            let derived = try await token(user, "--audience", "api", "--scope", "openid")
+            #expect(try await token(user, "--scope", "openid", "--audience", "api") == derived)
+            let requests = try await requests(user)
+            #expect(requests.map(\.grantType) == ["urn:ietf:params:oauth:grant-type:token-exchange"])
+            #expect(requests.map(\.audience) == ["api"])
+            #expect(requests.map(\.scope) == ["openid"])
+            #expect(try await user.server.log()["refreshes"] == 0)
+        }
+    }
+
+    @Test func `A narrower scope is a token of its own`() async throws {
+        try await run { user in
+            let narrow = try await token(user, "--scope", "openid email")
+            #expect(try await token(user, "--scope", "email", "--scope", "openid") == narrow)
+            #expect(try await token(user, "--scope", "openid") != narrow)
+            #expect(try await requests(user).map(\.scope) == ["email openid", "openid"])
+        }
+    }
+
+    @Test func `JSON says until when a derived token is good`() async throws {
+        try await run { user in
+            let outcome = try await user.account("token", "--audience", "api", "--json")
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            let document = try JSONDecoder().decode([String: String].self, from: Data(outcome.output.utf8))
+            #expect(document["tokenType"] == "Bearer")
+            #expect(document["session"] == "default")
+            #expect(document["expiresAt"] != nil)
+            #expect(document["token"] == (try await token(user, "--audience", "api")))
+        }
+    }
+
+    @Test func `Thirty processes that want the same derive it once`() async throws {
+        for words in [["--resource", "urn:b"], ["--audience", "api"]] {
+            try await run { user in
+                let tokens = try await withThrowingTaskGroup { group in
+                    for _ in 1...30 {
+                        group.addTask { try await user.account.run(["token"] + words) }
+                    }
+                    var tokens: Set<String> = []
+                    for try await outcome in group {
+                        #expect(outcome.exitCode == 0, "\(outcome)")
+                        tokens.insert(outcome.output)
+                    }
+                    return tokens
+                }
+                #expect(tokens.count == 1)
+                #expect(try await requests(user).count == 1)
+                #expect(try await user.account("refresh").exitCode == 0)
+                #expect(try await user.server.log()["reuseAlarms"] == 0)
+            }
+        }
+    }
+
+    @Test func `Processes that derive and refresh at once spend no refresh token twice`() async throws {
+        try await run { user in
+            try await withThrowingTaskGroup { group in
+                for number in 0..<24 {
+                    group.addTask {
+                        switch number % 4 {
+                        case 0: try await user.account("refresh")
+                        case 1: try await user.account("token", "--resource", "urn:b", "--min-validity", "7200")
+                        case 2: try await user.account("token", "--resource", "https://a.example/")
+                        default: try await user.account("token", "--audience", "api")
+                        }
+                    }
+                }
+                for try await outcome in group { #expect(outcome.exitCode == 0, "\(outcome)") }
+            }
+            let log = try await user.server.log()
+            #expect(log["reuseAlarms"] == 0)
+            #expect(log["refreshes"] == log["rotations"])
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+        }
+    }
+
+    // MARK: Refused, offline, over
+
+    @Test func `What the service does not issue is an error that says why, and ends nothing`() async throws {
+        try await run { user in
+            for (words, code) in [
+                (["--resource", "urn:c"], "invalid_target"), (["--audience", "other"], "invalid_target"),
+                (["--audience", "api", "--scope", "unheard"], "invalid_scope"),
+                (["--scope", "unheard"], "invalid_scope"),
+            ] {
+                let outcome = try await user.account.run(["token"] + words)
+                #expect(outcome.exitCode == 78, "\(outcome)")
+                #expect(outcome.output == "")
+                #expect(outcome.errors.contains("the service does not issue this token (\(code)"))
+                #expect(outcome.errors.contains("you are still signed in"))
+            }
+            let json = try await user.account("token", "--resource", "urn:c", "--json")
+            #expect(json.exitCode == 78)
+            #expect(json.output.contains(#""code":"misconfigured""#))
+            // The next refresh is not held up.
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+        }
+    }
+
+    @Test func `A service without token exchange is said to have none, without a request for tokens`() async throws {
+        try await SignedInUser.run { user in
+            let outcome = try await user.account("token", "--audience", "api")
+            #expect(outcome.exitCode == 78, "\(outcome)")
+            #expect(outcome.errors.contains("token exchange"))
+            #expect(try await requests(user) == [])
+        }
+    }
+
+    @Test func `An ended session is over for derived tokens too`() async throws {
+        try await run { user in
+            try await user.server.endSessions()
+            // An exchange is about the access token, which says nothing of the session.
+            #expect(try await user.account("token", "--audience", "api").exitCode == 78)
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+            let outcome = try await user.account("token", "--resource", "urn:b")
+            #expect(outcome.exitCode == 77, "\(outcome)")
+            #expect(try await user.account("whoami", "--offline").exitCode == 77)
+        }
+    }
+
+    @Test func `Offline the kept token is handed out as long as it is good`() async throws {
+        for (lifetime, exitCode) in [(3600, 0 as Int32), (0, 69)] {
+            try await Container.run { container in
+                let account = try Tool.account(in: container)
+                let token = try await ExampleServer.run(["--access-token-lifetime", "\(lifetime)"]) { server in
+                    let user = SignedInUser(server: server, container: container, account: account)
+                    try await user.signIn()
+                    return try await account("token", "--scope", "openid")
+                }
+                #expect(token.exitCode == 0, "\(token)")
+                for words in [[], ["--min-validity", "7200"]] {
+                    let outcome = try await account.run(["token", "--scope", "openid"] + words)
+                    #expect(outcome.exitCode == exitCode, "\(outcome)")
+                    #expect(outcome.output == (exitCode == 0 ? token.output : ""))
+                }
+                let other = try await account("token", "--scope", "email")
+                #expect(other.exitCode == 69, "\(other)")
+                #expect(other.errors.contains("you are still signed in"))
+                #expect(try await account("whoami", "--offline").output == "alice\n")
+            }
+        }
+    }
+
+    @Test func `A derived token that is not good for long enough is derived again`() async throws {
+        try await run(["--access-token-lifetime", "600"]) { user in
+            let first = try await token(user, "--resource", "urn:b")
+            #expect(try await token(user, "--resource", "urn:b", "--min-validity", "300") == first)
+            #expect(try await token(user, "--resource", "urn:b", "--min-validity", "900") != first)
+        }
+    }
+
+    // MARK: Late, lost, signed out
+
+    @Test func `A lost response is tried again later, and one that is late is stored`() async throws {
+        try await run { user in
+            try await user.server.setFaults(Fault(path: "/oauth/token", disconnect: .before, times: 1))
+            let lost = try await user.account("token", "--resource", "urn:b")
+            #expect(lost.exitCode == 69, "\(lost)")
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+            // The service is left alone for a few seconds.
+            try await waitUntil("the service was asked again") {
+                try await user.account("token", "--resource", "urn:b").exitCode == 0
+            }
+            #expect(try await user.server.log()["reuseAlarms"] == 0)
+        }
+        try await run { user in
+            let first = try await token(user, "--resource", "urn:b")
+            // Longer than who has a token that is still good waits for another.
+            try await user.server.setFaults(
+                Fault(path: "/oauth/token", delayMilliseconds: 7000, afterHandler: true, times: 1))
+            #expect(try await token(user, "--resource", "urn:b", "--min-validity", "7200") == first)
+            #expect(try await token(user, "--resource", "urn:b") != first)
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await user.server.log()["reuseAlarms"] == 0)
+        }
+    }
+
+    @Test func `Signing out revokes the tokens that were derived`() async throws {
+        try await run(["--revocation-ends", "token"]) { user in
+            let tokens = [try await token(user, "--resource", "urn:b"), try await token(user, "--audience", "api")]
+            for token in tokens { #expect(try await user.server.accepts(token)) }
+            let outcome = try await user.account("logout")
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            for token in tokens { #expect(try await user.server.accepts(token) == false) }
+            #expect(try await user.server.log()["/oauth/revoke"] == 4)
+            #expect(try await user.account("token", "--audience", "api").exitCode == 77)
+        }
+    }
+
+    // MARK: Usage
+
+    @Test func `What cannot be asked for is a usage error`() async throws {
+        try await SignedInUser.run { user in
+            for words in [
+                ["--resource", "here"], ["--resource", "https://a/#b"], ["--audience", ""], ["--scope", ""],
+                ["--scope", "a\"b"], ["--audience", "a", "--resource", "urn:b"],
+            ] {
+                #expect(try await user.account.run(["token"] + words).exitCode == 64, "\(words)")
+            }
+            #expect(try await user.server.log().requests == [])
+            let given = try await user.account.with("ACCOUNT_TOKEN", "given")("token", "--scope", "openid")
+            #expect(given.exitCode == 64, "\(given)")
+            #expect(given.errors.contains("ACCOUNT_TOKEN"))
+        }
+    }
+}

@@ -1,0 +1,60 @@
+public import AccountKit
+
+extension OAuthAuthority: DerivingAuthority {
+    private static let tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+    private static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
+
+    /// By a refresh with `resource` or `scope` where there is a refresh token; for an audience, or without a refresh token, by
+    /// token exchange, if discovery lists that grant (RFC 8414, section 2, `grant_types_supported`).
+    ///
+    /// - Throws: An `AuthorityError`: `misconfigured` if neither can be done.
+    public func tokenDerivation(
+        for target: TokenTarget, of account: Account
+    ) async throws(AuthorityError) -> TokenDerivation {
+        try checkIssuer(of: account)
+        if target.audience == nil, account.credentials.refreshToken != nil { return .refresh }
+        guard try await documents.listsGrant(Self.tokenExchange) else {
+            guard target.audience == nil else {
+                throw .misconfigured(
+                    "\(issuer) does not offer token exchange (RFC 8693), which a token for another audience needs: ask for a "
+                        + "resource instead, if it has those")
+            }
+            throw .misconfigured(
+                "\(issuer) gave no refresh token and does not offer token exchange (RFC 8693), so it issues no further tokens"
+            )
+        }
+        return .tokenExchange
+    }
+
+    /// Asks the token endpoint for an access token for a target, as the client that the account's tokens were issued to.
+    ///
+    /// - Throws: An `AuthorityError`; `oauthError(.invalidTarget, …)` and `oauthError(.invalidScope, …)` if the service does not
+    ///   issue such a token to this user and client.
+    public func deriveToken(
+        for target: TokenTarget, of account: Account, by derivation: TokenDerivation
+    ) async throws(AuthorityError) -> Credentials {
+        try checkIssuer(of: account)
+        var form = FormBody()
+        switch derivation {
+        case .refresh:
+            guard let refreshToken = account.credentials.refreshToken else {
+                throw .misconfigured("the account has no refresh token, so it can only sign in again")
+            }
+            form.append("grant_type", "refresh_token")
+            form.append("refresh_token", refreshToken)
+        case .tokenExchange:
+            form.append("grant_type", Self.tokenExchange)
+            form.append("subject_token", account.credentials.accessToken)
+            form.append("subject_token_type", Self.accessTokenType)
+            form.append("requested_token_type", Self.accessTokenType)
+        }
+        if let audience = target.audience { form.append("audience", audience) }
+        if !target.scopes.isEmpty { form.append("scope", target.scopes.joined(separator: " ")) }
+        // A narrower scope alone is for the APIs that the sign-in is for.
+        let names = target.audience != nil || !target.resources.isEmpty
+        return try await requestTokens(
+            form, for: try registeredClient(account.credentials.clientID), isRefresh: derivation == .refresh,
+            resources: names ? target.resources : nil
+        ).credentials
+    }
+}

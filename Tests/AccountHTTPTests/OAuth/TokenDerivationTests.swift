@@ -1,0 +1,204 @@
+import AccountKit
+import AccountTesting
+import FoundationEssentials
+import Testing
+
+@testable import AccountHTTP
+
+@Suite("Tokens for other APIs")
+struct TokenDerivationTests {
+    private static let exchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+    private static let accessTokenType = "urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token"
+    private static let response = #"{"access_token":"derived","token_type":"Bearer","expires_in":60}"#
+
+    /// A server whose documents list these grants.
+    private func run(
+        grants: String? = nil, response: String = response, status: Int = 200, resources: [String] = [],
+        _ test: (OAuthAuthority, LoopbackServer) async throws -> Void
+    ) async throws {
+        try await LoopbackServer.run { request, address in
+            guard request.target.hasPrefix("/.well-known/openid-configuration") else {
+                return request.target == "/token" ? .json(response, status: status) : .response(404)
+            }
+            let document = discoveryDocument(address)
+            return .json(grants.map { document.dropLast() + #","grant_types_supported":\#($0)}"# } ?? document)
+        } _: { server in
+            let authority = try OAuthAuthority(
+                issuer: server.address, clientID: "tool", scopes: ["openid"],
+                options: OAuthRequestOptions(resources: resources), clock: FixedClock())
+            try await test(authority, server)
+        }
+    }
+
+    private func body(_ server: LoopbackServer) -> String? { server.requests.last { $0.target == "/token" }?.body }
+
+    // MARK: How
+
+    @Test("An audience needs token exchange, all else a refresh token")
+    func means() async throws {
+        let byResource = try TokenTarget(resources: ["urn:a"])
+        let byAudience = try TokenTarget(audience: "api")
+        for isListed in [true, false] {
+            try await run(grants: isListed ? "[\"\(Self.exchange)\"]" : nil) { authority, server in
+                let renewable = account(at: server.address, refreshToken: "r")
+                let bare = account(at: server.address)
+                let byRefresh = try await authority.tokenDerivation(for: byResource, of: renewable)
+                #expect(byRefresh == .refresh)
+                #expect(server.requests.isEmpty, "nothing needs to be found out for that")
+                if isListed {
+                    for (target, account) in [(byAudience, renewable), (byResource, bare)] {
+                        let byExchange = try await authority.tokenDerivation(for: target, of: account)
+                        #expect(byExchange == .tokenExchange)
+                    }
+                } else {
+                    for (target, account) in [(byAudience, renewable), (byResource, bare)] {
+                        let thrown = await asyncFailure {
+                            try await authority.tokenDerivation(for: target, of: account)
+                        }
+                        #expect(kind(thrown) == .misconfigured("…"))
+                    }
+                }
+                #expect(body(server) == nil)
+            }
+        }
+    }
+
+    @Test("A service that cannot be reached is not one without token exchange")
+    func unreachable() async throws {
+        let authority = try OAuthAuthority.test("http://127.0.0.1:1")
+        let thrown = await asyncFailure {
+            try await authority.tokenDerivation(
+                for: try TokenTarget(audience: "api"), of: account(at: authority.issuer))
+        }
+        #expect(kind(thrown) == .noResponse(.refused))
+    }
+
+    // MARK: What is sent
+
+    @Test("A refresh names the resources and scopes that are wanted, and none of the sign-in's")
+    func refresh() async throws {
+        try await run(
+            response: #"{"access_token":"derived","refresh_token":"r2","scope":"a"}"#, resources: ["urn:own"]
+        ) { authority, server in
+            let target = try TokenTarget(resources: ["urn:b", "https://a.example/"], scopes: ["b", "a"])
+            let credentials = try await authority.deriveToken(
+                for: target, of: account(at: server.address, refreshToken: "r+1"), by: .refresh)
+            #expect(credentials.accessToken == Secret("derived"))
+            #expect(credentials.refreshToken == Secret("r2"))
+            #expect(credentials.scopes == ["a"])
+            #expect(
+                body(server)
+                    == "grant_type=refresh_token&refresh_token=r%2B1&scope=a+b&resource=https%3A%2F%2Fa.example%2F"
+                    + "&resource=urn%3Ab&client_id=tool")
+        }
+    }
+
+    @Test("A narrower scope is for the APIs of the sign-in")
+    func scopeOnly() async throws {
+        try await run(resources: ["urn:own"]) { authority, server in
+            _ = try await authority.deriveToken(
+                for: try TokenTarget(scopes: ["a"]), of: account(at: server.address, refreshToken: "r"), by: .refresh)
+            #expect(
+                body(server) == "grant_type=refresh_token&refresh_token=r&scope=a&resource=urn%3Aown&client_id=tool")
+        }
+    }
+
+    @Test("A token exchange sends the access token, and never the refresh token")
+    func tokenExchange() async throws {
+        let response =
+            #"{"access_token":"derived","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","token_type":"Bearer"}"#
+        try await run(response: response, resources: ["urn:own"]) { authority, server in
+            let credentials = try await authority.deriveToken(
+                for: try TokenTarget(audience: "the api", scopes: ["a"]),
+                of: account(at: server.address, refreshToken: "secret refresh"), by: .tokenExchange)
+            #expect(credentials.accessToken == Secret("derived"))
+            #expect(
+                body(server)
+                    == "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange"
+                    + "&subject_token=CANARY-f3b1c0de.5e7.x_y%7Ez&subject_token_type=\(Self.accessTokenType)"
+                    + "&requested_token_type=\(Self.accessTokenType)&audience=the+api&scope=a&client_id=tool")
+        }
+    }
+
+    @Test("Nothing is sent to another service, or without a refresh token")
+    func elsewhere() async throws {
+        try await run { authority, server in
+            let target = try TokenTarget(scopes: ["a"])
+            for (account, means) in [
+                (account(at: "https://other.example", refreshToken: "r"), TokenDerivation.refresh),
+                (account(at: "https://other.example"), .tokenExchange), (account(at: server.address), .refresh),
+            ] {
+                let thrown = await asyncFailure { try await authority.deriveToken(for: target, of: account, by: means) }
+                #expect(kind(thrown) == .misconfigured("…"))
+            }
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    // MARK: What comes
+
+    @Test(
+        "What is said against a request is told, and no token is repeated",
+        arguments: ["invalid_target", "invalid_scope", "unauthorized_client", "invalid_request", "invalid_grant"])
+    func refused(code: String) async throws {
+        for means in [TokenDerivation.refresh, .tokenExchange] {
+            try await run(
+                response: #"{"error":"\#(code)","error_description":"not for \#(canary)"}"#, status: 400
+            ) { authority, server in
+                let thrown = await asyncFailure {
+                    try await authority.deriveToken(
+                        for: try TokenTarget(resources: ["urn:a"]),
+                        of: account(at: server.address, refreshToken: canary), by: means)
+                }
+                #expect(kind(thrown) == .oauthError(OAuthErrorCode(rawValue: code)))
+                #expect(!String(reflecting: thrown).contains(canary))
+            }
+        }
+    }
+
+    @Test("An exchange that brings another kind of token brings none")
+    func otherKind() async throws {
+        for type in ["urn:ietf:params:oauth:token-type:refresh_token", "urn:ietf:params:oauth:token-type:id_token"] {
+            try await run(
+                response: #"{"access_token":"x","issued_token_type":"\#(type)","token_type":"Bearer"}"#
+            ) { authority, server in
+                let thrown = await asyncFailure {
+                    try await authority.deriveToken(
+                        for: try TokenTarget(audience: "api"), of: account(at: server.address), by: .tokenExchange)
+                }
+                #expect(kind(thrown) == .unclear("…"))
+            }
+        }
+        try await run(
+            response:
+                #"{"access_token":"x","issued_token_type":"urn:ietf:params:oauth:token-type:id_token","token_type":"N_A"}"#
+        ) { authority, server in
+            let thrown = await asyncFailure {
+                try await authority.deriveToken(
+                    for: try TokenTarget(audience: "api"), of: account(at: server.address), by: .tokenExchange)
+            }
+            #expect(kind(thrown) == .unclear("…"))
+        }
+    }
+
+    // MARK: Revoking
+
+    @Test("Signing out revokes derived tokens too")
+    func revoke() async throws {
+        try await LoopbackServer.run { request, _ in
+            request.target == "/token" ? .json(Self.response) : .response(200)
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            let store = try await AccountStore.testing(
+                signedIn: account(at: server.address, refreshToken: "r"), clock: ManualClock(FixedClock().now))
+            _ = try await store.accessToken(for: try TokenTarget(resources: ["urn:a"]), with: authority)
+            #expect(try await store.signOut(with: authority).revocation == .done)
+            let revoked = server.requests.filter { $0.target == "/revoke" }.map(\.body)
+            #expect(
+                revoked.map { $0.prefix { $0 != "&" } } == [
+                    "token=r", "token=CANARY-f3b1c0de.5e7.x_y%7Ez", "token=derived",
+                ]
+            )
+        }
+    }
+}

@@ -1,0 +1,379 @@
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@testable import AccountKit
+
+/// Tokens for other APIs, in the steps of a refresh.
+struct DerivationStateMachineTests {
+    private typealias Run = StateMachineRun<RefreshStateMachine>
+
+    private static let target = TokenTarget(stored: nil, ["https://api.example.com/"], ["read"])
+    private static let byRefresh = Derivation(target: target, means: .refresh, validity: nil)
+    private static let byExchange = Derivation(target: target, means: .tokenExchange, validity: nil)
+
+    private static func response(
+        _ token: String = "derived-1", refreshToken: String? = nil, lifetime: TimeInterval = 3600
+    ) -> Credentials {
+        Credentials(
+            accessToken: Secret(token), refreshToken: refreshToken.map { Secret($0) }, idToken: Secret("id-2"),
+            scopes: ["read"], issuedAt: Fixture.now, expiresAt: Fixture.now.addingTimeInterval(lifetime))
+    }
+
+    private static func holding(
+        _ token: String, in account: Account = Fixture.alice, lifetime: TimeInterval = 3600
+    ) -> Account {
+        var account = account
+        account.credentials.keep(response(token, lifetime: lifetime), for: target, at: Fixture.now)
+        return account
+    }
+
+    private func asking(
+        _ derivation: Derivation, of account: Account = Fixture.alice, stored: Account? = nil, unfinished: Date? = nil
+    ) throws -> Run {
+        var run = Run(RefreshStateMachine(of: account, deriving: derivation, now: Fixture.now))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(stored ?? account, Fixture.old)))
+        try run.expect("withdraw revocation", then: .done)
+        try run.expect("prepare save", then: .done)
+        try run.expect(
+            derivation.means == .refresh ? "record intent" : "begin exchange",
+            then: .intentRecorded(unfinished: unfinished))
+        try run.expect("end", then: .done)
+        try #require(run.action.name == "derive token")
+        return run
+    }
+
+    private func saving(
+        _ response: Credentials, _ derivation: Derivation, stored: Account = Fixture.alice
+    ) throws -> (Run, Account) {
+        var run = try asking(derivation, of: stored)
+        run.answer(.renewed(response))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(stored, Fixture.old)))
+        try run.expect("withdraw revocation", then: .done)
+        guard case .save(let account, Fixture.old) = run.action else { throw AccountError(.conflict, "\(run.actions)") }
+        return (run, account)
+    }
+
+    // MARK: What comes
+
+    @Test func `A refresh token that comes with a derived token is stored together with it`() throws {
+        var (run, account) = try saving(Self.response(refreshToken: "refresh-2"), Self.byRefresh)
+        #expect(account.credentials.accessToken == Fixture.alice.credentials.accessToken)
+        #expect(account.credentials.expiresAt == Fixture.alice.credentials.expiresAt)
+        #expect(account.credentials.idToken == Fixture.alice.credentials.idToken)
+        #expect(account.credentials.refreshToken == Secret("refresh-2"))
+        #expect(account.verifiedAt == Fixture.alice.verifiedAt)
+        let derived = try #require(account.credentials.derivedToken(for: Self.target))
+        #expect(derived.credentials.accessToken == Secret("derived-1"))
+        #expect(derived.credentials.refreshToken == nil && derived.credentials.idToken == nil)
+        try run.expect("save", then: .saved(account))
+        try run.expect("forget refresh record", then: .done)
+        #expect(run.outcome?.text == "renewed access-1")
+    }
+
+    @Test func `Without a new refresh token the old one stays`() throws {
+        let (_, account) = try saving(Self.response(), Self.byRefresh)
+        #expect(account.credentials.refreshToken == Fixture.alice.credentials.refreshToken)
+    }
+
+    @Test func `A token exchange spends nothing, and leaves the record of a refresh alone`() throws {
+        var (run, account) = try saving(Self.response(refreshToken: "of another kind"), Self.byExchange)
+        #expect(account.credentials.hasSameTokens(as: Fixture.alice.credentials))
+        #expect(account.credentials.derivedToken(for: Self.target) != nil)
+        try run.expect("save", then: .saved(account))
+        #expect(run.outcome?.text == "renewed access-1")
+        #expect(!run.actions.contains("record intent"))
+    }
+
+    @Test func `A token exchange needs no refresh token, and a refresh does`() throws {
+        _ = try asking(Self.byExchange, of: Fixture.withoutRefreshToken)
+        var run = Run(
+            RefreshStateMachine(of: Fixture.withoutRefreshToken, deriving: Self.byRefresh, now: Fixture.now))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.old)))
+        #expect(run.outcome?.text == "kept access-1: notChecked")
+    }
+
+    // MARK: What others do meanwhile
+
+    @Test func `A token that another process has just had is taken without a request`() throws {
+        for (known, found) in [
+            (Fixture.alice, Self.holding("other")), (Self.holding("old", lifetime: 30), Self.holding("other")),
+            // Also if it is not good for as long as this one wants: another will not be either.
+            (Self.holding("old", lifetime: 30), Self.holding("other", lifetime: 30)),
+            // It is good by now for whatever reason.
+            (Self.holding("same"), Self.holding("same")),
+        ] {
+            var run = Run(RefreshStateMachine(of: known, deriving: Self.byRefresh, now: Fixture.now))
+            try run.expect("begin", then: .done)
+            try run.expect("load", then: .content(.present(found, Fixture.other)))
+            guard case .adopted(found)? = run.outcome else {
+                Issue.record("\(run.actions)")
+                continue
+            }
+        }
+    }
+
+    @Test func `Tokens that another process has replaced are what is derived from`() throws {
+        let run = try asking(Self.byRefresh, stored: Fixture.replaced)
+        guard case .deriveToken(let sent, Self.byRefresh) = run.action else { return }
+        #expect(sent == Fixture.replaced)
+        // One that is not good for long enough is no reason not to.
+        #expect(try asking(Self.byRefresh, of: Self.holding("old", lifetime: 30)).outcome == nil)
+    }
+
+    @Test func `Nothing is derived for another user`() throws {
+        var run = Run(RefreshStateMachine(of: Fixture.alice, deriving: Self.byRefresh, now: Fixture.now))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.bob, Fixture.other)))
+        #expect(run.outcome?.text == "adopted bob-access")
+    }
+
+    @Test func `A refresh goes on with the refresh token that came with a derived token meanwhile`() throws {
+        let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-2")
+        var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(rotated, Fixture.other)))
+        try run.expect("withdraw revocation", then: .done)
+        try run.expect("prepare save", then: .done)
+        try run.expect("record intent", then: .intentRecorded(unfinished: nil))
+        try run.expect("end", then: .done)
+        guard case .requestTokens(let sent) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(sent.credentials.refreshToken == Secret("refresh-2"))
+        run.answer(.refused(.oauthError(.invalidGrant)))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(rotated, Fixture.other)))
+        #expect(run.action.name == "clear")
+    }
+
+    @Test func `A rejection of a refresh token that was replaced by then is no new token`() throws {
+        let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-2")
+        for (derivation, stored, text) in [
+            (nil, rotated, "kept access-1: replacedMeanwhile"), (nil, Fixture.replaced, "adopted other-access"),
+            (Self.byRefresh, rotated, "kept access-1: replacedMeanwhile"),
+            (Self.byRefresh, Self.holding("other", in: rotated), "adopted access-1"),
+            (Self.byRefresh, Fixture.replaced, "kept other-access: replacedMeanwhile"),
+        ] as [(Derivation?, Account, String)] {
+            var run = Run(RefreshStateMachine(of: Fixture.alice, deriving: derivation, now: Fixture.now))
+            while run.outcome == nil {
+                switch run.action.name {
+                case "load" where run.actions.count == 2:
+                    run.answer(.content(.present(Fixture.alice, Fixture.old)))
+                case "load": run.answer(.content(.present(stored, Fixture.other)))
+                case "record intent": run.answer(.intentRecorded(unfinished: nil))
+                case "request tokens", "derive token": run.answer(.refused(.oauthError(.invalidGrant)))
+                default: run.answer(.done)
+                }
+            }
+            #expect(run.outcome?.text == text)
+            #expect(!run.actions.contains("clear"))
+        }
+    }
+
+    @Test(arguments: [AccountArchive.Content.absent(Fixture.ended), .present(Fixture.bob, Fixture.other)])
+    func `What comes after the sign-out is revoked, the refresh token and the derived token`(
+        content: AccountArchive.Content
+    ) throws {
+        var run = try asking(Self.byRefresh)
+        run.answer(.renewed(Self.response(refreshToken: "refresh-2")))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(content))
+        try run.expect("queue revocation", then: .queued(Fixture.pending))
+        try run.expect("end", then: .done)
+        guard case .revoke(let account, _) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(account.credentials.refreshToken == Secret("refresh-2"))
+        #expect(account.credentials.derivedTokens.map(\.credentials.accessToken) == [Secret("derived-1")])
+    }
+
+    // MARK: What is refused
+
+    @Test(
+        arguments: [
+            .oauthError(.invalidTarget), .oauthError(.invalidScope), .oauthError(.unauthorizedClient),
+            .oauthError(.invalidRequest), .oauthError(.unsupportedGrantType), .misconfigured("not registered"),
+        ] as [AuthorityError])
+    func `What is wrong with the request ends nothing, and holds no refresh up`(failure: AuthorityError) throws {
+        var run = try asking(Self.byRefresh)
+        run.answer(.refused(failure))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        try run.expect("forget refresh record", then: .done)
+        #expect(run.outcome?.text == "kept access-1: misconfigured")
+
+        // A refresh before it may have spent the token.
+        run = try asking(Self.byRefresh, unfinished: Fixture.now)
+        run.answer(.refused(failure))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        #expect(run.outcome?.text == "kept access-1: misconfigured")
+
+        run = try asking(Self.byExchange)
+        run.answer(.refused(failure))
+        #expect(run.outcome?.text == "kept access-1: misconfigured")
+    }
+
+    @Test func `Only the refresh token's rejection ends the session`() throws {
+        for failure in [AuthorityError.oauthError(.invalidGrant), .rejected("closed")] {
+            var run = try asking(Self.byRefresh)
+            run.answer(.refused(failure))
+            try run.expect("begin", then: .done)
+            try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+            #expect(run.action.name == "clear")
+
+            run = try asking(Self.byExchange)
+            run.answer(.refused(failure))
+            while run.outcome == nil {
+                try #require(run.action.name != "clear")
+                run.answer(
+                    run.action.name == "load" ? .content(.present(Fixture.alice, Fixture.old)) : .done)
+            }
+        }
+    }
+
+    @Test(arguments: [byRefresh, byExchange])
+    func `A service in trouble is left alone for a while`(derivation: Derivation) throws {
+        var run = try asking(derivation)
+        run.answer(.refused(.unavailable(status: 503, retryAfter: nil)))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        guard case .recordFailure(_, let mayBeSpent) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(mayBeSpent == (derivation.means == .refresh))
+        run.answer(.done)
+        #expect(run.outcome?.text == "kept access-1: serverError")
+    }
+
+    // MARK: What cannot be saved
+
+    @Test func `A refresh token that was spent is remembered, and what can be had again is not`() throws {
+        for (next, derivation, isKept) in [
+            ("refresh-2" as String?, Self.byRefresh, true), (nil, Self.byRefresh, false), ("x", Self.byExchange, false),
+        ] {
+            var (run, account) = try saving(Self.response(refreshToken: next), derivation)
+            try run.expect("save", then: .failed(Fixture.diskFull))
+            try run.expect("save", then: .failed(Fixture.diskFull))
+            if isKept { try run.expect("keep unsaved", then: .done) }
+            guard case .unsaved(account, _)? = run.outcome else {
+                Issue.record("\(run.actions)")
+                continue
+            }
+        }
+    }
+
+    @Test func `An archive that is full gives its derived tokens for the refresh token`() throws {
+        let tooLarge = AccountError(.tooLarge, "full")
+        let other = TokenTarget(stored: "other", [], [])
+        var stored = Fixture.alice
+        stored.credentials.keep(Self.response("kept"), for: other, at: Fixture.now)
+        var (run, account) = try saving(Self.response(refreshToken: "refresh-2"), Self.byRefresh, stored: stored)
+        #expect(account.credentials.derivedTokens.count == 2)
+        try run.expect("save", then: .failed(tooLarge))
+        guard case .save(let bare, Fixture.old) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(bare.credentials.refreshToken == Secret("refresh-2"))
+        #expect(bare.credentials.derivedTokens.isEmpty)
+
+        (run, account) = try saving(Self.response(), Self.byExchange, stored: stored)
+        try run.expect("save", then: .failed(tooLarge))
+        #expect(run.outcome?.text == "unsaved access-1: tooLarge")
+    }
+
+    // MARK: All of it
+
+    @Test(arguments: [byRefresh, byExchange])
+    func `Whatever comes of each action, no refresh token is lost and nobody is signed out by mistake`(
+        derivation: Derivation
+    ) {
+        let contents: [AccountArchive.Content] = [
+            .present(Fixture.alice, Fixture.old), .present(Fixture.renamed, Fixture.other),
+            .present(Fixture.replaced, Fixture.other), .present(Fixture.bob, Fixture.other), .absent(Fixture.ended),
+            .unreadable(AccountError(.damaged, "")),
+        ]
+        let refusals = Fixture.authorityErrors + [.oauthError(.invalidTarget)]
+        let failures: [SessionEvent] = [.failed(Fixture.diskFull), .failed(Fixture.conflict)]
+        let machine = RefreshStateMachine(
+            of: Fixture.alice, deriving: derivation, now: Fixture.now, revokesSingleGrants: true)
+        let endCount = Run.explore(machine) { run in
+            switch run.action {
+            case .load: contents.map { .content($0) }
+            case .deriveToken:
+                [.renewed(Self.response(refreshToken: "refresh-2"))] + refusals.map { .refused($0) }
+            case .save(let account, _): failures + [.saved(account)]
+            case .keepUnsaved, .endTransaction, .revoke: [.done]
+            case .queueRevocation: failures + [.queued(Fixture.pending)]
+            case .recordIntent, .beginExchange:
+                failures + [.intentRecorded(unfinished: nil), .postponed(.init(.serverError))]
+            default: failures + [.done]
+            }
+        } visit: { run, events in
+            check(run, after: events, derivation)
+        }
+        #expect(endCount > 500)
+    }
+
+    private func check(_ run: Run, after events: [SessionEvent], _ derivation: Derivation) {
+        let actions = run.actions
+        let isLocked = run.isInTransaction(after: events)
+        let lastContent = events.compactMap { if case .content(let content) = $0 { content } else { nil } }.last
+        let isByRefresh = derivation.means == .refresh
+        switch run.action {
+        case .deriveToken(let sent, _):
+            #expect(!isLocked && actions.contains("record intent") == isByRefresh, "\(actions)")
+            #expect(sent == lastContent?.account, "\(actions)")
+        case .requestTokens, .verify: Issue.record("\(actions)")
+        case .clear:
+            let isDefinite = events.contains { event in
+                if case .refused(.oauthError(.invalidGrant, _)) = event { return true }
+                if case .refused(.rejected) = event { return true }
+                return false
+            }
+            #expect(isLocked && isByRefresh && isDefinite, "\(actions)")
+        case .save(let account, let revision):
+            guard case .present(let stored, revision)? = lastContent else {
+                Issue.record("what is replaced was not looked at: \(actions)")
+                return
+            }
+            #expect(isLocked, "\(actions)")
+            #expect(account.credentials.accessToken == stored.credentials.accessToken, "\(actions)")
+            #expect(account.profile == stored.profile && account.isSameUser(as: stored), "\(actions)")
+            let next = isByRefresh ? Secret("refresh-2") : stored.credentials.refreshToken
+            #expect(account.credentials.refreshToken == next, "\(actions)")
+        case .finish(let outcome):
+            let hasResponse = events.contains { if case .renewed = $0 { true } else { false } }
+            let isSaved = events.contains { if case .saved = $0 { true } else { false } }
+            guard hasResponse else {
+                #expect(!actions.contains("save") && !actions.contains("revoke"), "\(actions)")
+                return
+            }
+            let isKept = actions.contains("keep unsaved")
+            let isRevoked = actions.contains("queue revocation") && actions.contains("revoke")
+            if isByRefresh {
+                #expect([isSaved, isKept, isRevoked].count { $0 } == 1, "a refresh token is lost: \(actions)")
+            } else {
+                #expect(!isKept, "\(actions)")
+            }
+            // Only for tokens that took the place of those that it was had with.
+            if case .kept(_, let reason) = outcome {
+                #expect(reason.code == .replacedMeanwhile && (isRevoked || !isByRefresh), "\(actions)")
+            }
+        default: break
+        }
+    }
+}

@@ -1,0 +1,294 @@
+import AccountTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@testable import AccountKit
+
+/// Tokens for other APIs, for an app.
+struct DerivedTokenTests {
+    private let clock = ManualClock()
+    private let storage = InMemoryArchiveStorage()
+    private let target: TokenTarget
+    private let audience: TokenTarget
+
+    init() throws {
+        target = try TokenTarget(resources: ["https://api.example.com/"])
+        audience = try TokenTarget(audience: "api")
+    }
+
+    private func store(_ account: Account? = nil) async throws -> AccountStore {
+        try await .testing(signedIn: account ?? .fresh(at: clock.now), clock: clock, storage: storage)
+    }
+
+    private func tokens(_ token: String, refreshToken: String? = nil) -> ScriptedAuthority.Response {
+        .tokens(
+            Credentials(
+                accessToken: Secret(token), refreshToken: refreshToken.map { Secret($0) }, issuedAt: clock.now,
+                expiresAt: clock.now.addingTimeInterval(3600)))
+    }
+
+    private func stored() async throws -> Account {
+        try #require(try await storage.stateForNewProcess().account)
+    }
+
+    // MARK: Keeping
+
+    @Test func `A derived token is kept beside the account's own, for this target, till it is not good any more`()
+        async throws
+    {
+        let store = try await store()
+        let authority = ScriptedAuthority(clock: clock)
+        for _ in 1...2 {
+            #expect(try await store.accessToken(for: target, with: authority) == Secret("derived-1"))
+            #expect(try await store.accessToken(for: audience, with: authority) == Secret("derived-2"))
+        }
+        #expect(authority.requests == [.derive, .derive])
+        #expect(try await store.accessToken(with: authority) == Secret("access-1"))
+        let stored = try await stored()
+        #expect(stored.credentials.hasSameTokens(as: Account.fresh(at: clock.now).credentials))
+        #expect(stored.credentials.derivedTokens.map(\.target) == [target, audience])
+
+        #expect(
+            try await store.accessToken(for: target, minimumValidity: .seconds(3600), with: authority)
+                == Secret("derived-3"))
+        clock.advance(by: .seconds(3541))
+        #expect(try await store.accessToken(for: target, with: authority) == Secret("derived-4"))
+        #expect(authority.requests == [.derive, .derive, .derive, .derive])
+    }
+
+    @Test func `The order in which a target names things makes no difference`() async throws {
+        let store = try await store()
+        let authority = ScriptedAuthority(clock: clock)
+        for scopes in [["b", "a"], ["a", "b", "a"]] {
+            let target = try TokenTarget(resources: ["urn:b", "urn:a"], scopes: scopes)
+            #expect(try await store.accessToken(for: target, with: authority) == Secret("derived-1"))
+        }
+        #expect(authority.requests == [.derive])
+    }
+
+    @Test func `A refresh keeps derived tokens, and a new sign-in does not`() async throws {
+        let store = try await store()
+        let authority = ScriptedAuthority(clock: clock)
+        _ = try await store.accessToken(for: target, with: authority)
+        try await store.refresh(with: authority)
+        #expect(try await stored().credentials.accessToken == Secret("access-2"))
+        #expect(try await store.accessToken(for: target, with: authority) == Secret("derived-1"))
+        try await store.signIn { .fresh(at: clock.now) }
+        #expect(try await stored().credentials.derivedTokens.isEmpty)
+    }
+
+    @Test func `The newest sixteen are kept, and none that has expired`() async throws {
+        let store = try await store()
+        let authority = ScriptedAuthority(clock: clock)
+        for number in 0..<20 {
+            _ = try await store.accessToken(for: try TokenTarget(audience: "api \(number)"), with: authority)
+        }
+        let kept = try await stored().credentials.derivedTokens
+        #expect(kept.map(\.target.audience) == (4..<20).map { "api \($0)" })
+        clock.advance(by: .seconds(3600))
+        _ = try await store.accessToken(for: audience, timeout: nil, with: authority)
+        #expect(try await stored().credentials.derivedTokens.map(\.target) == [audience])
+    }
+
+    @Test func `A token that no header holds is not kept, and the refresh token that came with it is`() async throws {
+        let store = try await store()
+        let long = String(repeating: "x", count: 16 * 1024 + 1)
+        let authority = ScriptedAuthority(derive: [tokens(long, refreshToken: "refresh-2")], clock: clock)
+        await expectAccountError(.tooLarge) { try await store.accessToken(for: target, with: authority) }
+        let credentials = try await stored().credentials
+        #expect(credentials.refreshToken == Secret("refresh-2"))
+        #expect(credentials.derivedTokens.isEmpty)
+    }
+
+    // MARK: Sharing
+
+    @Test func `Many tasks and processes derive one token, and a new refresh token is stored`() async throws {
+        _ = try await store()
+        let authority = ScriptedAuthority(derive: [.hang, .accept], clock: clock)
+        let tokens = try await withThrowingTaskGroup(of: Secret.self) { group in
+            for _ in 0..<10 {
+                let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+                for _ in 0..<10 {
+                    group.addTask { try await store.accessToken(for: target, timeout: nil, with: authority) }
+                }
+            }
+            await authority.waitForRequest(.derive)
+            authority.release()
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(tokens == Array(repeating: Secret("derived-1"), count: 100))
+        #expect(authority.requests == [.derive])
+    }
+
+    @Test func `A refresh and a derivation take turns, and both get what they want`() async throws {
+        let store = try await store()
+        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
+        authority.respond(to: .derive, with: [tokens("derived", refreshToken: "refresh-9")])
+        let refresh = Task { try await store.refresh(with: authority) }
+        await authority.waitForRequest(.refresh)
+        let derived = Task { try await other.accessToken(for: target, timeout: nil, with: authority) }
+        authority.release()
+        _ = try await refresh.value
+        #expect(try await derived.value == Secret("derived"))
+        #expect(authority.requests == [.refresh, .derive])
+        let credentials = try await stored().credentials
+        #expect(credentials.accessToken == Secret("access-2"))
+        #expect(credentials.refreshToken == Secret("refresh-9"))
+    }
+
+    @Test func `A derivation that nobody waits for any more is stored nevertheless`() async throws {
+        let store = try await store()
+        let authority = ScriptedAuthority(derive: [.hang], clock: clock)
+        let only = Task { try await store.accessToken(for: target, timeout: nil, with: authority) }
+        await authority.waitForRequest(.derive)
+        only.cancel()
+        await expectAccountError(.cancelled) { try await only.value }
+        authority.release()
+        await store.finishExchanges()
+        #expect(
+            try await stored().credentials.derivedToken(for: target)?.credentials.accessToken == Secret("derived-1"))
+    }
+
+    @Test func `A token exchange is made with a token that is good`() async throws {
+        let store = try await store(.expired(at: clock.now))
+        let authority = ScriptedAuthority(clock: clock)
+        #expect(try await store.accessToken(for: audience, timeout: nil, with: authority) == Secret("derived-1"))
+        #expect(authority.requests == [.refresh, .derive])
+        #expect(try await stored().credentials.accessToken == Secret("access-2"))
+    }
+
+    // MARK: Failing
+
+    @Test(
+        arguments: [
+            (.oauthError(.invalidTarget, description: "unknown"), .misconfigured),
+            (.oauthError(.invalidScope), .misconfigured), (.oauthError(.unauthorizedClient), .misconfigured),
+            (.oauthError(.invalidRequest), .misconfigured), (.noResponse(.refused), .serviceUnavailable),
+            (.unavailable(status: 503, retryAfter: nil), .serviceUnavailable),
+            (.unclear("no JSON"), .serviceUnavailable), (.intercepted("a web page"), .serviceUnavailable),
+        ] as [(AuthorityError, AccountError.Code)])
+    func `Nobody is signed out by a derivation that is refused`(
+        failure: AuthorityError, code: AccountError.Code
+    ) async throws {
+        for target in [target, audience] {
+            let store = try await store()
+            let authority = ScriptedAuthority(derive: [.refuse(failure)], clock: clock)
+            await expectAccountError(code) { try await store.accessToken(for: target, with: authority) }
+            #expect(try await stored() == Account.fresh(at: clock.now))
+            // The account's own tokens are refreshed as ever, unless the service has trouble of its own.
+            if code == .misconfigured {
+                let token = try await store.accessToken(minimumValidity: .seconds(7200), with: authority)
+                #expect(token == Secret("access-2"))
+                #expect(try await store.unfinishedRefresh() == nil)
+            }
+        }
+    }
+
+    @Test func `A refresh token that is refused ends the session, and an exchange that is does not`() async throws {
+        var store = try await store()
+        let refusing = ScriptedAuthority(derive: [.refuse(.oauthError(.invalidGrant))], clock: clock)
+        await expectAccountError(.misconfigured) { try await store.accessToken(for: audience, with: refusing) }
+        #expect(store.account != nil)
+        await expectAccountError(.notSignedIn) { try await store.accessToken(for: target, with: refusing) }
+        #expect(store.account == nil)
+        store = try await self.store()
+        await expectAccountError(.notSignedIn) { try await store.accessToken(for: target, with: refusing) }
+    }
+
+    @Test func `Where none can be had now, the kept one does as long as it is good`() async throws {
+        let store = try await store()
+        let authority = ScriptedAuthority(derive: [.accept, .refuse(.noResponse(.unreachable))], clock: clock)
+        _ = try await store.accessToken(for: target, with: authority)
+        clock.advance(by: .seconds(3570))
+        #expect(try await store.accessToken(for: target, with: authority) == Secret("derived-1"))
+        // The service is left alone for a moment.
+        #expect(try await store.accessToken(for: target, with: authority) == Secret("derived-1"))
+        #expect(authority.requests == [.derive, .derive])
+        clock.advance(by: .seconds(30))
+        await expectAccountError(.serviceUnavailable) { try await store.accessToken(for: target, with: authority) }
+        #expect(authority.requests == [.derive, .derive, .derive])
+    }
+
+    @Test func `Without a refresh token, or where another is signed in, nothing is derived`() async throws {
+        let bare = try await store(.testing(at: clock.now, hasRefreshToken: false))
+        let stubborn = RefreshingAuthority()
+        await expectAccountError(.misconfigured) { try await bare.accessToken(for: target, with: stubborn) }
+
+        let store = try await store()
+        let authority = ScriptedAuthority(derive: [.hang], clock: clock)
+        let token = Task { try await store.accessToken(for: target, timeout: nil, with: authority) }
+        await authority.waitForRequest(.derive)
+        try await store.signIn { Fixture.bob }
+        authority.release()
+        await expectAccountError(.conflict) { try await token.value }
+        #expect(try await stored().credentials.derivedTokens.isEmpty)
+    }
+
+    /// A service that has refreshes only.
+    private struct RefreshingAuthority: DerivingAuthority {
+        func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }
+        func isAuthority(of account: Account) -> Bool { true }
+
+        func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation { .refresh }
+
+        func deriveToken(
+            for target: TokenTarget, of account: Account, by derivation: TokenDerivation
+        ) async throws -> Credentials {
+            throw AuthorityError.rejected("never asked")
+        }
+    }
+
+    // MARK: Saving
+
+    @Test func `A refresh token that could not be saved with a derived token is saved later`() async throws {
+        let faulty = FaultyArchiveStorage()
+        let store = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: faulty)
+        for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
+        let authority = ScriptedAuthority(derive: [tokens("derived", refreshToken: "refresh-2")], clock: clock)
+        #expect(try await store.accessToken(for: target, with: authority) == Secret("derived"))
+        clock.advance(by: .seconds(1))
+        _ = await store.load()
+        let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: faulty)
+        let account = try #require(await other.load().account)
+        #expect(account.credentials.refreshToken == Secret("refresh-2"))
+        #expect(account.credentials.derivedToken(for: target)?.credentials.accessToken == Secret("derived"))
+        #expect(authority.requests == [.derive])
+    }
+
+    // MARK: Ending
+
+    @Test func `Signing out removes derived tokens, and tells the service of them`() async throws {
+        let store = try await store()
+        let authority = ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock)
+        _ = try await store.accessToken(for: target, with: authority)
+        #expect(try await store.signOut(with: authority).revocation == .queued(.noResponse(.timeout)))
+        #expect(store.account == nil)
+
+        let taking = RevocationRecorder()
+        clock.advance(by: .seconds(120))
+        #expect(await store.deliverRevocations { _ in taking }.map(\.outcome) == [.done])
+        #expect(
+            taking.revoked.withLock { $0 }.map { $0.credentials.derivedTokens.map(\.credentials.accessToken) }
+                == [[Secret("derived-1")]])
+        #expect(storage.entries.keys.map(\.rawValue) == ["SignOut.plist"])
+    }
+
+    private final class RevocationRecorder: AccountAuthority {
+        let revoked = Mutex<[Account]>([])
+
+        func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }
+        func isAuthority(of account: Account) -> Bool { true }
+
+        func revoke(_ account: Account) async throws -> RevocationOutcome {
+            revoked.withLock { $0.append(account) }
+            return .done
+        }
+    }
+}
