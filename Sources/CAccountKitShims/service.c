@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -115,11 +116,14 @@ int accountkit_notify(const char *socket_path, const char *message) {
         size += 1;
     }
 #ifdef __linux__
-    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 #else
     int descriptor = socket(AF_UNIX, SOCK_DGRAM, 0);
 #endif
     if (descriptor < 0) return -1;
+    // A manager that is busy has a full queue: what is dropped then, such as READY=1, it would wait for in vain.
+    struct timeval patience = {.tv_sec = 5};
+    (void)setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
 #ifdef MSG_NOSIGNAL
     int flags = MSG_NOSIGNAL;
 #else

@@ -96,6 +96,8 @@ struct IDTokenCommandTests {
             #expect(json.output.contains("misconfigured"))
             let given = try await user.account.with("ACCOUNT_TOKEN", "given")("token", "--id-token")
             #expect(given.exitCode == 64 && given.errors.contains("unset it"), "\(given)")
+            let both = try await user.account("token", "--id-token", "--audience", "api")
+            #expect(both.exitCode == 64 && both.errors.contains("leave out --audience"), "\(both)")
             #expect(try await user.account("logout").exitCode == 0)
             let signedOut = try await user.account("token", "--id-token", "--json")
             #expect(signedOut.exitCode == 77, "\(signedOut)")

@@ -39,6 +39,9 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         if let minValidity, minValidity < 0 || !minValidity.isFinite {
             throw ValidationError("--min-validity takes a number of seconds, 0 or more")
         }
+        if usesIDToken, try target.target() != nil {
+            throw ValidationError("an ID token is for this sign-in's client alone: leave out --audience, --resource and --scope")
+        }
     }
 
     private struct Document: Encodable {

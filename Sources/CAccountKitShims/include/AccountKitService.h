@@ -20,7 +20,7 @@ int accountkit_alarm_wait(int alarm, int signals);
 void accountkit_signals_forward(int descriptor);
 
 /// Tells the service manager something (sd_notify(3)): one datagram to the socket, whose path begins with a slash, or with
-/// an at sign if it is no file. Returns 0, or -1 with errno set.
+/// an at sign if it is no file. Waits for a busy manager for five seconds at most. Returns 0, or -1 with errno set.
 int accountkit_notify(const char *socket, const char *message);
 
 /// Whether what is in a folder is kept in memory and never on a disk (tmpfs): 1 or 0, or -1 if that is not known.

@@ -16,7 +16,8 @@ words = sys.argv[1:]
 is_abstract = words[0] == "--abstract"
 path, *command = words[is_abstract:]
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-listener.bind("\0" + path if is_abstract else path)
+address = "\0" + path if is_abstract else path
+listener.bind(address)
 
 
 def listen():
@@ -24,9 +25,14 @@ def listen():
         print(message.decode().replace("\n", " | "), flush=True)
 
 
-threading.Thread(target=listen, daemon=True).start()
+listening = threading.Thread(target=listen)
+listening.start()
 environment = {**os.environ, "NOTIFY_SOCKET": "@" + path if is_abstract else path, "WATCHDOG_USEC": "200000"}
 service = subprocess.Popen(command, env=environment)
 signal.signal(signal.SIGTERM, lambda *_: service.terminate())
 status = service.wait()
+# An empty message is the last one: what the service has said is printed first.
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+    end.sendto(b"", address)
+listening.join()
 print(f"ended {status}", flush=True)
