@@ -80,12 +80,12 @@ struct AccountPlaintextTests {
         return account
     }()
 
-    @Test func `Without derived tokens a plaintext has the bytes that version 1 began with`() throws {
+    @Test func `Without derived tokens a plaintext has neither their tag nor their key`() throws {
         let (plaintext, _) = try AccountPlaintext.encode(GoldenArchive.account)
-        // As the worked example of the format page says.
-        #expect(plaintext.unpaddedCount == 606)
         let bytes = plaintext.withUnsafeBytes { Array($0) }
+        // The secrets of the worked example of the format page, and the record behind them.
         #expect(bytes.starts(with: [0x4E, 0, 0, 0, 1, 0, 0, 0, 0x13, 0, 0, 0] + Array("golden-access-token".utf8)))
+        #expect(bytes[86...].starts(with: "bplist00".utf8))
         #expect(!bytes.contains("derivedTokens".utf8))
     }
 

@@ -7,9 +7,8 @@ final class Operation: @unchecked Sendable {
     @TaskLocal static var current: Operation?
 
     enum Kind: CaseIterable {
-        case check, checkIfOld, accessToken, derivedToken, refresh, update, updateProfile, signIn, signInByDevice,
-            signOut
-        case signOutLocally, load, deliverRevocations, unfinishedRefresh, finishExchanges
+        case check, checkIfOld, accessToken, derivedToken, refresh, update, updateProfile, signIn, signInByDevice
+        case signOut, signOutLocally, load, deliverRevocations, unfinishedRefresh, finishExchanges
 
         /// How often it is chosen.
         var weight: Int {

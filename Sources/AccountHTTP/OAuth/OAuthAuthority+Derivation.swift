@@ -7,12 +7,18 @@ extension OAuthAuthority: DerivingAuthority {
     /// By a refresh with `resource` or `scope` where there is a refresh token; for an audience, or without a refresh token, by
     /// token exchange, if discovery lists that grant (RFC 8414, section 2, `grant_types_supported`).
     ///
+    /// A refresh is for a part of what the sign-in was for (RFC 6749, section 6; RFC 8707, section 2.2). What is known to be more
+    /// is refused without a request, since some services spend the refresh token on one that they refuse.
+    ///
     /// - Throws: An `AuthorityError`: `misconfigured` if neither can be done.
     public func tokenDerivation(
         for target: TokenTarget, of account: Account
     ) async throws(AuthorityError) -> TokenDerivation {
         try checkIssuer(of: account)
-        if target.audience == nil, account.credentials.refreshToken != nil { return .refresh }
+        if target.audience == nil, account.credentials.refreshToken != nil {
+            try checkIsPart(target, of: account)
+            return .refresh
+        }
         guard try await documents.listsGrant(Self.tokenExchange) else {
             guard target.audience == nil else {
                 throw .misconfigured(
@@ -56,5 +62,17 @@ extension OAuthAuthority: DerivingAuthority {
             form, for: try registeredClient(account.credentials.clientID), isRefresh: derivation == .refresh,
             resources: names ? target.resources : nil
         ).credentials
+    }
+
+    /// Nothing is known of the resources if the sign-in named none, and nothing of the scopes if the service did not say.
+    private func checkIsPart(_ target: TokenTarget, of account: Account) throws(AuthorityError) {
+        if !options.resources.isEmpty, let other = target.resources.first(where: { !options.resources.contains($0) }) {
+            throw .misconfigured("the sign-in was not for the resource \(other): sign in again and name it, too")
+        }
+        let granted = account.credentials.scopes
+        // Some services have other names for what they granted than for what they are asked for.
+        if !granted.isEmpty, let other = target.scopes.first(where: { !granted.contains($0) && !scopes.contains($0) }) {
+            throw .misconfigured("the sign-in was not granted the scope \(other): sign in again and ask for it, too")
+        }
     }
 }

@@ -63,6 +63,27 @@ struct TokenDerivationTests {
         }
     }
 
+    @Test("What is known to be more than the sign-in was for is not asked for")
+    func wider() async throws {
+        try await run(resources: ["urn:a", "urn:b"]) { authority, server in
+            var renewable = account(at: server.address, refreshToken: "r")
+            renewable.credentials.scopes = ["openid", "granted"]
+            for (resources, scopes, isPart) in [
+                (["urn:a"], [], true), (["urn:b", "urn:a"], ["granted", "openid"], true), (["urn:c"], [], false),
+                (["urn:a", "urn:c"], [], false), ([], ["granted"], true), ([], ["other"], false),
+            ] as [([String], [String], Bool)] {
+                let target = try TokenTarget(resources: resources, scopes: scopes)
+                let thrown = await asyncFailure { try await authority.tokenDerivation(for: target, of: renewable) }
+                #expect(kind(thrown) == (isPart ? nil : .misconfigured("…")), "\(target)")
+            }
+            // Of what the service did not say nothing is known.
+            renewable.credentials.scopes = []
+            let unknown = try await authority.tokenDerivation(for: try TokenTarget(scopes: ["other"]), of: renewable)
+            #expect(unknown == .refresh)
+            #expect(server.requests.isEmpty)
+        }
+    }
+
     @Test("A service that cannot be reached is not one without token exchange")
     func unreachable() async throws {
         let authority = try OAuthAuthority.test("http://127.0.0.1:1")
