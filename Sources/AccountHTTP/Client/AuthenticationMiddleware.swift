@@ -1,5 +1,4 @@
 #if OpenAPI
-public import AccountKit
 public import HTTPTypes
 public import OpenAPIRuntime
 
