@@ -36,6 +36,9 @@ Tests/Install/traits.sh
 echo "== installing and uninstalling"
 Tests/Install/check.sh
 
+echo "== the Debian package, on a machine without Swift"
+Tests/Install/deb.sh
+
 echo "== manual pages and completions of the tools in Examples"
 Tests/Install/examples.sh
 
