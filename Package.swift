@@ -18,11 +18,7 @@ let package = Package(
         // Whoever leaves it off neither fetches nor builds GRDB.
         .trait(
             name: "Offline",
-            description: "AccountOffline: what an account has seen stays, what its user does is sent later."),
-        // Whoever leaves it off does not fetch swift-openapi-runtime.
-        .trait(
-            name: "OpenAPI",
-            description: "AuthenticationMiddleware: the token for clients that swift-openapi-generator makes."),
+            description: "AccountOffline: what an account has seen stays, what its user does is sent later.")
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -30,7 +26,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
-        .package(url: "https://github.com/apple/swift-openapi-runtime", from: "1.8.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2", traits: []),
@@ -63,8 +58,6 @@ let package = Package(
                 "Sealing",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(
-                    name: "OpenAPIRuntime", package: "swift-openapi-runtime", condition: .when(traits: ["OpenAPI"])),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

@@ -21,7 +21,8 @@ install -d "$folder/bin" "$folder/share/bash-completion/completions" "$folder/sh
     "$folder/share/fish/vendor_completions.d" "$folder/share/man/man1"
 strip -o "$folder/bin/account" "$products/account"
 account=$folder/bin/account
-"$account" --generate-completion-script bash >"$folder/share/bash-completion/completions/account"
+# It is read by a shell, and not run.
+"$account" --generate-completion-script bash | sed '1{/^#!/d}' >"$folder/share/bash-completion/completions/account"
 "$account" --generate-completion-script zsh >"$folder/share/zsh/site-functions/_account"
 "$account" --generate-completion-script fish >"$folder/share/fish/vendor_completions.d/account.fish"
 # manual PAGE SEE [SUBCOMMAND]: of the command, or of a subcommand that other programs run, or run others.

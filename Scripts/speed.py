@@ -21,8 +21,9 @@ FOLDER = pathlib.Path(__file__).parent.parent / "Tests/Speed"
 BASELINE = FOLDER / "baseline.json"
 TOLERANCE = 0.05
 MAXIMUM_PEAK_KIB = 12 * 1024
-# 25 MiB until the command finished its exchanges: signals, deadlines and the options of a sign-in took a quarter of one.
-MAXIMUM_SIZE = 26 * 1024 * 1024
+# 25 MiB until the command finished its exchanges (signals, deadlines, the options of a sign-in), 26 until other programs used the
+# sign-in: helpers, rules, derived tokens, and what doctor knows of git, docker, kubectl and systemd.
+MAXIMUM_SIZE = 27 * 1024 * 1024
 
 # What one time costs is the difference of many and few, without what it takes to start.
 REPEATED = {"load": (10, 30), "save": (10, 30), "read": (1000, 3000)}

@@ -40,7 +40,8 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
             throw ValidationError("--min-validity takes a number of seconds, 0 or more")
         }
         if usesIDToken, try target.target() != nil {
-            throw ValidationError("an ID token is for this sign-in's client alone: leave out --audience, --resource and --scope")
+            throw ValidationError(
+                "an ID token is for this sign-in's client alone: leave out --audience, --resource and --scope")
         }
     }
 

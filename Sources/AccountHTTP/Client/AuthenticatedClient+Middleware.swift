@@ -1,15 +1,39 @@
 import AccountKit
-package import HTTPTypes
+public import HTTPTypes
 import Sealing
 
 #if canImport(FoundationEssentials)
-package import FoundationEssentials
+public import FoundationEssentials
 #else
-package import Foundation
+public import Foundation
 #endif
 
 extension AuthenticatedClient {
-    /// Lets somebody else send a request with the token, and once more with a new one if the first was refused.
+    /// Lets another client send a request with the token, and once more with a new one if the first was refused.
+    ///
+    /// This is for the middleware of clients that speak swift-http-types. One for clients that swift-openapi-generator makes:
+    ///
+    /// ```swift
+    /// struct AuthenticationMiddleware: ClientMiddleware {
+    ///     let api: AuthenticatedClient
+    ///
+    ///     func intercept(
+    ///         _ request: HTTPRequest, body: HTTPBody?, baseURL: URL, operationID: String,
+    ///         next: @Sendable (HTTPRequest, HTTPBody?, URL) async throws -> (HTTPResponse, HTTPBody?)
+    ///     ) async throws -> (HTTPResponse, HTTPBody?) {
+    ///         try await api.authorize(request, at: baseURL, canBeRepeated: body?.iterationBehavior != .single) {
+    ///             try await next($0, body, baseURL)
+    ///         } reading: { body in
+    ///             guard let body else { return (Data(), nil) }
+    ///             let bytes = try await Data(collecting: body, upTo: api.maximumResponseLength)
+    ///             return (bytes, HTTPBody(bytes))
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// As with ``send(_:body:)``, the token is refreshed before it expires, and goes to the one origin. Bodies are handed on as they
+    /// come; time limits are the other client's.
     ///
     /// - Parameters:
     ///   - request: The request, whose path is behind that of `baseURL`.
@@ -18,7 +42,7 @@ extension AuthenticatedClient {
     ///   - send: Sends the request.
     ///   - read: Reads the body of a refusal, for services that say in it that the token is not valid, and returns it once more.
     /// - Throws: What `send` throws; else as ``send(_:body:)``.
-    package func authorize<Body>(
+    public func authorize<Body>(
         _ request: HTTPRequest, at baseURL: URL, canBeRepeated: Bool,
         send: (HTTPRequest) async throws -> (HTTPResponse, Body), reading read: (Body) async throws -> (Data, Body)
     ) async throws -> (HTTPResponse, Body) {

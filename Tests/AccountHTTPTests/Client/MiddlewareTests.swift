@@ -8,7 +8,7 @@ import Testing
 
 import struct Foundation.URL
 
-/// The token for requests that somebody else sends, as `AuthenticationMiddleware` hands them on.
+/// The token for requests that another client sends.
 struct MiddlewareTests {
     /// What another client sends, and what it gets.
     private actor Sender {
