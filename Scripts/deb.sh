@@ -39,12 +39,15 @@ declare -A seen=()
 swift=$(dirname "$(dirname "$(readlink -f "$(command -v swift)")")")
 {
     cat Scripts/debian/copyright
-    for file in "$swift/share/swift/LICENSE.txt" "$scratch"/checkouts/*/{LICENSE,NOTICE}* /usr/share/doc/{libsodium-dev,libc6}/copyright; do
+    for file in "$swift/share/swift/LICENSE.txt" "$scratch"/checkouts/*/{LICENSE,NOTICE}* \
+        /usr/share/doc/{libsodium23,zlib1g,libc6}/copyright; do
         [[ -e $file ]] || continue
         text=$(sed -E '/^ *Apache License$/,/END OF TERMS AND CONDITIONS/c\    Apache License, Version 2.0: /usr/share/common-licenses/Apache-2.0' "$file")
         [[ -z ${seen[$text]-} ]] || continue
         seen[$text]=yes
-        printf '\n---- %s\n\n%s\n' "${file#"$scratch/checkouts/"}" "$text"
+        origin=${file#"$scratch/checkouts/"}
+        origin=${origin#"$swift/share/"}
+        printf '\n---- %s\n\n%s\n' "${origin#/usr/share/doc/}" "$text"
     done
 } >"$documents/copyright"
 
