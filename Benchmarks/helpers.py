@@ -27,8 +27,9 @@ def run(report, account, containers, home, rounds):
             file.write(REQUEST)
 
         def fill(*helpers):
-            # An empty helper forgets those of the system.
-            return "git " + " ".join(f"-c credential.helper='{helper}'" for helper in ("", *helpers)) + " credential fill"
+            # An empty helper forgets those of the system, and whoever is asked in the end answers nothing.
+            settings = " ".join(f"-c credential.helper='{helper}'" for helper in ("", *helpers))
+            return f'sh -c "git {settings} -c core.askPass=true credential fill <{request}"'
 
         cache = f"cache --timeout 7200 --socket {home}/run/cache/socket"
         fills = hyperfine(
@@ -36,17 +37,17 @@ def run(report, account, containers, home, rounds):
                 "`account git-credential`": fill(f"!{account} git-credential"),
                 "`gh auth git-credential`": fill("!gh auth git-credential"),
                 "git's own `cache`, which git-credential-oauth is set up with": fill(cache, "oauth"),
-                "git-credential-oauth, for a host that it does not know": fill("oauth").replace("git ", "git -c core.askPass=true ", 1),
+                "git-credential-oauth, for a host that it does not know": fill("oauth"),
                 "a shell that prints the token": fill("!echo password=x; echo username=alice; true"),
             },
-            environment, rounds, request) if "git" not in peers.missing else {}
+            environment, rounds) if "git" not in peers.missing else {}
     finally:
         subprocess.run(["git", "credential-cache", "--socket", f"{home}/run/cache/socket", "exit"], env=peers.environment, capture_output=True)
         peers.stop()
 
     report.section("A token for a script", "It is good, and no request is made.", ("command", "time", "to `account token`"), rows(tokens, peers.missing))
     report.section(
-        "`git credential fill`", "git starts a shell, which starts the helper, which has a good token. git-credential-oauth keeps none: "
+        "`git credential fill`", "A shell starts git, which starts a shell, which starts the helper, which has a good token. git-credential-oauth keeps none: "
         "its manual puts git's own cache before it, which is a process that keeps the token in memory as it is, for two hours; after "
         "that somebody signs in again. For a host that it does not know it prints nothing, so that the row is what it takes at the least.",
         ("helper", "time", "to `account git-credential`"), rows(fills, peers.missing))

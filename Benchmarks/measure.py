@@ -38,7 +38,7 @@ def duration(seconds):
 RUNS = 10
 
 
-def hyperfine(commands, environment, rounds, standard_input=os.devnull):
+def hyperfine(commands, environment, rounds):
     """The median time of each command in each round, by name. In each round all commands take their turn."""
     medians = {name: [] for name in commands}
     for turn in range(rounds):
@@ -47,7 +47,6 @@ def hyperfine(commands, environment, rounds, standard_input=os.devnull):
         with tempfile.NamedTemporaryFile(suffix=".json") as report:
             done = subprocess.run(
                 ["hyperfine", "--shell=none", "--warmup", "1", "--runs", str(RUNS), "--style", "none",
-                 "--input", standard_input,
                  "--export-json", report.name,
                  *(commands[name] for name in names)],
                 env=environment, capture_output=True, text=True)

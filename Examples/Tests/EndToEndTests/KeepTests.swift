@@ -45,18 +45,20 @@ struct KeepTests {
             let hook = #"echo "hook $ACCOUNT_SESSION $ACCOUNT_EVENT ${ACCOUNT_KEY-}${NOTIFY_SOCKET-}""#
             let account = user.account.with("ACCOUNT_KEY", "/secret").with("NOTIFY_SOCKET", "/secret")
             let outcome = try await account.command(["keep", "--file", path, "--exec", hook]).whileRunning { keep in
-                func wait(_ event: String, _ count: Int) async throws {
-                    _ = try await keep.errors.match { text in
-                        text.split(separator: "\n").count { $0 == "hook default \(event) " } >= count ? true : nil
-                    }
+                @Sendable func count(_ event: String, in text: String) -> Int {
+                    text.split(separator: "\n").count { $0 == "hook default \(event) " }
+                }
+                func wait(_ event: String, _ least: Int) async throws {
+                    _ = try await keep.errors.match { count(event, in: $0) >= least ? true : nil }
                 }
                 try await wait("written", 3)
                 #expect(try await user.server.log()["rotations"] >= 2)
                 #expect(try await user.account("logout").exitCode == 0)
                 try await wait("removed", 1)
-                #expect(text(path) == nil)
+                try await waitUntil("the file is gone") { text(path) == nil }
+                let written = count("written", in: await keep.errors.text)
                 try await user.signIn()
-                try await wait("written", 4)
+                try await wait("written", written + 1)
                 try await keep.send(.terminate)
             }
             #expect(!outcome.errors.contains("/secret"), "\(outcome)")
