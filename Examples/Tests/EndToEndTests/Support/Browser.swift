@@ -14,8 +14,10 @@ struct Browser: Sendable {
     static func run<Result: Sendable>(
         in container: Container, _ test: (Browser) async throws -> Result
     ) async throws -> Result {
+        // With port 0 it takes one that is free for IPv4, and ends if that is not free for IPv6.
         let driver = Command(
-            words: ["chromedriver", "--port=0", "--log-level=WARNING"], environment: container.environment)
+            words: ["chromedriver", "--port=\(try FreePort.find())", "--log-level=WARNING"],
+            environment: container.environment)
         return try await ServerProcess.run(
             driver, readingAddress: address(in:), endingAs: .signaled(SIGTERM)
         ) { address in
