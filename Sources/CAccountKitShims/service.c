@@ -122,8 +122,8 @@ int accountkit_notify(const char *socket_path, const char *message) {
 #endif
     if (descriptor < 0) return -1;
     // A manager that is busy has a full queue: what is dropped then, such as READY=1, it would wait for in vain.
-    struct timeval patience = {.tv_sec = 5};
-    (void)setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    struct timeval timeout = {.tv_sec = 5};
+    (void)setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
 #ifdef MSG_NOSIGNAL
     int flags = MSG_NOSIGNAL;
 #else

@@ -36,8 +36,9 @@ options=(--sanitize=thread --scratch-path "$scratch")
 "$swift" build --build-tests "${options[@]}" --explicit-target-dependency-import-check error
 # Not by `swift test`, which would get the library too.
 tests=$("$swift" build "${options[@]}" --show-bin-path)/swift-account-kitPackageTests.xctest
-# Few at a time: all of them at once would wait for each other's turns longer than some of them wait for a lock.
-export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=8
+# Few at a time: all of them at once would wait for each other's turns longer than some of them wait for a lock, or for an
+# answer.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4
 # Those that wait for processes are left out, and those whose process is to die of a signal or has a small stack: the
 # sanitizer takes both for itself.
 sanitized "$tests" --testing-library swift-testing --filter "${1:-.}" \

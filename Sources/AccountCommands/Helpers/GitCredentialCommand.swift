@@ -116,8 +116,5 @@ enum GitCredentialResponse {
 
 extension CommandContext {
     /// What the service of the session is called, where it is known by name.
-    var serviceName: String? {
-        // Damaged settings are reported by `doctor` and `login`.
-        App.acceptsIssuer ? (try? preferences.service(of: session))?.name : nil
-    }
+    var serviceName: String? { readableService(of: session)?.name }
 }

@@ -103,6 +103,7 @@ struct GitSetup {
             !url.path.isEmpty
                 && !urlsWithPath.contains { setting in
                     guard let setting else { return true }
+                    // A pattern, or another protocol's URL, covers none of a rule.
                     return (try? RuleURL(setting))?.covers(url) ?? false
                 }
         }

@@ -49,7 +49,9 @@ struct KeptToken: Sendable, Equatable {
             let read = JSONWebToken(token)
             guard let expiresAt = read?.expiresAt else {
                 throw AccountError(
-                    .misconfigured, "the ID token does not say until when it is good (exp), so no program gets it")
+                    .misconfigured,
+                    "the ID token does not say until when it is good (exp), so no program gets it: use the access token, "
+                        + "without --id-token")
             }
             // It may be older than the access token: not every refresh brings another.
             let issuedAt = read?.issuedAt.map { min($0, credentials.issuedAt) } ?? credentials.issuedAt

@@ -82,7 +82,7 @@ struct CommandContext<App: AccountApplication> {
 
     /// `nil` also if the settings cannot be read: the account itself says where its service is. `doctor` and `login`
     /// report damaged settings.
-    private func readableService(of session: SessionName) -> AccountService? {
+    func readableService(of session: SessionName) -> AccountService? {
         App.acceptsIssuer ? try? preferences.service(of: session) : nil
     }
 

@@ -160,7 +160,7 @@ enum Terminal {
             if received > 0 {
                 count += received
             } else if errno != EINTR {
-                throw AccountError(.inaccessible, "standard input cannot be read")
+                throw unreadableInput()
             }
         }
         guard count <= limit else {
@@ -255,6 +255,13 @@ enum Terminal {
         }
     }
 
+    /// By `errno`.
+    private static func unreadableInput() -> AccountError {
+        AccountError(
+            .inaccessible, "standard input cannot be read: pipe something into it, or redirect it from a file",
+            cause: SystemCallError("read", "standard input", errno: errno))
+    }
+
     private static func readByte(from input: Int32 = Stream.input.rawValue) throws(AccountError) -> UInt8? {
         var byte: UInt8 = 0
         while true {
@@ -262,7 +269,7 @@ enum Terminal {
             if count == 1 { return byte }
             if count == 0 { return nil }
             guard errno == EINTR else {
-                throw AccountError(.inaccessible, "standard input cannot be read")
+                throw unreadableInput()
             }
         }
     }

@@ -87,7 +87,8 @@ struct DerivedTokenTests {
         let store = try await store()
         let authority = ScriptedAuthority(clock: clock)
         for number in 0..<20 {
-            _ = try await store.accessToken(for: try TokenTarget(audience: "api \(number)"), with: authority)
+            let target = try TokenTarget(audience: "api \(number)")
+            _ = try await store.accessToken(for: target, timeout: nil, with: authority)
         }
         let kept = try await stored().credentials.derivedTokens
         #expect(kept.map(\.target.audience) == (4..<20).map { "api \($0)" })

@@ -1,0 +1,85 @@
+import Logging
+
+/// Tokens that are given back to the service that issued them.
+extension SessionDriver {
+    /// Asks the service to revoke tokens, and takes the entry out of the queue once it has, or writes down that it has not.
+    ///
+    /// Tokens whose end would end the stored sign-in as well stay, and their entry is dropped.
+    ///
+    /// - Returns: What came of it, and why if it was not done.
+    func revoke(
+        _ account: Account, _ pending: RevocationQueue.Pending?, at authority: any AccountAuthority
+    ) async -> RevocationReport {
+        var report: RevocationReport
+        do {
+            guard try await mayBeRevoked(account, pending, authority) else {
+                return RevocationReport(.notSupported, of: account)
+            }
+            guard authority.isAuthority(of: account) else {
+                throw AuthorityError.misconfigured("the tokens are of another service")
+            }
+            report = RevocationReport(try await authority.revoke(account), of: account)
+        } catch let error as AccountError {
+            // As long as nobody can tell whether that would end the stored sign-in, it is not sent.
+            report = RevocationReport(.queued, of: account, .unclear("\(error)"))
+        } catch {
+            let failure = AuthorityError(error)
+            report = RevocationReport(
+                SessionDecision.afterRevocation(failure) == .tryLater ? .queued : .refused, of: account, failure)
+        }
+        guard var pending else { return report }
+        if report.outcome == .refused, pending.refusalCount + 1 >= RevocationQueue.maximumRefusalCount {
+            report.isGivenUp = true
+        }
+        let outcome = report.outcome
+        do {
+            try await withTransaction(timeout: min(lockTimeout, .seconds(1))) { transaction in
+                switch outcome {
+                case .done, .notSupported:
+                    _ = try await transaction.remove(pending.entry, ifRevision: pending.revision)
+                case .queued, .refused:
+                    pending.fail(isRefusal: outcome == .refused, at: clock.now)
+                    if pending.refusalCount >= RevocationQueue.maximumRefusalCount {
+                        _ = try await transaction.remove(pending.entry, ifRevision: pending.revision)
+                    } else {
+                        try await revocations.update(pending, at: clock.now, in: transaction)
+                    }
+                }
+            }
+        } catch {
+            // Another process was faster; or it stays and is delivered again, which a service takes as done (RFC 7009,
+            // section 2.2).
+            logger?.debug("the queue of revocations could not be changed", metadata: ["error": "\(error)"])
+        }
+        return report
+    }
+
+    private func mayBeRevoked(
+        _ account: Account, _ pending: RevocationQueue.Pending?, _ authority: any AccountAuthority
+    ) async throws -> Bool {
+        try await withTransaction(timeout: min(lockTimeout, .seconds(1))) { transaction in
+            switch await archive.load(in: transaction) {
+            case .present(let stored, _)
+            where stored.isEnded(byRevoking: account, revokesSingleGrants: authority.revokesSingleGrants): break
+            case .present, .absent: return true
+            case .unreadable(let error): throw error
+            }
+            if let pending { _ = try? await transaction.remove(pending.entry, ifRevision: pending.revision) }
+            return false
+        }
+    }
+}
+
+extension Account {
+    /// Whether a service that revokes the tokens of another account ends this one's session too.
+    ///
+    /// - Parameters:
+    ///   - other: Whose tokens; its id is empty if the service has not said who it is.
+    ///   - revokesSingleGrants: Whether the service leaves the user's other sign-ins alone.
+    func isEnded(byRevoking other: Account, revokesSingleGrants: Bool) -> Bool {
+        guard issuer == other.issuer, other.id.isEmpty || id == other.id else { return false }
+        if let token = credentials.refreshToken, token == other.credentials.refreshToken { return true }
+        if credentials.accessToken == other.credentials.accessToken { return true }
+        return credentials.clientID == other.credentials.clientID && !revokesSingleGrants
+    }
+}
