@@ -9,6 +9,8 @@ SWIFT = swift
 BUILD_FLAGS = --explicit-target-dependency-import-check error
 # The modules that not everybody needs, for all that is built of this package itself.
 TRAITS = --traits Offline
+# The examples are built where the package is, so that what they share is compiled once.
+EXAMPLES = --package-path Examples --scratch-path .build
 
 # All tests at once would wait for each other's turns longer than some of them wait for a lock.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
@@ -25,9 +27,8 @@ build:
 # Signs in, goes offline, is refreshed, revoked and signed out, with the real command against the example server.
 demo:
 	@Scripts/bootstrap.sh demo
-# Both from the one package that depends on everything, so that what they share is compiled once.
-	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --product account
-	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --product auth-server
+	$(SWIFT) build $(EXAMPLES) $(BUILD_FLAGS) --product account
+	$(SWIFT) build $(EXAMPLES) $(BUILD_FLAGS) --product auth-server
 	@Examples/demo.sh
 
 test:
@@ -36,8 +37,8 @@ test:
 	$(SWIFT) test $(TRAITS) --skip-build --skip 'SystemTests|ReaderTests'
 # These wait for processes, which holds up tests that watch the clock; so they have a run of their own.
 	$(SWIFT) test $(TRAITS) --skip-build --filter 'SystemTests|ReaderTests'
-	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --build-tests
-	$(SWIFT) test --package-path Examples --skip-build
+	$(SWIFT) build $(EXAMPLES) $(BUILD_FLAGS) --build-tests
+	$(SWIFT) test $(EXAMPLES) --skip-build
 	@Tests/Model/check.sh
 	@Tests/Simulation/run.sh 20000
 
@@ -135,10 +136,10 @@ docs-update:
 # The picture in the README, from what the demo says.
 demo-picture:
 	@Scripts/bootstrap.sh demo
-	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --product account
-	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --product auth-server
-	Examples/demo.sh >Examples/.build/demo.txt
-	Scripts/terminal_svg.py --parts 1,3,5,6:1 <Examples/.build/demo.txt >Documentation/demo.svg
+	$(SWIFT) build $(EXAMPLES) $(BUILD_FLAGS) --product account
+	$(SWIFT) build $(EXAMPLES) $(BUILD_FLAGS) --product auth-server
+	Examples/demo.sh >.build/demo.txt
+	Scripts/terminal_svg.py --parts 1,3,5,6:1 <.build/demo.txt >Documentation/demo.svg
 
 RELEASE = .build/release-$(if $(filter no,$(STATIC)),portable,static)
 MANUALS = account account-exec account-git-credential account-keep account-kube-credential docker-credential-account

@@ -6,7 +6,7 @@
 set -euo pipefail
 
 examples=$(cd "$(dirname "$0")" && pwd)
-PATH=$(swift build --package-path "$examples" --show-bin-path):$PATH
+PATH=$(swift build --package-path "$examples" --scratch-path "$examples/../.build" --show-bin-path):$PATH
 # plutil comes with the toolchain, which may be in the path by a link to `swift` alone.
 PATH=$PATH:$(dirname "$(readlink -f "$(command -v swift)")")
 

@@ -4,43 +4,46 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-echo "== format, and a comment on everything public"
+# section TITLE: what comes now, and when.
+section() { printf '== %3d s  %s\n' "$SECONDS" "$1"; }
+
+section "format, and a comment on everything public"
 swift format lint --strict --recursive --parallel \
     Package.swift Sources Tests Examples/Package.swift Examples/Sources Examples/Tests \
     Benchmarks/Package.swift Benchmarks/Sources Benchmarks/Benchmarks
 
-echo "== shell scripts"
+section "shell scripts"
 git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
 
-echo "== warnings, and imports of modules that are not depended on"
+section "warnings, and imports of modules that are not depended on"
 swift build --traits Offline --explicit-target-dependency-import-check error --build-tests
 
-echo "== public API: as recorded, and without types of dependencies"
+section "public API: as recorded, and without types of dependencies"
 Scripts/public_api.py
 
-echo "== each test that SECURITY.md names is there"
+section "each test that SECURITY.md names is there"
 python3 -B Scripts/security_tests.py
 
-echo "== documentation: its code is compiled code, its commands are the commands, its states are the states"
+section "documentation: its code is compiled code, its commands are the commands, its states are the states"
 Scripts/snippets.py
 Scripts/commands_page.py "$(swift build --traits Offline --show-bin-path)/account"
 Scripts/session_life.py
 
-echo "== documentation pages: no link leads nowhere"
+section "documentation pages: no link leads nowhere"
 python3 -B Scripts/file_links.py
 Scripts/docs.sh .build/documentation
 
-echo "== dependencies that come with a trait only"
+section "dependencies that come with a trait only"
 Tests/Install/traits.sh
 
-echo "== installing and uninstalling"
+section "installing and uninstalling"
 Tests/Install/check.sh
 
-echo "== the Debian package, on a machine without Swift"
+section "the Debian package, on a machine without Swift"
 Tests/Install/deb.sh
 
-echo "== manual pages and completions of the tools in Examples"
+section "manual pages and completions of the tools in Examples"
 Tests/Install/examples.sh
 
-echo "== speed, size and memory"
+section "speed, size and memory"
 Scripts/speed.sh check

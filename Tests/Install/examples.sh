@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 source Tests/Install/completion.sh
 share=$(mktemp -d)
 trap 'rm -rf "$share"' EXIT
-build=(swift build --quiet --package-path Examples --explicit-target-dependency-import-check error)
+build=(swift build --quiet --package-path Examples --scratch-path .build --explicit-target-dependency-import-check error)
 fail() {
     echo "examples: $1" >&2
     exit 1
@@ -23,7 +23,7 @@ check() {
     [[ $("$tool" --generate-completion-script zsh) == "#compdef $command"* ]] || fail "$command has no completions for zsh"
     [[ $("$tool" --generate-completion-script fish) == *"complete -c '$command'"* ]] || fail "$command has no completions for fish"
 
-    Scripts/manual.sh "$tool" Examples/.build/checkouts "Examples/Sources/$command" >"$share/$command.1"
+    Scripts/manual.sh "$tool" .build/checkouts "Examples/Sources/$command" >"$share/$command.1"
     mandoc -T lint -W warning "$share/$command.1" || fail "mandoc has something to say about the manual page of $command"
     page=$(mandoc -T markdown "$share/$command.1")
     for subcommand in "${@:4}"; do

@@ -179,7 +179,7 @@ extension Browser {
 
     /// Keeps a picture of what is shown, for people to look at.
     ///
-    /// - Parameter name: The name of the picture in `Examples/.build/artefacts`.
+    /// - Parameter name: The name of the picture in `.build/artefacts`.
     func takePicture(_ name: String) async throws {
         guard let picture = Data(base64Encoded: try await get("screenshot")) else {
             throw Unexpected("the browser made no picture")

@@ -34,10 +34,10 @@ enum BuiltProducts {
 
     /// Keeps something for people to look at after the tests, in place of what an earlier run has left there.
     ///
-    /// - Parameter name: Its name in `Examples/.build/artefacts`.
+    /// - Parameter name: Its name in `.build/artefacts`.
     static func keep(_ bytes: Data, as name: String) throws {
-        let package = sources.deletingLastPathComponent().deletingLastPathComponent()
-        let folder = package.appending(components: ".build", "artefacts")
+        let examples = sources.deletingLastPathComponent().deletingLastPathComponent()
+        let folder = examples.deletingLastPathComponent().appending(components: ".build", "artefacts")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try bytes.write(to: folder.appending(component: name), options: .atomic)
     }
