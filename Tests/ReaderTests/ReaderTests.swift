@@ -57,9 +57,9 @@ struct ReaderTests {
         let archive = try await signIn(.fresh(at: Date()))
         let store = AccountStore(container: container)
         let authority = ScriptedAuthority()
-        _ = try await store.accessToken(for: try TokenTarget(audience: "api"), with: authority)
+        _ = try await store.accessToken(for: try TokenTarget(audience: "api"), timeout: nil, with: authority)
         _ = try await store.accessToken(
-            for: try TokenTarget(resources: ["urn:b", "urn:a"], scopes: ["read"]), with: authority)
+            for: try TokenTarget(resources: ["urn:b", "urn:a"], scopes: ["read"]), timeout: nil, with: authority)
         let outcome = try PythonReader.read(archive, "--key", key.path, "--app", "com.example.gists", "--reveal")
         #expect(outcome.status == 0, "\(outcome.errors)")
         let json = try outcome.json()
