@@ -89,12 +89,15 @@ struct IdPyOIDCTests {
         let derived = try await token(account, "--resource", Self.target)
         #expect(derived != own)
         #expect(try await token(account, "--resource", Self.target) == derived)
+        // Without `offline_access` it takes back the refresh token that was sent, and issues no other.
+        _ = try await token(account, "--scope", "openid")
         #expect(try await token(account) == own)
         for _ in 1...2 { #expect(try await account("refresh").exitCode == 0) }
         #expect(
             try await server.log(after: before) == [
-                .init(grantType: "refresh_token", resource: Self.target), .init(grantType: "refresh_token"),
-                .init(grantType: "refresh_token"),
+                .init(grantType: "refresh_token", resource: Self.target),
+                .init(grantType: "refresh_token", scope: "openid offline_access"),
+                .init(grantType: "refresh_token"), .init(grantType: "refresh_token"),
             ])
 
         // From a backup: of a refresh token that is over this service says `invalid_request`, which ends nothing.
