@@ -137,6 +137,8 @@ def configuration(folder, issuer):
         },
         "userinfo": {"class": endpoint + "user_info.UserInfo", "kwargs": {"db_file": str(folder / "users")}},
         "token_handler_args": {
+            # Else it would be in the folder that the tests run in.
+            "jwks_file": str(folder / "token-keys"),
             "jwks_def": {"key_defs": [{"type": "oct", "bytes": 24, "use": ["enc"], "kid": "code"}]},
             "code": {"kwargs": {"lifetime": 300}},
             "token": {**token, "kwargs": {"lifetime": 3600}},
