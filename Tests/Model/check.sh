@@ -112,9 +112,9 @@ declare -A properties=(
 )
 
 complete=true
-holds "two programs, two operations and one" 6000000 all -DSECOND=1 || complete=false
-holds "two operations each, and no write fails" 7000000 some -DFAULTS=0 -DLEAVES=0 || complete=false
-holds "two operations each, and nobody dies" 4000000 some -DDEATHS=0 -DFAULTS=1 -DLEAVES=0 || complete=false
+holds "two programs, two operations and one" 8000000 all -DSECOND=1 || complete=false
+holds "two operations each, and no write fails" 7000000 some -DFAULTS=0 -DLEAVES=0 -DDERIVATIONS=0 || complete=false
+holds "two operations each, and nobody dies" 6000000 some -DDEATHS=0 -DFAULTS=1 -DLEAVES=0 || complete=false
 # Only here both know of tokens that could not be saved.
 holds "two tasks of one process" 1000000 some -DONE_PROCESS -DSECOND=1 -DDEATHS=0 || complete=false
 if $complete; then
@@ -122,9 +122,10 @@ if $complete; then
 fi
 # Locks that their holder loses without notice, as on a storage of many machines: P1 (what is cleared is what was sent), P3 to
 # P6, P9.
-holds "locks that run out, and a write that fails" 3000000 some -DLOSES_LOCKS -DSECOND=1 -DDEATHS=0 -DFAULTS=1 -DLEAVES=0 ||
+holds "locks that run out, and a write that fails" 3000000 some -DLOSES_LOCKS -DSECOND=1 -DDEATHS=0 -DFAULTS=1 -DLEAVES=0 \
+    -DDERIVATIONS=0 || true
+holds "locks that run out, and programs that die" 4000000 some -DLOSES_LOCKS -DSECOND=1 -DFAULTS=0 -DLEAVES=0 -DDERIVATIONS=0 ||
     true
-holds "locks that run out, and programs that die" 4000000 some -DLOSES_LOCKS -DSECOND=1 -DFAULTS=0 -DLEAVES=0 || true
 # A service that ends all of a user's grants when one is revoked: P1, P6.
 holds "one user, whose grants end together" 900000 some -DONE_USER -DONLY=1 -DDEATHS=0 -DFAULTS=0 || true
 
@@ -135,6 +136,12 @@ notices 1 CLEAR_WITHOUT_COMPARING
 notices 1 REFRESH_CLEARS_WITHOUT_COMPARING
 notices 3 COMMIT_WITHOUT_COMPARING
 notices 3 WITHOUT_REVISIONS -DLOSES_LOCKS
+notices 2 DERIVATION_WITHOUT_LEASE
+notices 2 DERIVATION_DROPS_REFRESH_TOKEN
+notices 1 DERIVATION_WITHOUT_INTENT
+notices 1 REFUSED_DERIVATION_CLEARS
+notices 1 REFUSED_EXCHANGE_CLEARS
+notices 1 EXCHANGE_FORGETS_INTENT
 notices 4 USE_BEFORE_SAVE
 notices 5 SEND_BEFORE_RESERVE
 notices 6 LOCK_IS_FORGOTTEN

@@ -25,6 +25,9 @@
 #ifndef LEAVES
 #define LEAVES 1                /* whether callers leave before they have their result */
 #endif
+#ifndef DERIVATIONS
+#define DERIVATIONS 1           /* whether tokens for other APIs are wanted */
+#endif
 
 /* With -DONLY=n no other property than n is looked at. */
 #ifdef ONLY
@@ -167,6 +170,14 @@ inline endBy(grant) {
 #define TAKE_LEASE (lease == FREE) -> lease = me + 1
 #endif
 
+/* A token exchange spends nothing; and what was spent for the tokens of a reply is the one before. */
+#define SPENT (token - !isExchange)
+#ifdef DERIVATION_WITHOUT_INTENT
+#define IS_RECORDED !isDerivation
+#else
+#define IS_RECORDED !isExchange
+#endif
+
 /* A request is out: then nobody may have to wait for it who does not want the same. */
 #define REQUEST require(9, lock != me + 1)
 
@@ -307,6 +318,8 @@ proctype Program(byte me; byte operations) {
     mtype:answer reply = NONE;
     bool isHeld;                /* an exchange is under way: ExchangeObserver */
     bool isCheck, afterRefusal, justRefreshed, isRetry, hadIntent, queueFailed;
+    bool isDerivation;          /* it is a token for another API that is wanted */
+    bool isExchange;            /* and it is had in exchange for the access token */
 
 /* Whatever came before, the next operation is any of these. */
 choosing:
@@ -358,6 +371,14 @@ dying:
             if
             :: grant == NOBODY -> finish()
             :: grant != NOBODY -> goto leasing
+            fi
+        /* AccountStore.accessToken(for:), by a refresh or by a token exchange */
+        :: DERIVATIONS ->
+            load(grant, token);
+            if
+            :: grant == NOBODY -> finish()
+            :: grant != NOBODY -> isDerivation = true; goto leasing
+            :: grant != NOBODY -> isDerivation = true; isExchange = true; goto leasing
             fi
         /* AccountStore.signIn */
         :: !isIssued -> goto exchanging
@@ -450,6 +471,9 @@ leasing:
     atomic {
         if
         :: TAKE_LEASE
+#ifdef DERIVATION_WITHOUT_LEASE
+        :: isDerivation
+#endif
         /* The caller's time is over, and nothing was begun. */
         :: LEAVES -> finish()
         fi
@@ -465,7 +489,11 @@ comparing:
         :: readGrant == grant && readToken == token
 #endif
         :: readGrant == NOBODY -> finish()
-        :: else ->
+        /* The access token may be what it was, where a refresh token was spent for another API's. */
+        :: DERIVATIONS && readGrant == grant && readToken != token -> token = readToken
+        /* Another program has had the token that is wanted, or it is another user now. */
+        :: isDerivation && readGrant != NOBODY -> finish()
+        :: !isDerivation && readGrant != NOBODY && (readGrant != grant || readToken != token) ->
             /* What another program stored is the result; nobody has said here that the service knows it. */
 adopting:
             grant = readGrant;
@@ -519,8 +547,16 @@ withdrawing:
 #endif
     THEN(recording)
         if
-        :: DISK_FAILS; finish()
-        :: true -> hadIntent = intent; intent = true; hasLaterIntent[home] = isUnsaved[home]
+        :: isExchange ->
+#ifndef LEASE_IS_ACCOUNT_LOCK
+            unlock();
+#endif
+            goto exchangingToken
+#ifdef DERIVATION_WITHOUT_INTENT
+        :: isDerivation && !isExchange
+#endif
+        :: IS_RECORDED && DISK_FAILS; finish()
+        :: IS_RECORDED -> hadIntent = intent; intent = true; hasLaterIntent[home] = isUnsaved[home]
         fi;
         isHeld = true;
 #ifndef LEASE_IS_ACCOUNT_LOCK
@@ -538,6 +574,9 @@ requesting:
 #else
         :: hadIntent -> finish()
         :: !hadIntent -> goto forgetting
+#endif
+#ifdef REFUSED_DERIVATION_CLEARS
+        :: isDerivation -> goto comparingToClear
 #endif
         /* No reply or an unclear one, and nothing was done. The record stays: the token may be spent. */
 #ifdef FORGET_UNLESS_SILENT
@@ -593,7 +632,8 @@ comparingToCommit:
 #endif
 #ifndef COMMIT_WITHOUT_COMPARING
         if
-        :: readGrant == grant && readToken == token - 1
+        :: readGrant == grant && readToken == SPENT
+        :: isExchange && (readGrant != grant || readToken != token) -> finish()
         :: else -> goto queueingOrphan
         fi
 #endif
@@ -605,10 +645,10 @@ saving:
 #if !defined(QUEUE_OUTLIVES_REFRESH) && !defined(QUEUE_OUTLIVES_EXCHANGE)
         /* A sign-out has died meanwhile. As above; but the tokens are here now, and must be saved whatever comes. */
         if
-        :: isQueued(grant, (token - 1)) ->
+        :: isQueued(grant, SPENT) ->
             if
-            :: DISK_FAILS; excused[grant] = true
-            :: true -> unqueue(grant, (token - 1))
+            :: DISK_FAILS; excused[grant] = excused[grant] || !isExchange
+            :: true -> unqueue(grant, SPENT)
             fi;
             MAY_DIE
         :: else
@@ -618,16 +658,32 @@ saving:
         :: DISK_FAILS;
             if
             :: !isRetry -> isRetry = true; goto saving
-            :: isRetry -> goto keeping
+            :: isRetry && !isExchange -> goto keeping
+            /* Another one can be had. */
+            :: isRetry && isExchange -> finish()
             fi
-        :: IS_UNCHANGED -> settleUnsaved(); commit(grant, token); reply = NONE; inHand[me] = NOBODY; isHeld = false
+        :: IS_UNCHANGED ->
+            settleUnsaved();
+#ifdef DERIVATION_DROPS_REFRESH_TOKEN
+            token = (isDerivation -> SPENT : token);
+#endif
+            commit(grant, token);
+            reply = NONE; inHand[me] = NOBODY; isHeld = false
 #ifdef LOSES_LOCKS
         :: CONFLICT -> goto supersededSave
 #endif
         fi;
     THEN(forgettingRenewed)
         MAY_DIE;
+#ifdef EXCHANGE_FORGETS_INTENT
         forgetIntent();
+#else
+        /* It is about the refresh token, of which an exchange says nothing. */
+        if
+        :: isExchange
+        :: else -> forgetIntent()
+        fi;
+#endif
         unlock();
         endLease();
         use(grant, token);
@@ -644,8 +700,9 @@ supersededSave:
         MAY_DIE;
         read(readGrant, readToken);
         if
-        :: readGrant == grant && readToken == token - 1 && !isRetry -> isRetry = true; goto saving
-        :: readGrant == grant && readToken == token - 1 && isRetry -> goto keeping
+        :: readGrant == grant && readToken == SPENT && !isRetry -> isRetry = true; goto saving
+        :: readGrant == grant && readToken == SPENT && isRetry && !isExchange -> goto keeping
+        :: isExchange && (readGrant != grant || readToken != token || isRetry) -> finish()
         :: else -> goto queueingOrphan
         fi
     }
@@ -697,6 +754,22 @@ forgetting:
         finish()
     }
 
+/* A token for another API in exchange for the access token: nothing is spent, whatever becomes of it. */
+exchangingToken:
+    atomic {
+        MAY_DIE;
+        REQUEST;
+        use(grant, token);
+        if
+        :: goto comparingToCommit
+        /* Refused, not reached, or the reply is lost. */
+#ifdef REFUSED_EXCHANGE_CLEARS
+        :: goto comparingToClear
+#endif
+        :: true -> finish()
+        fi
+    }
+
 /* Nobody here has use for the new tokens any more, neither of a refresh nor of a sign-in: the service ends them. */
 queueingOrphan:
     atomic {
@@ -732,6 +805,7 @@ queueingOrphan:
         :: else
         fi;
         isCheck = false; afterRefusal = false; justRefreshed = false; isRetry = false; hadIntent = false;
+        isDerivation = false; isExchange = false;
         unlock();
         endLease();
         TELL
@@ -924,6 +998,7 @@ finishing:
         isCheck = false; afterRefusal = false; justRefreshed = false;
         isRetry = false; hadIntent = false; queueFailed = false; isHeld = false;
         IS_TOLD;
+        isDerivation = false; isExchange = false;
         goto choosing
     }
 

@@ -36,6 +36,14 @@ struct DockerTests {
             prefix: ["PATH=\(container.path("bin")):\(Command.searchPath)", "skopeo", "--insecure-policy"])
     }
 
+    /// What pushes a small image.
+    private func push(of container: Container, to registry: String) async throws -> [String] {
+        let image = container.path("image")
+        let made = try await Command(words: ["python3", "-B", BuiltProducts.fixture("registry/image.py"), image]).run()
+        guard made.exitCode == 0 else { throw Unexpected(made) }
+        return ["copy", "--dest-tls-verify=false", "dir:" + image, "docker://\(registry)/team/notes:1"]
+    }
+
     @Test func `skopeo pushes to a registry and pulls from it with the sign-in's token, and no other gets it`()
         async throws
     {
@@ -47,13 +55,7 @@ struct DockerTests {
                 try await GitServer.run(in: container) { other in
                     let elsewhere = String(other.url.dropFirst("http://".count))
                     let skopeo = try skopeo(container, registries: registry, elsewhere)
-                    let image = container.path("image")
-                    let made = try await Command(words: [
-                        "python3", "-B", BuiltProducts.fixture("registry/image.py"), image,
-                    ])
-                    .run()
-                    #expect(made.exitCode == 0, "\(made)")
-                    let push = ["copy", "--dest-tls-verify=false", "dir:" + image, "docker://\(registry)/team/notes:1"]
+                    let push = try await push(of: container, to: registry)
 
                     let without = try await skopeo.run(push)
                     #expect(without.exitCode != 0, "\(without)")
@@ -80,6 +82,70 @@ struct DockerTests {
                     #expect(signedOut.errors.contains("Sign in with `account login`."), "\(signedOut)")
                 }
             }
+        }
+    }
+
+    @Test(arguments: CaptivePortal.allCases)
+    func `Behind a captive portal the sign-in is kept, and skopeo is told`(portal: CaptivePortal) async throws {
+        try await SignedInUser.run { user in
+            let container = user.container
+            let helper = try helper(user.account, container)
+            let token = try await user.account.storedToken()
+            try await Registry.run(in: container, username: "alice", password: token) { registry in
+                try await addRule(user.account, "http://" + registry)
+                try await user.account.refuseToken()
+                try await user.server.setFaults(portal.fault)
+                let push = try await push(of: container, to: registry)
+                let pushed = try await skopeo(container, registries: registry).run(push)
+                #expect(pushed.exitCode != 0, "\(pushed)")
+                #expect(pushed.errors.contains(CaptivePortal.reason), "\(pushed)")
+                #expect(pushed.errors.contains("you are still signed in"), "\(pushed)")
+                // The registry was shown none, and skopeo does not say that what it had was wrong.
+                for wrong in ["unauthorized", "authentication required", "not found in native keychain"] {
+                    #expect(!pushed.errors.contains(wrong), "\(pushed)")
+                }
+                let answer = try await helper("get", input: registry)
+                #expect(answer.exitCode == 1)
+                #expect(answer.output.contains("you are still signed in"), "\(answer)")
+                #expect(answer.output.split(separator: "\n").count == 1, "\(answer)")
+                try await user.server.clearFaults()
+                #expect(try await user.account("whoami", "--offline").output == "alice\n")
+            }
+        }
+    }
+
+    // The registry knows one token, so skopeo comes when there is the new one.
+    @Test func `Fifty questions that find the token expired refresh it once, and skopeo pushes with what they got`()
+        async throws
+    {
+        try await SignedInUser.run { user in
+            let container = user.container
+            let helper = try helper(user.account, container)
+            try await addRule(user.account, "https://ghcr.io")
+            let old = try await user.account.storedToken()
+            try await user.account.refuseToken()
+            try await user.server.expireTokens()
+            try await user.server.clearLog()
+            let secrets = try await withThrowingTaskGroup { group in
+                for _ in 1...50 { group.addTask { try await helper("get", input: "ghcr.io") } }
+                var secrets: Set<String> = []
+                for try await outcome in group {
+                    #expect(outcome.exitCode == 0, "\(outcome)")
+                    secrets.insert(try JSONDecoder().decode(Credentials.self, from: Data(outcome.output.utf8)).secret)
+                }
+                return secrets
+            }
+            let new = try #require(secrets.first)
+            #expect(secrets == [new] && new != old)
+            try await Registry.run(in: container, username: "alice", password: new) { registry in
+                try await addRule(user.account, "http://" + registry)
+                let push = try await push(of: container, to: registry)
+                let pushed = try await skopeo(container, registries: registry).run(push)
+                #expect(pushed.exitCode == 0, "\(pushed)")
+            }
+            let log = try await user.server.log()
+            #expect(log["refreshes"] == 1)
+            #expect(log["reuseAlarms"] == 0)
         }
     }
 
@@ -193,9 +259,7 @@ struct DockerTests {
             try await addRule(account, "https://ghcr.io")
             try await addRule(account, "https://registry.example.com", session: "work")
             #expect(try await helper("get", input: "ghcr.io").exitCode == 0)
-            let token = try await account.storedToken()
-            let refusal = "protocol=https\nhost=ghcr.io\npassword=\(token)\n\n"
-            #expect(try await account("git-credential", "erase", input: refusal).exitCode == 0)
+            try await account.refuseToken()
 
             let offline = try await helper("get", input: "ghcr.io")
             #expect(offline.exitCode == 1)

@@ -39,6 +39,48 @@ struct KeepTests {
         }
     }
 
+    @Test func `The file belongs to who runs the command, and goes to no folder that they may not write`() async throws
+    {
+        try await SignedInUser.run { user in
+            let path = try folder(user.container) + "/token"
+            let account = try await user.account.unprivileged(in: user.container)
+            #expect(try await account("keep", "--once", "--file", path).exitCode == 0)
+            let attributes = try FileManager.default.attributesOfItem(atPath: path)
+            #expect(attributes[.ownerAccountID] as? UInt32 == Privileges.unprivilegedUser)
+            #expect(attributes[.posixPermissions] as? Int == 0o600)
+            #expect(text(path) == (try await account.storedToken()))
+
+            let foreign = user.container.path("foreign")
+            try FileManager.default.createDirectory(
+                atPath: foreign, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o555])
+            let once = try await account("keep", "--once", "--file", foreign + "/token")
+            #expect(once.exitCode == 74, "\(once)")
+            #expect(once.output == "")
+            #expect(once.errors.contains("the token cannot be written to \(foreign)/token"), "\(once)")
+            #expect(once.errors.contains("Permission denied"), "\(once)")
+            #expect(try names(foreign) == [])
+
+            // One that goes on says so, and tries again.
+            let outcome = try await account.command(["keep", "--file", foreign + "/token"]).whileRunning { keep in
+                try await keep.errors.wait(for: "the token cannot be written to \(foreign)/token")
+                try user.container.setPermissions(0o777, of: foreign)
+                try await keep.errors.wait(for: "has a token that is good until")
+                #expect(text(foreign + "/token") == text(path))
+                try await keep.send(.terminate)
+            }
+            #expect(outcome.wasEnded(by: .terminate), "\(outcome)")
+            #expect(try names(foreign) == [])
+
+            // Another's file is not replaced, although the folder would allow it.
+            try user.container.write("e30.e30.c2ln".utf8, to: foreign + "/token", permissions: 0o644)
+            if Privileges.isRoot {
+                let other = try await account("keep", "--once", "--file", foreign + "/token")
+                #expect(other.exitCode == 64 && other.errors.contains("move it away"), "\(other)")
+                #expect(text(foreign + "/token") == "e30.e30.c2ln")
+            }
+        }
+    }
+
     @Test func `The token is renewed ahead, follows sign-outs and sign-ins, and the hook hears of it`() async throws {
         try await SignedInUser.run(serverOptions: ["--access-token-lifetime", "6"]) { user in
             let path = try folder(user.container) + "/token"

@@ -56,15 +56,6 @@ struct NanoIDPTests {
         }
     }
 
-    /// The `aud` of a JSON Web Token (RFC 7519, section 4.1.3).
-    private func audience(of token: String) throws -> JSON? {
-        let part = try #require(token.split(separator: ".").dropFirst().first)
-        var payload = String(part).replacing("-", with: "+").replacing("_", with: "/")
-        while !payload.count.isMultiple(of: 4) { payload += "=" }
-        let claims = try #require(Data(base64Encoded: payload))
-        return try JSONDecoder().decode([String: JSON].self, from: claims)["aud"]
-    }
-
     @Test func `Tokens for single resources of a sign-in are for these alone, and cost no session`() async throws {
         try await run { alice in
             let (a, b) = ("https://a.example/", "https://b.example/")
@@ -84,7 +75,7 @@ struct NanoIDPTests {
                 }
                 return tokens
             }
-            let audiences = try tokens.map { try audience(of: $0) }
+            let audiences = try tokens.map { try claims(of: $0)["aud"] }
             #expect(tokens.count == 2)
             for resource in [a, b] { #expect(audiences.contains(.text(resource)), "\(audiences)") }
             #expect(try await alice.account.storedToken() == own)

@@ -55,13 +55,23 @@ extension OAuthAuthority: DerivingAuthority {
             form.append("requested_token_type", Self.accessTokenType)
         }
         if let audience = target.audience { form.append("audience", audience) }
-        if !target.scopes.isEmpty { form.append("scope", target.scopes.joined(separator: " ")) }
+        let scopes = scopes(for: target, of: account, by: derivation)
+        if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         // A narrower scope alone is for the APIs that the sign-in is for.
         let names = target.audience != nil || !target.resources.isEmpty
         return try await requestTokens(
             form, for: try registeredClient(account.credentials.clientID), isRefresh: derivation == .refresh,
             resources: names ? target.resources : nil
         ).credentials
+    }
+
+    /// With `offline_access` where that was granted: without it some services take back the refresh token that was sent, and issue
+    /// no other.
+    private func scopes(for target: TokenTarget, of account: Account, by derivation: TokenDerivation) -> [String] {
+        guard derivation == .refresh, !target.scopes.isEmpty, !target.scopes.contains(Scope.offlineAccess),
+            account.credentials.scopes.contains(Scope.offlineAccess)
+        else { return target.scopes }
+        return target.scopes + [Scope.offlineAccess]
     }
 
     /// Nothing is known of the resources if the sign-in named none, and nothing of the scopes if the service did not say.

@@ -124,6 +124,28 @@ struct TokenDerivationTests {
         }
     }
 
+    @Test("A narrower scope leaves out nothing that the next refresh token needs", arguments: [true, false])
+    func offlineAccess(isGranted: Bool) async throws {
+        try await run { authority, server in
+            var renewable = account(at: server.address, refreshToken: "r")
+            renewable.credentials.scopes = ["z"] + (isGranted ? ["offline_access"] : [])
+            for scopes in [["z"], isGranted ? ["z", "offline_access"] : ["z"]] {
+                _ = try await authority.deriveToken(
+                    for: try TokenTarget(scopes: scopes), of: renewable, by: .refresh)
+                let words = body(server)?.split(separator: "&").first { $0.hasPrefix("scope=") }?.dropFirst(6)
+                let sent = words?.split(separator: "+").sorted()
+                #expect(sent == (isGranted ? ["offline_access", "z"] : ["z"]))
+            }
+            // Without a scope nothing is narrowed, and an exchange brings no refresh token.
+            _ = try await authority.deriveToken(
+                for: try TokenTarget(resources: ["urn:a"]), of: renewable, by: .refresh)
+            #expect(body(server)?.contains("scope=") == false)
+            _ = try await authority.deriveToken(
+                for: try TokenTarget(audience: "a", scopes: ["z"]), of: renewable, by: .tokenExchange)
+            #expect(body(server)?.contains("scope=z&") == true)
+        }
+    }
+
     @Test("A token exchange sends the access token, and never the refresh token")
     func tokenExchange() async throws {
         let response =

@@ -1,0 +1,31 @@
+import Testing
+
+/// What answers in place of the service before someone has signed in to a Wi-Fi.
+enum CaptivePortal: CaseIterable, CustomTestStringConvertible {
+    case page, redirect
+
+    var testDescription: String { "by a \(self)" }
+
+    var fault: Fault {
+        switch self {
+        case .page:
+            Fault(
+                path: "*", status: 200, headers: ["Content-Type": "text/html"], body: "<html>Sign in to Wi-Fi</html>")
+        case .redirect: Fault(path: "*", status: 302, headers: ["Location": "http://portal.invalid/"])
+        }
+    }
+
+    /// What a helper says of it.
+    static let reason = "(captivePortal: "
+}
+
+extension Tool {
+    /// Refuses the current token, as git does for a server that does not take it: the next use of it is a refresh.
+    func refuseToken() async throws {
+        let added = try await self("rule", "add", "https://refuses.example")
+        guard added.exitCode == 0 else { throw Unexpected(added) }
+        let refusal = "protocol=https\nhost=refuses.example\npassword=\(try await storedToken())\n\n"
+        let outcome = try await self("git-credential", "erase", input: refusal)
+        guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
+    }
+}
