@@ -22,29 +22,36 @@ import Foundation
 
     @Test func `A sign-in that cannot be renewed is said to end, and what to try`() throws {
         let text = try #require(
-            StateText.limit(of: account(lifetime: 3600), asking: ["openid"], isToken: false, tool: "gists account"))
+            StateText.limit(
+                of: account(lifetime: 3600), at: AccountService(scopes: ["openid"]), isToken: false,
+                tool: "gists account"))
         #expect(text.hasPrefix("This sign-in lasts until 2027-01-15T09:00:00Z: the service issued no refresh token."))
         #expect(text.contains("`gists account login --scope offline_access`"))
     }
 
     @Test func `What was just tried is not advised again`() throws {
-        let text = try #require(
-            StateText.limit(
-                of: account(lifetime: 3600), asking: ["openid", "offline_access"], isToken: false, tool: "account"))
-        #expect(!text.contains("--scope"))
-        #expect(text.contains("settings"))
+        var service = AccountService(scopes: ["openid", "offline_access"])
+        for isAsked in [false, true] {
+            if isAsked { service.parameters = ["prompt": "consent"] }
+            let text = try #require(
+                StateText.limit(of: account(lifetime: 3600), at: service, isToken: false, tool: "account"))
+            #expect(!text.contains("--scope"))
+            #expect(text.contains("`account login --parameter prompt=consent`") == !isAsked)
+            #expect(text.contains("settings"))
+        }
     }
 
     @Test func `Of a token that the user brought only the end is said`() {
         #expect(
-            StateText.limit(of: account(lifetime: 3600), asking: [], isToken: true, tool: "account")
+            StateText.limit(of: account(lifetime: 3600), at: AccountService(), isToken: true, tool: "account")
                 == "This sign-in lasts until 2027-01-15T09:00:00Z.")
     }
 
     @Test func `A sign-in that can be renewed, or whose end nobody knows, needs no word`() {
         let renewable = account(refreshToken: "refresh", lifetime: 3600)
-        #expect(StateText.limit(of: renewable, asking: [], isToken: false, tool: "account") == nil)
-        #expect(StateText.limit(of: account(lifetime: nil), asking: [], isToken: false, tool: "account") == nil)
+        #expect(StateText.limit(of: renewable, at: AccountService(), isToken: false, tool: "account") == nil)
+        #expect(
+            StateText.limit(of: account(lifetime: nil), at: AccountService(), isToken: false, tool: "account") == nil)
     }
 
     @Test func `A sign-in is over when its token has expired and nothing can renew it`() {

@@ -69,15 +69,23 @@ enum StateText {
     /// `nil` if a new sign-in can be renewed, or if its end is unknown.
     ///
     /// - Parameters:
-    ///   - scopes: Those that were requested.
+    ///   - service: The service, with what was requested.
     ///   - isToken: Whether the user brought the token.
-    static func limit(of account: Account, asking scopes: [String], isToken: Bool, tool: String) -> String? {
+    static func limit(of account: Account, at service: AccountService, isToken: Bool, tool: String) -> String? {
         let credentials = account.credentials
         guard credentials.refreshToken == nil, let expiresAt = credentials.expiresAt else { return nil }
         let end = "This sign-in lasts until \(date(expiresAt))"
         if isToken { return end + "." }
-        let scope = scopes.contains("offline_access") ? "" : "sign in with `\(tool) login --scope offline_access`, or "
-        return end + ": the service issued no refresh token. To stay signed in longer, \(scope)"
+        // OpenID Connect Core, section 11: with `offline_access` a service may want the user's consent each time.
+        let request =
+            if !service.scopes.contains("offline_access") {
+                "sign in with `\(tool) login --scope offline_access`, or "
+            } else if service.parameters["prompt"] == nil {
+                "sign in with `\(tool) login --parameter prompt=consent`, which some services want for that, or "
+            } else {
+                ""
+            }
+        return end + ": the service issued no refresh token. To stay signed in longer, \(request)"
             + "allow refresh tokens for this client in the service's settings."
     }
 
