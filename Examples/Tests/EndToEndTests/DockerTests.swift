@@ -114,6 +114,28 @@ struct DockerTests {
         }
     }
 
+    @Test func `A session that the service has ended is told of, and skopeo says so`() async throws {
+        try await SignedInUser.run { user in
+            let container = user.container
+            let helper = try helper(user.account, container)
+            let token = try await user.account.storedToken()
+            try await Registry.run(in: container, username: "alice", password: token) { registry in
+                try await addRule(user.account, "http://" + registry)
+                try await user.account.refuseToken()
+                try await user.server.endSessions()
+                let push = try await push(of: container, to: registry)
+                let pushed = try await skopeo(container, registries: registry).run(push)
+                #expect(pushed.exitCode != 0, "\(pushed)")
+                #expect(pushed.errors.contains("ended this session"), "\(pushed)")
+                #expect(!pushed.errors.contains("authentication required"), "\(pushed)")
+                let answer = try await helper("get", input: registry)
+                #expect(answer.exitCode == 1)
+                #expect(answer.output.contains("ended this session"), "\(answer)")
+                #expect(try await user.account("whoami", "--offline").exitCode == 77)
+            }
+        }
+    }
+
     // The registry knows one token, so skopeo comes when there is the new one.
     @Test func `Fifty questions that find the token expired refresh it once, and skopeo pushes with what they got`()
         async throws

@@ -129,6 +129,21 @@ struct KubernetesTests {
         }
     }
 
+    @Test func `A session that the service has ended is told of by the official client`() async throws {
+        try await runCluster { user, python, certificate, server in
+            let v1 = try write(user.container, server: server, certificate: certificate, version: "v1")
+            try await user.account.refuseToken()
+            try await user.server.endSessions()
+            let outcome = try await pods(python, user.container, v1)
+            #expect(outcome.exitCode != 0, "\(outcome)")
+            #expect(outcome.errors.contains("ended this session"), "\(outcome)")
+            let plugin = try await ask(user.account, "v1")
+            #expect(plugin.exitCode == 77, "\(plugin)")
+            #expect(plugin.output == "")
+            #expect(try await user.account("whoami", "--offline").exitCode == 77)
+        }
+    }
+
     // An interpreter for each would take longer than all else here.
     @Test func `Fifty runs of the plugin that find the token expired refresh it once, and the client lists pods then`()
         async throws
