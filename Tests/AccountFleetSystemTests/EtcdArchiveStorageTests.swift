@@ -173,6 +173,11 @@ import Testing
         #expect(try await here.read(.account) == nil)
     }
 
+    @Test func aWatchOfWhatDoesNotChangeEndsAfterItsTime() async throws {
+        let client = try cluster().client()
+        try await client.watch(.watch("nothing", from: 1, deletionsOnly: false), for: .milliseconds(300)) { _ in true }
+    }
+
     @Test func changesThatAreNotKnownAnyMoreAreTold() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("compacted")

@@ -60,14 +60,14 @@ import Testing
     @Test func aWatchTellsWhatHappened() throws {
         func message(_ json: String) throws -> EtcdWatchMessage { EtcdWatchMessage(try object(json)) }
         #expect(
-            try message(#"{"result":{"header":{"revision":"5"},"created":true}}"#) == .progress(revision: 5))
+            try message(#"{"result":{"header":{"revision":"5"},"created":true}}"#) == .progress)
         #expect(
             try message(
                 #"{"result":{"header":{"revision":"9"},"events":[{"kv":{"mod_revision":"6"}},{"type":"DELETE","kv":{"mod_revision":"7"}}]}}"#
             ) == .change(revision: 7))
         #expect(
             try message(
-                #"{"result":{"header":{"revision":"9"},"canceled":true,"compact_revision":"5"}}"#)
+                #"{"result":{"header":{"raft_term":"2"},"canceled":true,"compact_revision":"5"}}"#)
                 == .compacted(revision: 5))
         let refused = try message(
             #"{"result":{"header":{"revision":"7"},"canceled":true,"cancel_reason":"rpc error: code = PermissionDenied desc = etcdserver: permission denied"}}"#

@@ -51,8 +51,8 @@ struct EtcdTransactionResponse: Sendable, Hashable {
 
 /// A line of a watch.
 enum EtcdWatchMessage: Sendable, Hashable {
-    /// It has begun, or goes on; the store's revision.
-    case progress(revision: Int64)
+    /// It has begun, or goes on.
+    case progress
 
     /// The key was written or removed, the last time at this revision.
     case change(revision: Int64)
@@ -63,7 +63,7 @@ enum EtcdWatchMessage: Sendable, Hashable {
     case failure(EtcdFailure)
 
     init(_ object: JSONObject) {
-        guard case .object(let result) = object["result"], let revision = result.revision else {
+        guard case .object(let result) = object["result"] else {
             self = .failure(EtcdFailure(object["error"]?.objectMembers ?? object))
             return
         }
@@ -72,9 +72,9 @@ enum EtcdWatchMessage: Sendable, Hashable {
         } else if result["canceled"] == .boolean(true) {
             self = .failure(EtcdFailure(cancelReason: result["cancel_reason"]?.string ?? "the watch was cancelled"))
         } else if let event = result["events"]?.elements.last {
-            self = .change(revision: event.member("kv")?.objectMembers?.int64("mod_revision") ?? revision)
+            self = .change(revision: event.member("kv")?.objectMembers?.int64("mod_revision") ?? 0)
         } else {
-            self = .progress(revision: revision)
+            self = .progress
         }
     }
 }

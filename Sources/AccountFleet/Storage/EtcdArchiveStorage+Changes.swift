@@ -57,7 +57,11 @@ final class Follower: Sendable {
             switch message {
             case .progress: return true
             case .change(let revision): self.lastRevision.withLock { $0 = revision }
-            case .compacted(let revision): self.lastRevision.withLock { $0 = revision - 1 }
+            case .compacted(let revision):
+                // Etcd tells nothing any more on this connection.
+                self.lastRevision.withLock { $0 = revision - 1 }
+                tell()
+                return false
             // Gets another token, or another node.
             case .failure(let failure) where failure.isTokenExpired || failure.code == nil: return false
             case .failure(let failure): throw EtcdClient.Failure.refused(failure)

@@ -33,8 +33,8 @@ final class CuttingProxy: Sendable {
         self.state = state
         channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelOption(.autoRead, value: false)
             .childChannelInitializer { client in
+                // What the client says is not read before the node is there to hear it: this future ends later.
                 ClientBootstrap(group: client.eventLoop)
                     .channelInitializer { node in
                         node.eventLoop.makeCompletedFuture {
@@ -44,7 +44,6 @@ final class CuttingProxy: Sendable {
                     .connect(host: "127.0.0.1", port: port)
                     .flatMapThrowing { node in
                         try client.pipeline.syncOperations.addHandler(Pipe(to: node, state, isRequest: true))
-                        client.setOption(.autoRead, value: true).whenComplete { _ in client.read() }
                     }
             }
             .bind(host: "127.0.0.1", port: 0).get()

@@ -70,14 +70,17 @@ final class EtcdCluster: Sendable {
 
     // MARK: Nodes
 
+    /// Not a shell: a thread that starts processes may have signals blocked that a shell waits with.
+    private static let keeper =
+        "import subprocess, sys; node = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL); "
+        + "sys.stdin.read(1); node.kill(); node.wait()"
+
     func start(_ name: String) throws {
         let node = try #require(nodes.first { $0.name == name })
         let process = Process()
-        process.executableURL = URL(filePath: "/bin/sh")
-        // The node goes when nobody holds the other end of the pipe any more, however the tests end.
-        process.arguments = [
-            "-c", #""$@" </dev/null & read -r _; kill -KILL $!; wait $!"#, "sh", "/usr/bin/etcd",
-        ] + node.arguments
+        process.executableURL = URL(filePath: "/usr/bin/python3")
+        // The node goes when it is told so, or when nobody holds the other end of the pipe any more, however the tests end.
+        process.arguments = ["-c", Self.keeper, "/usr/bin/etcd"] + node.arguments
         process.standardInput = Pipe()
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
@@ -89,8 +92,8 @@ final class EtcdCluster: Sendable {
     /// Ends a node without a warning.
     func kill(_ name: String) {
         guard let process = processes.withLock({ $0.removeValue(forKey: name) }) else { return }
-        // It may have ended by itself.
-        try? (process.standardInput as? Pipe)?.fileHandleForWriting.close()
+        // Nodes that were started later hold that end too, so closing it would not be enough.
+        (process.standardInput as? Pipe)?.fileHandleForWriting.write(Data("\n".utf8))
         process.waitUntilExit()
     }
 
