@@ -116,6 +116,7 @@ let package = Package(
                 "AccountKit",
                 "AccountHTTP",
                 "AccountCommands",
+                "AccountFleet",
                 "AccountImport",
                 "CAccountKitShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

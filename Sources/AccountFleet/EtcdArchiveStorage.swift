@@ -88,7 +88,9 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     }
 
     /// - Parameter entry: What is to be changed.
-    func send(_ call: EtcdCall, _ patience: EtcdClient.Patience, _ entry: ArchiveEntry) async throws -> EtcdClient.Response {
+    func send(_ call: EtcdCall, _ patience: EtcdClient.Patience, _ entry: ArchiveEntry) async throws
+        -> EtcdClient.Response
+    {
         try await mapping { try await client.send(call, patience) }
     }
 

@@ -106,7 +106,8 @@ extension EtcdCredentials.Files {
             return try body(path)
         } catch {
             // The error may quote the file.
-            throw AccountError(.misconfigured, "\(path) cannot be used: it is not there, not readable, or not a PEM file")
+            throw AccountError(
+                .misconfigured, "\(path) cannot be used: it is not there, not readable, or not a PEM file")
         }
     }
 }

@@ -33,11 +33,15 @@ import Testing
             group.addTask {
                 for round in 1...rounds {
                     // In the middle of it all.
-                    while confirmed.marks.withLock({ $0.count < round * 10 }) { try await Task.sleep(for: .milliseconds(5)) }
+                    while confirmed.marks.withLock({ $0.count < round * 10 }) {
+                        try await Task.sleep(for: .milliseconds(5))
+                    }
                     let leader = try cluster.leader()
                     cluster.kill(leader)
                     let count = confirmed.marks.withLock { $0.count }
-                    while confirmed.marks.withLock({ $0.count < min(60, count + 5) }) { try await Task.sleep(for: .milliseconds(5)) }
+                    while confirmed.marks.withLock({ $0.count < min(60, count + 5) }) {
+                        try await Task.sleep(for: .milliseconds(5))
+                    }
                     try cluster.start(leader)
                 }
             }

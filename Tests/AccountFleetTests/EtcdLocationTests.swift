@@ -38,7 +38,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("etcd://localhost,127.0.0.1:1,[::1]:2", true), ("etcd://localhost,a", false), ("etcd://localhost.example", false),
+        ("etcd://localhost,127.0.0.1:1,[::1]:2", true), ("etcd://localhost,a", false),
+        ("etcd://localhost.example", false),
         ("etcd://10.0.0.1", false),
     ])
     func knowsWhatStaysOnThisMachine(_ text: String, _ isLoopback: Bool) throws {

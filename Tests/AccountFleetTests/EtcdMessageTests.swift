@@ -106,7 +106,9 @@ import Testing
             location: "etcd://a:1/x", revision: 0x0102_0304_0506_0708, date: Date(timeIntervalSince1970: 1_700_000_000),
             bytes: [1, 2, 3])
         #expect(ReplicaContent(content.encoded) == content)
-        for count in 0..<content.encoded.count - 3 { #expect(ReplicaContent(Array(content.encoded.prefix(count))) == nil) }
+        for count in 0..<content.encoded.count - 3 {
+            #expect(ReplicaContent(Array(content.encoded.prefix(count))) == nil)
+        }
         #expect(ReplicaContent(nil) == nil)
         #expect(ReplicaContent([UInt8](repeating: 0xFF, count: 100)) == nil)
     }

@@ -72,7 +72,8 @@ final class EtcdClient: Sendable {
     init(location: EtcdLocation, credentials: EtcdCredentials, logger: Logger?) throws(AccountError) {
         guard credentials.user == nil || location.usesTLS || location.isLoopback else {
             throw AccountError(
-                .misconfigured, "a password is sent over TLS only: write etcds:// in place of etcd://, or unset ETCDCTL_USER")
+                .misconfigured,
+                "a password is sent over TLS only: write etcds:// in place of etcd://, or unset ETCDCTL_USER")
         }
         self.location = location
         self.credentials = credentials

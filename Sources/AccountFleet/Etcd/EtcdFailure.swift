@@ -26,8 +26,10 @@ struct EtcdFailure: Error, Sendable, Hashable {
     init(cancelReason text: String) {
         self.text = text
         code =
-            if text.contains("PermissionDenied") { .permissionDenied
-            } else if text.contains("invalid auth token") || text.contains("Unauthenticated") { .unauthenticated
+            if text.contains("PermissionDenied") {
+                .permissionDenied
+            } else if text.contains("invalid auth token") || text.contains("Unauthenticated") {
+                .unauthenticated
             } else { nil }
     }
 
@@ -57,14 +59,17 @@ extension AccountError {
             .resourceExhausted where failure.text.contains("larger than max"):
             self.init(
                 .tooLarge,
-                "the entry is larger than \(store) allows: start etcd with a larger --max-request-bytes; nothing was changed")
+                "the entry is larger than \(store) allows: start etcd with a larger --max-request-bytes; nothing was changed"
+            )
         case .resourceExhausted:
             self.init(
                 .inaccessible,
-                "\(store) is full (\(failure.text)): compact and defragment it, then disarm the alarm; nothing was changed")
+                "\(store) is full (\(failure.text)): compact and defragment it, then disarm the alarm; nothing was changed"
+            )
         case .invalidArgument where failure.text.contains("user"):
             self.init(
-                .misconfigured, "\(store) wants a user and password (\(failure.text)): set ETCDCTL_USER to name:password")
+                .misconfigured,
+                "\(store) wants a user and password (\(failure.text)): set ETCDCTL_USER to name:password")
         default: self.init(.inaccessible, "\(store) did not do it (\(failure.text))")
         }
     }

@@ -78,7 +78,8 @@ final class CuttingProxy: Sendable {
             let isCut = state.value.withLock { state in
                 // Only a change touches the lock's key.
                 switch (state.fault, isRequest) {
-                case (.request, true) where text.contains("ignore_lease"), (.response, false) where text.contains("succeeded"):
+                case (.request, true) where text.contains("ignore_lease"),
+                    (.response, false) where text.contains("succeeded"):
                     state.fault = nil
                     state.cutCount += 1
                     return true

@@ -30,13 +30,16 @@ final class EtcdCluster: Sendable {
         let names = (1...nodeCount).map { "node\($0)" }
         let peers = zip(names, ports[nodeCount...]).map { "\($0)=http://127.0.0.1:\($1)" }.joined(separator: ",")
         nodes = names.enumerated().map { index, name in
-            let (client, peer) = ("\(scheme)://127.0.0.1:\(ports[index])", "http://127.0.0.1:\(ports[nodeCount + index])")
+            let (client, peer) = (
+                "\(scheme)://127.0.0.1:\(ports[index])", "http://127.0.0.1:\(ports[nodeCount + index])"
+            )
             return Node(
                 name: name, port: ports[index], peerPort: ports[nodeCount + index],
                 arguments: [
                     "--name", name, "--data-dir", "\(folder.path)/\(name)", "--listen-client-urls", client,
                     "--advertise-client-urls", client, "--listen-peer-urls", peer,
-                    "--initial-advertise-peer-urls", peer, "--initial-cluster", peers, "--logger", "zap", "--log-level", "error",
+                    "--initial-advertise-peer-urls", peer, "--initial-cluster", peers, "--logger", "zap", "--log-level",
+                    "error",
                     "--log-outputs", "\(folder.path)/\(name).log",
                 ] + arguments)
         }
@@ -105,7 +108,7 @@ final class EtcdCluster: Sendable {
             do {
                 _ = try await client.send(.range("ready"), .committing)
                 return
-            } catch where ContinuousClock.now < deadline {
+            } catch  where ContinuousClock.now < deadline {
                 continue
             }
         }
