@@ -13,7 +13,7 @@ TRAITS = --traits Offline
 # All tests at once would wait for each other's turns longer than some of them wait for a lock.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 16
 
-.PHONY: all build demo test model simulate simulate-all faults faults-all flights tsan fuzz fuzz-long bench check format docs install uninstall deb
+.PHONY: all build demo fleet-demo test model simulate simulate-all faults faults-all flights tsan fuzz fuzz-long bench check format docs install uninstall deb
 .PHONY: docs-serve docs-update demo-picture speed speed-baseline clean
 
 all: build
@@ -29,6 +29,13 @@ demo:
 	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --product account
 	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --product auth-server
 	@Examples/demo.sh
+
+# One sign-in on three machines, which share an etcd cluster.
+fleet-demo:
+	@Scripts/bootstrap.sh fleet
+	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --product account
+	$(SWIFT) build --package-path Examples $(BUILD_FLAGS) --product auth-server
+	@Examples/fleet-demo.sh
 
 test:
 	@Scripts/bootstrap.sh test
