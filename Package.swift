@@ -9,6 +9,7 @@ let package = Package(
         .library(name: "AccountKit", targets: ["AccountKit"]),
         .library(name: "AccountHTTP", targets: ["AccountHTTP"]),
         .library(name: "AccountCommands", targets: ["AccountCommands"]),
+        .library(name: "AccountFleet", targets: ["AccountFleet"]),
         .library(name: "AccountImport", targets: ["AccountImport"]),
         .library(name: "AccountOffline", targets: ["AccountOffline"]),
         .library(name: "AccountTesting", targets: ["AccountTesting"]),
@@ -75,6 +76,18 @@ let package = Package(
                 .product(name: "Subprocess", package: "swift-subprocess"),
             ]
         ),
+        .target(
+            name: "AccountFleet",
+            dependencies: [
+                "AccountKit",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]
+        ),
         .target(name: "AccountImport", dependencies: ["AccountKit", "Sealing"]),
         .target(
             name: "AccountOffline",
@@ -103,6 +116,7 @@ let package = Package(
                 "AccountKit",
                 "AccountHTTP",
                 "AccountCommands",
+                "AccountFleet",
                 "AccountImport",
                 "CAccountKitShims",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -154,6 +168,17 @@ let package = Package(
         .testTarget(
             name: "AccountCommandsSystemTests",
             dependencies: ["AccountCommands", "AccountKit", "AccountTesting", "signal-exerciser"]
+        ),
+        .testTarget(name: "AccountFleetTests", dependencies: ["AccountFleet", "AccountKit"]),
+        .testTarget(
+            name: "AccountFleetSystemTests",
+            dependencies: [
+                "AccountFleet",
+                "AccountKit",
+                "AccountTesting",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]
         ),
         .testTarget(
             name: "AccountImportTests",

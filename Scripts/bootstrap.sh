@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs what a task needs and the machine does not have: bootstrap.sh build|install|deb|demo|docs|test|faults|fuzz|speed|bench|check
+# Installs what a task needs and the machine does not have: bootstrap.sh build|install|deb|demo|fleet|docs|test|faults|fuzz|speed|bench|check
 #
 # Only Debian's own packages; a Swift toolchain must be there already.
 set -euo pipefail
 
-task=${1:?usage: bootstrap.sh build|install|deb|demo|docs|test|faults|fuzz|speed|bench|check}
+task=${1:?usage: bootstrap.sh build|install|deb|demo|fleet|docs|test|faults|fuzz|speed|bench|check}
 
 # Each element: the package, and a file or command that shows that it is there. Chosen by name below.
 # shellcheck disable=SC2034
@@ -16,9 +16,11 @@ deb=("${install[@]}" dpkg:dpkg-deb)
 # shellcheck disable=SC2034
 demo=("${build[@]}" curl:curl python3:python3)
 # shellcheck disable=SC2034
+fleet=("${demo[@]}" etcd-server:etcd etcd-client:etcdctl)
+# shellcheck disable=SC2034
 docs=("${build[@]}" python3:python3)
 # shellcheck disable=SC2034
-test=("${demo[@]}" python3-venv:/usr/share/doc/python3-venv strace:strace openssl:openssl procps:ps util-linux:unshare qrencode:qrencode chromium:chromium chromium-driver:chromedriver gdb:gcore spin:spin gcc:gcc tinyproxy-bin:tinyproxy gnome-keyring:gnome-keyring-daemon libsecret-tools:secret-tool dbus:dbus-run-session pass:pass gnupg:gpg iproute2:ip dbconfig-sqlite3:/usr/share/doc/dbconfig-sqlite3 glewlwyd:glewlwyd git:git skopeo:skopeo docker-registry:docker-registry apache2-utils:htpasswd dovecot-submissiond:/usr/lib/dovecot/submission msmtp:msmtp)
+test=("${fleet[@]}" python3-venv:/usr/share/doc/python3-venv strace:strace openssl:openssl procps:ps util-linux:unshare qrencode:qrencode chromium:chromium chromium-driver:chromedriver gdb:gcore spin:spin gcc:gcc tinyproxy-bin:tinyproxy gnome-keyring:gnome-keyring-daemon libsecret-tools:secret-tool dbus:dbus-run-session pass:pass gnupg:gpg iproute2:ip dbconfig-sqlite3:/usr/share/doc/dbconfig-sqlite3 glewlwyd:glewlwyd git:git skopeo:skopeo docker-registry:docker-registry apache2-utils:htpasswd dovecot-submissiond:/usr/lib/dovecot/submission msmtp:msmtp)
 # shellcheck disable=SC2034
 faults=("${build[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3:python3 strace:strace util-linux:unshare)
 # shellcheck disable=SC2034

@@ -14,7 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = ROOT / "Scripts" / "public-api"
-MODULES = ["AccountKit", "AccountHTTP", "AccountCommands", "AccountImport", "AccountOffline", "AccountTesting"]
+MODULES = ["AccountKit", "AccountHTTP", "AccountCommands", "AccountFleet", "AccountImport", "AccountOffline", "AccountTesting"]
 
 # Modules whose types may change without notice to the users of this package. A symbol's identifier begins with the
 # length and the name of its module.

@@ -59,9 +59,21 @@ extension AccountApplication {
         of session: SessionName, in container: AppContainer, asksPerson: Bool = true, logger: Logger?
     ) throws(AccountError) -> AccountStore {
         let keys = try Preferences(container: container).keySettings(of: session)
+        return try archiveStore(
+            of: session, in: container,
+            with: try keys.sources(of: session, container, Self.self, asksPerson: asksPerson), logger: logger)
+    }
+
+    /// In the files of the container, or where the environment says.
+    static func archiveStore(
+        of session: SessionName, in container: AppContainer, with keySources: [any KeySource], logger: Logger?
+    ) throws(AccountError) -> AccountStore {
+        guard let location = Environment.value(storeVariable) else {
+            return AccountStore(container: container, session: session, keySources: keySources, logger: logger)
+        }
         return AccountStore(
-            container: container, session: session,
-            keySources: try keys.sources(of: session, container, Self.self, asksPerson: asksPerson), logger: logger)
+            storage: try storage(at: location, of: session, in: container, logger: logger),
+            appIdentifier: container.identifier, session: session, keySources: keySources, logger: logger)
     }
 
     static func chosenSession(
@@ -83,6 +95,7 @@ extension AccountApplication {
 
 extension AccountApplication {
     static var tokenVariable: String { environmentPrefix + "_TOKEN" }
+    static var storeVariable: String { environmentPrefix + "_STORE" }
     static var environmentToken: Secret? { Environment.value(tokenVariable).map { Secret($0) } }
     static var keyVariable: String { environmentPrefix + "_KEY" }
 

@@ -51,6 +51,19 @@ public protocol AccountApplication: Sendable {
     /// - Throws: `notSignedIn` if nobody is: then there is nothing.
     static func accountData(of store: AccountStore) async throws -> (any AccountData)?
 
+    /// The storage of a session at the location that `<PREFIX>_STORE` has, such as an etcd cluster; where the variable is not set,
+    /// sessions are kept in files.
+    ///
+    /// - Parameters:
+    ///   - location: What the variable has.
+    ///   - session: Which of several sign-ins.
+    ///   - container: The app's folders.
+    ///   - logger: Where to log, if the user asked for that; nothing secret may be logged.
+    /// - Throws: `AccountError.Code.invalidArgument` if the app knows no such storage.
+    static func storage(
+        at location: String, of session: SessionName, in container: AppContainer, logger: Logger?
+    ) throws(AccountError) -> any ArchiveStorage
+
     /// Reads what an older app left behind; `nil` if the app has no use for that, and then there is no `import` command.
     static var importer: (@Sendable (_ path: String) throws(AccountError) -> ImportedLogin)? { get }
 }
@@ -73,6 +86,13 @@ extension AccountApplication {
 
     /// There is nothing.
     public static func accountData(of store: AccountStore) async throws -> (any AccountData)? { nil }
+
+    /// The app keeps its sessions in files only.
+    public static func storage(
+        at location: String, of session: SessionName, in container: AppContainer, logger: Logger?
+    ) throws(AccountError) -> any ArchiveStorage {
+        throw AccountError(.invalidArgument, "this tool keeps sign-ins in files only: unset \(storeVariable)")
+    }
 
     /// There is nothing to import.
     public static var importer: (@Sendable (_ path: String) throws(AccountError) -> ImportedLogin)? { nil }

@@ -48,6 +48,10 @@ extension AccountError {
         /// The operating system did not let the file be read or written.
         public static let inaccessible = Code(rawValue: "inaccessible")
 
+        /// The store that several machines share cannot be reached, or has no quorum: what is stored is not known. Nobody was
+        /// signed out.
+        public static let storeUnreachable = Code(rawValue: "storeUnreachable")
+
         /// A folder or file belongs to someone else, or others can write to it.
         public static let insecureContainer = Code(rawValue: "insecureContainer")
 

@@ -1,4 +1,5 @@
 import AccountCommands
+import AccountFleet
 import AccountHTTP
 import AccountImport
 import AccountKit
@@ -70,6 +71,14 @@ enum StandAlone: AccountApplication {
                 redirectURI: service.redirectURI, audience: service.audience, resources: service.resources,
                 parameters: service.parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }),
             service: known, timeout: timeout, logger: logger)
+    }
+
+    static func storage(
+        at location: String, of session: SessionName, in container: AppContainer, logger: Logger?
+    ) throws(AccountError) -> any ArchiveStorage {
+        try EtcdArchiveStorage(
+            location: EtcdLocation(location), credentials: .fromEnvironment(), container: container, session: session,
+            logger: logger)
     }
 
     static func tokenURLs(of service: AccountService) -> [String] {

@@ -87,7 +87,7 @@ struct KeyAddCommand<App: AccountApplication>: AccountSubcommand {
             Terminal.say("The next sign-in makes an archive that this key opens too.")
             return try await KeyDocument(context).print(asJSON: options.json)
         }
-        let store = context.archive(with: try settings.sources(of: context.session, context.container, App.self))
+        let store = try context.archive(with: settings.sources(of: context.session, context.container, App.self))
         let slot: ArchiveKeySlot
         do {
             slot = try await store.addKey(from: keySource)

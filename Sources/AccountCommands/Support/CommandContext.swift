@@ -50,8 +50,8 @@ struct CommandContext<App: AccountApplication> {
         return store
     }
 
-    func archive(with keySources: [any KeySource]) -> AccountStore {
-        AccountStore(container: container, session: session, keySources: keySources, logger: logger)
+    func archive(with keySources: [any KeySource]) throws -> AccountStore {
+        try App.archiveStore(of: session, in: container, with: keySources, logger: logger)
     }
 
     var tool: String { CommandLine.toolName }
@@ -163,7 +163,7 @@ struct CommandContext<App: AccountApplication> {
     func environment(of account: Account?) -> [NetworkSetting] {
         let effects = [
             ("HOME", "the folder for everything"), ("SESSION", "which sign-in"),
-            ("TOKEN", "used instead of the archive"),
+            ("STORE", "where sign-ins are kept"), ("TOKEN", "used instead of the archive"),
         ]
         let own = effects.compactMap { suffix, effect in
             let variable = "\(App.environmentPrefix)_\(suffix)"

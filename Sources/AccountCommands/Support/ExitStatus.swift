@@ -9,7 +9,7 @@ extension AccountError {
         switch code {
         case .noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion, .tooLarge, .insecureContainer: 65
         case .serviceUnavailable, .requestFailed: 69
-        case .busy, .conflict: 75
+        case .busy, .conflict, .storeUnreachable: 75
         case .notSignedIn, .signInRefused: 77
         case .misconfigured: 78
         case .invalidArgument: 64
@@ -27,7 +27,7 @@ extension SessionState {
         case .unverified(_, let reason) where verdictNeeded: ExitCode(reason.code == .misconfigured ? 78 : 69)
         case .unverified: .success
         case .signedOut: ExitCode(77)
-        case .unreadable: ExitCode(65)
+        case .unreadable(let error): ExitCode(error.code == .storeUnreachable ? 75 : 65)
         }
     }
 }

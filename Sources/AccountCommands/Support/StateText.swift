@@ -41,6 +41,7 @@ enum StateText {
             case .replacedMeanwhile: "another process has just replaced the tokens"
             case .busy: "another process is using the account"
             case .cannotSave: "the archive cannot be changed"
+            case .storeUnreachable: "the store cannot be reached"
             case .notSaved: "new tokens could not be saved"
             default: "not confirmed by \(service) (\(reason.code))"
             }

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Where archives are kept: a file for one machine, memory for tests, or an engine that several machines share.
 ///
 /// The port is small so that each of these can keep its promises:
@@ -137,10 +143,15 @@ public struct StoredEntry: Sendable, Hashable {
     /// The revision that these bytes are.
     public var revision: ArchiveRevision
 
+    /// When it was last known to be the stored one, for bytes that come from a replica since the storage itself cannot be
+    /// reached; `nil` for those that are stored now.
+    public var asOf: Date?
+
     /// Creates an entry.
-    public init(bytes: [UInt8], revision: ArchiveRevision) {
+    public init(bytes: [UInt8], revision: ArchiveRevision, asOf: Date? = nil) {
         self.bytes = bytes
         self.revision = revision
+        self.asOf = asOf
     }
 }
 

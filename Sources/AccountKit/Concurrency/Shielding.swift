@@ -1,9 +1,9 @@
 /// Runs something to its end, whether the task is cancelled or not.
-func shielded<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
+package func shielded<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
     try await Task { try await body() }.value
 }
 
-func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
+package func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
     await Task { await body() }.value
 }
 

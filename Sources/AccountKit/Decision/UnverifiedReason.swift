@@ -75,6 +75,9 @@ public struct UnverifiedReason: Hashable, Sendable {
         /// New tokens could not have been stored, so none were asked for.
         public static let cannotSave = Code(rawValue: "cannotSave")
 
+        /// The store that several machines share cannot be reached, so nothing was asked for that would have to be stored.
+        public static let storeUnreachable = Code(rawValue: "storeUnreachable")
+
         /// New tokens came and could not be stored: they are in this process's memory only.
         public static let notSaved = Code(rawValue: "notSaved")
     }

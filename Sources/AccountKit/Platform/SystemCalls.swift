@@ -36,7 +36,7 @@ public struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertibl
     package var isRefusal: Bool { errno == EACCES || errno == EPERM || errno == EINVAL }
     package var isUnsupported: Bool { errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS }
 
-    private static func text(_ errno: Int32) -> String {
+    package static func text(_ errno: Int32) -> String {
         strerror(errno).map { String(cString: $0) } ?? "error \(errno)"
     }
 
@@ -238,6 +238,16 @@ package struct FileLock: ~Copyable {
 
 package enum SystemCall {
     package static var effectiveUser: UInt32 { geteuid() }
+    package static var processID: Int32 { getpid() }
+
+    /// `nil` if it cannot be found out.
+    package static var hostName: String? {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+            buffer.initialize(repeating: 0)
+            // One byte less, since a name that does not fit has no end.
+            return gethostname(buffer.baseAddress!, buffer.count - 1) == 0 ? String(cString: buffer.baseAddress!) : nil
+        }
+    }
 
     /// The name of a user, or their number if the user database does not know them.
     package static func userName(_ user: UInt32) -> String {

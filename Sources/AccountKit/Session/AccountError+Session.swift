@@ -70,6 +70,18 @@ extension AccountError {
     }
 }
 
+extension UnverifiedReason.Code {
+    /// Why nothing can be saved.
+    init(savingFailure error: any Error) {
+        self =
+            switch (error as? AccountError)?.code {
+            case .busy: .busy
+            case .storeUnreachable: .storeUnreachable
+            default: .cannotSave
+            }
+    }
+}
+
 extension UnverifiedReason: CustomStringConvertible {
     /// The code, and the detail if there is one.
     public var description: String {

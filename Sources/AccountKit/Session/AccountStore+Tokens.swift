@@ -165,6 +165,7 @@ extension UnverifiedReason {
         case .misconfigured: .misconfigured
         case .busy: .busy
         case .cannotSave: .inaccessible
+        case .storeUnreachable: .storeUnreachable
         case .cancelled: .cancelled
         default: .serviceUnavailable
         }

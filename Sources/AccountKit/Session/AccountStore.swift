@@ -184,7 +184,14 @@ public final class AccountStore: Sendable {
     ///
     /// - Returns: `nil` if there is none, which is the usual case.
     package func unfinishedRefresh() async throws -> Date? {
-        guard let date = try await driver.archive.journal.record()?.date else { return nil }
+        let record: RefreshRecord?
+        do {
+            record = try await driver.archive.journal.record()
+        } catch let error as AccountError where error.code == .storeUnreachable {
+            // Nothing can be refreshed then, and the account itself may still be known.
+            return nil
+        }
+        guard let date = record?.date else { return nil }
         // Whoever holds the lease is at it.
         guard let lease = try? await driver.archive.storage.acquireRefreshLease(timeout: .zero) else { return nil }
         await lease.end()

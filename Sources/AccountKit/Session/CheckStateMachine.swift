@@ -187,7 +187,7 @@ extension Account {
 extension UnverifiedReason {
     static func cannotClear(_ error: AccountError) -> UnverifiedReason {
         UnverifiedReason(
-            error.code == .busy ? .busy : .cannotSave,
+            .init(savingFailure: error),
             detail: "the service ended this session, and the archive could not be changed: \(error)")
     }
 }

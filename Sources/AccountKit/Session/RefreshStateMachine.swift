@@ -328,6 +328,6 @@ extension UnverifiedReason {
     fileprivate var isAboutRequest: Bool { code == .misconfigured || code == .insufficientScope }
 
     fileprivate static func cannotSave(_ error: AccountError) -> UnverifiedReason {
-        UnverifiedReason(error.code == .busy ? .busy : .cannotSave, detail: error.description)
+        UnverifiedReason(.init(savingFailure: error), detail: error.description)
     }
 }

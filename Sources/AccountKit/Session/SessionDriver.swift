@@ -415,8 +415,7 @@ struct SessionDriver: Sendable {
         } catch is CancellationError {
             return .kept(account, .init(.cancelled))
         } catch {
-            let code: UnverifiedReason.Code = (error as? AccountError)?.code == .busy ? .busy : .cannotSave
-            return .kept(account, .init(code, detail: "\(error)"))
+            return .kept(account, .init(.init(savingFailure: error), detail: "\(error)"))
         }
         // It is cancelled only if everybody has left before it was about to be sent.
         let machine = RefreshStateMachine(

@@ -1,0 +1,318 @@
+import AccountKit
+import AsyncHTTPClient
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Sends calls to the nodes of a cluster: to the next one where one does not respond, beginning with the one that did last.
+final class EtcdClient: Sendable {
+    /// How long a call may take with all of its attempts.
+    struct Patience: Sendable {
+        var limit: Duration
+
+        /// Whether to fail at once where nothing has responded a moment ago.
+        var givesUpSoon: Bool
+
+        static let reading = Patience(limit: .seconds(3), givesUpSoon: true)
+        static let beginning = Patience(limit: .seconds(5), givesUpSoon: true)
+
+        /// For what must be known: longer than an election takes, and a lock's lease lasts.
+        static let committing = Patience(limit: .seconds(15), givesUpSoon: false)
+        static let tidying = Patience(limit: .seconds(3), givesUpSoon: true)
+    }
+
+    struct Response: Sendable {
+        var object: JSONObject
+
+        /// Whether an attempt before this one may have been carried out as well.
+        var isRepeated: Bool
+    }
+
+    enum Failure: Error {
+        case error(AccountError)
+        case refused(EtcdFailure)
+    }
+
+    private struct State {
+        var preferred = 0
+        var token: String?
+        var unreachableUntil: ContinuousClock.Instant?
+        var lastProblem = ""
+    }
+
+    private enum Attempt: Sendable {
+        case response(JSONObject)
+        case refused(EtcdFailure)
+        case none(problem: String, isSent: Bool)
+    }
+
+    /// For how long others are not kept waiting for a store that nothing was heard of.
+    private static let pause = Duration.seconds(2)
+
+    /// More than an entry at etcd's own limit has as Base64.
+    private static let responseLimit = 16 * 1024 * 1024
+
+    let location: EtcdLocation
+    private let credentials: EtcdCredentials
+    private let logger: Logger?
+    private let state = Mutex(State())
+
+    /// - Throws: `AccountError.Code.misconfigured` if a password would be sent for all to read.
+    init(location: EtcdLocation, credentials: EtcdCredentials, logger: Logger?) throws(AccountError) {
+        guard credentials.user == nil || location.usesTLS || location.isLoopback else {
+            throw AccountError(
+                .misconfigured,
+                "a password is sent over TLS only: write etcds:// in place of etcd://, or unset ETCDCTL_USER")
+        }
+        self.location = location
+        self.credentials = credentials
+        self.logger = logger
+    }
+
+    // MARK: Calls
+
+    /// Any call may be repeated: those that change something say what must be so for that, and see what they have done.
+    func send(_ call: EtcdCall, _ patience: Patience) async throws -> Response {
+        let start = ContinuousClock.now
+        let deadline = start + patience.limit
+        let (first, blocked) = state.withLock { state in
+            (state.preferred, state.unreachableUntil.flatMap { $0 > start ? state.lastProblem : nil })
+        }
+        if patience.givesUpSoon, let blocked { throw Failure.error(unreachable(blocked, isSent: false)) }
+        let client = try httpClient()
+        // Each node gets its share, so that one that hangs does not use up all of the time.
+        let share = max(patience.limit / location.endpoints.count, .seconds(1))
+        var (isSent, problems, round) = (false, [String](), 0)
+        while true {
+            problems = []
+            for offset in location.endpoints.indices {
+                let index = (first + offset) % location.endpoints.count
+                let limit = min(share, ContinuousClock.now.duration(to: deadline))
+                guard limit > .zero else { break }
+                switch await attempt(call, at: location.endpoints[index], by: client, limit) {
+                case .response(let object):
+                    noteResponse(of: index)
+                    return Response(object: object, isRepeated: isSent)
+                case .refused(let failure) where failure.code == nil:
+                    // Such as that there is no leader now: the change may be carried out all the same.
+                    isSent = true
+                    problems.append("\(location.endpoints[index]): \(failure.text)")
+                case .refused(let failure):
+                    noteResponse(of: index)
+                    throw Failure.refused(failure)
+                case .none(let problem, let wasSent):
+                    isSent = isSent || wasSent
+                    problems.append("\(location.endpoints[index]): \(problem)")
+                }
+                try Task.checkCancellation()
+            }
+            round += 1
+            let wait = Duration.milliseconds(min(500, 50 << min(round, 4)) + Int.random(in: 0...50))
+            guard ContinuousClock.now + wait < deadline else { break }
+            try await Task.sleep(for: wait)
+        }
+        let problem = problems.joined(separator: "; ")
+        state.withLock { state in
+            state.unreachableUntil = .now + Self.pause
+            state.lastProblem = problem
+        }
+        logger?.debug("the store cannot be reached", metadata: ["problems": "\(problem)"])
+        throw Failure.error(unreachable(problem, isSent: isSent))
+    }
+
+    private func noteResponse(of index: Int) {
+        state.withLock { state in
+            state.preferred = index
+            state.unreachableUntil = nil
+        }
+    }
+
+    private func unreachable(_ problem: String, isSent: Bool) -> AccountError {
+        AccountError(
+            .storeUnreachable,
+            "the store \(location) cannot be reached"
+                + (problem.isEmpty ? "" : " (\(problem))")
+                + (isSent ? "" : ": nothing was changed; try again"))
+    }
+
+    // MARK: Watching
+
+    /// Tells of what happens to a key from a revision on, until the connection ends or `body` says that it is enough.
+    ///
+    /// - Parameter body: Returns whether to go on.
+    /// - Throws: What ends the watch, unless it is the time.
+    func watch(
+        _ call: EtcdCall, for limit: Duration, _ body: @escaping @Sendable (EtcdWatchMessage) async throws -> Bool
+    ) async throws {
+        let client = try httpClient()
+        let endpoint = state.withLock { location.endpoints[$0.preferred] }
+        let token = try await token(at: endpoint, by: client, Patience.reading.limit)
+        _ = try await withDeadline(.now + limit) {
+            let response = try await client.execute(
+                self.request(call, at: endpoint, token: token), deadline: .now() + .seconds(10))
+            var line: [UInt8] = []
+            for try await part in response.body {
+                for byte in part.readableBytesView {
+                    guard byte == UInt8(ascii: "\n") else {
+                        line.append(byte)
+                        guard line.count <= Self.responseLimit else { return }
+                        continue
+                    }
+                    defer { line.removeAll() }
+                    guard let object = JSONObject.read(line) else { continue }
+                    let message = EtcdWatchMessage(object)
+                    if case .failure(let failure) = message, failure.isTokenExpired { self.forget(token) }
+                    guard try await body(message) else { return }
+                }
+            }
+        }
+    }
+
+    /// What the next call begins with is another node.
+    func avoidPreferred() {
+        state.withLock { $0.preferred = ($0.preferred + 1) % location.endpoints.count }
+    }
+
+    // MARK: One attempt
+
+    private func attempt(
+        _ call: EtcdCall, at endpoint: EtcdLocation.Endpoint, by client: HTTPClient, _ limit: Duration
+    ) async -> Attempt {
+        do {
+            let token = try await token(at: endpoint, by: client, limit)
+            let attempt = await exchange(call, token: token, at: endpoint, by: client, limit)
+            guard case .refused(let failure) = attempt, failure.isTokenExpired, token != nil else { return attempt }
+            forget(token)
+            let renewed = try await self.token(at: endpoint, by: client, limit)
+            return await exchange(call, token: renewed, at: endpoint, by: client, limit)
+        } catch let failure as EtcdFailure {
+            return .refused(failure)
+        } catch {
+            return .none(problem: Self.text(of: error), isSent: false)
+        }
+    }
+
+    private func exchange(
+        _ call: EtcdCall, token: String?, at endpoint: EtcdLocation.Endpoint, by client: HTTPClient, _ limit: Duration
+    ) async -> Attempt {
+        do {
+            let attempt = try await withDeadline(.now + limit) { () -> Attempt in
+                let response = try await client.execute(
+                    self.request(call, at: endpoint, token: token), deadline: .distantFuture)
+                let body = try await response.body.collect(upTo: Self.responseLimit)
+                let object = JSONObject.read([UInt8](body.readableBytesView))
+                guard response.status == .ok else {
+                    return .refused(EtcdFailure(object ?? ["message": .string("HTTP status \(response.status.code)")]))
+                }
+                guard let object else {
+                    return .none(problem: "what responded is not etcd 3.4 or later", isSent: true)
+                }
+                return .response(object)
+            }
+            return attempt ?? .none(problem: "no response within \(limit.text)", isSent: true)
+        } catch {
+            return .none(problem: Self.text(of: error), isSent: !Self.isBeforeSending(error))
+        }
+    }
+
+    private func request(_ call: EtcdCall, at endpoint: EtcdLocation.Endpoint, token: String?) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: "\(location.usesTLS ? "https" : "http")://\(endpoint)\(call.path)")
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: "application/json")
+        // A node that has lost its leader says so, also to who watches.
+        request.headers.add(name: "Grpc-Metadata-hasleader", value: "true")
+        if let token { request.headers.add(name: "Authorization", value: token) }
+        request.body = .bytes([UInt8](call.json.utf8))
+        return request
+    }
+
+    // MARK: The user's token
+
+    private func token(
+        at endpoint: EtcdLocation.Endpoint, by client: HTTPClient, _ limit: Duration
+    ) async throws -> String? {
+        guard let user = credentials.user else { return nil }
+        if let token = state.withLock({ $0.token }) { return token }
+        switch await exchange(.authenticate(user), token: nil, at: endpoint, by: client, limit) {
+        case .response(let object):
+            let token = object["token"]?.string
+            state.withLock { $0.token = token }
+            return token
+        case .refused(let failure) where failure.isAuthenticationDisabled: return nil
+        case .refused(let failure): throw failure
+        case .none(let problem, _): throw AccountError(.storeUnreachable, problem)
+        }
+    }
+
+    private func forget(_ token: String?) {
+        state.withLock { state in
+            if state.token == token { state.token = nil }
+        }
+    }
+
+    // MARK: Connections
+
+    private static let clients = Mutex<[EtcdCredentials.Files: HTTPClient]>([:])
+
+    /// Never shut down, on purpose: they live as long as the process, cost nothing until the first call, drop idle connections
+    /// by themselves, and run on NIO's shared threads.
+    private func httpClient() throws -> HTTPClient {
+        let files = location.usesTLS ? credentials.files : EtcdCredentials.Files()
+        return try Self.clients.withLock { clients in
+            if let client = clients[files] { return client }
+            var configuration = HTTPClient.Configuration(
+                tlsConfiguration: try files.tlsConfiguration(), redirectConfiguration: .disallow,
+                timeout: .init(connect: .seconds(2)), connectionPool: .init(idleTimeout: .seconds(15)),
+                decompression: .disabled)
+            configuration.httpVersion = .http1Only
+            // Each watch has a connection of its own for a long time, and must not keep a call waiting.
+            configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1024
+            configuration.connectionPool.retryConnectionEstablishment = false
+            let client = HTTPClient(configuration: configuration)
+            clients[files] = client
+            return client
+        }
+    }
+
+    private static func isBeforeSending(_ error: any Error) -> Bool {
+        switch error {
+        case is NIOConnectionError, is NIOSSLError, is SocketAddressError: true
+        case let error as IOError: [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH].contains(error.errnoCode)
+        case let error as HTTPClientError:
+            [.connectTimeout, .tlsHandshakeTimeout, .getConnectionFromPoolTimeout].contains(error)
+        default: false
+        }
+    }
+
+    /// In words, without what was sent.
+    private static func text(of error: any Error) -> String {
+        switch error {
+        case let error as AccountError: error.message
+        case let error as NIOConnectionError:
+            error.connectionErrors.first.map { text(of: $0.error) } ?? "the host is not known"
+        case is SocketAddressError: "the host is not known"
+        // Such as "Connection refused".
+        case let error as IOError: SystemCallError.text(error.errnoCode)
+        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
+            "no trusted TLS connection: the certificate is not for this host, or of another authority"
+        case let error as HTTPClientError: error.shortDescription
+        case is CancellationError: "cancelled"
+        default: "\(type(of: error))"
+        }
+    }
+}
+
+extension JSONObject {
+    static func read(_ bytes: [UInt8]) -> JSONObject? { JSONValue.object(from: bytes) }
+}

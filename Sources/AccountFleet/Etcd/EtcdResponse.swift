@@ -1,0 +1,100 @@
+import AccountKit
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A key as it is stored.
+struct EtcdKeyValue: Sendable, Hashable {
+    var value: [UInt8]
+    var createRevision: Int64
+    var modRevision: Int64
+
+    /// 0 if it is under none.
+    var lease: Int64
+}
+
+extension EtcdKeyValue {
+    /// What is 0 or empty is left out in JSON.
+    init?(_ json: JSONValue?) {
+        guard case .object(let object) = json, let modRevision = object.int64("mod_revision"),
+            let value = Data(base64Encoded: object["value"]?.string ?? "")
+        else { return nil }
+        self.init(
+            value: [UInt8](value), createRevision: object.int64("create_revision") ?? 0, modRevision: modRevision,
+            lease: object.int64("lease") ?? 0)
+    }
+}
+
+/// What etcd said to a transaction.
+struct EtcdTransactionResponse: Sendable, Hashable {
+    /// Whether the comparisons held.
+    var isSuccess: Bool
+
+    /// The store's revision: where something was written, that of what was written.
+    var revision: Int64
+
+    /// What each of the ranges found, in their order.
+    var ranges: [EtcdKeyValue?]
+
+    init?(_ object: JSONObject) {
+        guard let revision = object.revision else { return nil }
+        isSuccess = object["succeeded"] == .boolean(true)
+        self.revision = revision
+        ranges = (object["responses"]?.elements ?? []).compactMap { response in
+            response.member("response_range").map { EtcdKeyValue($0.member("kvs")?.elements.first) }
+        }
+    }
+}
+
+/// A line of a watch.
+enum EtcdWatchMessage: Sendable, Hashable {
+    /// It has begun, or goes on.
+    case progress
+
+    /// The key was written or removed, the last time at this revision.
+    case change(revision: Int64)
+
+    /// The changes since the revision that was asked for are not known any more. The revision is the first that still is.
+    case compacted(revision: Int64)
+
+    case failure(EtcdFailure)
+
+    init(_ object: JSONObject) {
+        guard case .object(let result) = object["result"] else {
+            self = .failure(EtcdFailure(object["error"]?.objectMembers ?? object))
+            return
+        }
+        if let compacted = result.int64("compact_revision"), compacted > 0 {
+            self = .compacted(revision: compacted)
+        } else if result["canceled"] == .boolean(true) {
+            self = .failure(EtcdFailure(cancelReason: result["cancel_reason"]?.string ?? "the watch was cancelled"))
+        } else if let event = result["events"]?.elements.last {
+            self = .change(revision: event.member("kv")?.objectMembers?.int64("mod_revision") ?? 0)
+        } else {
+            self = .progress
+        }
+    }
+}
+
+extension JSONObject {
+    func int64(_ name: String) -> Int64? {
+        switch self[name] {
+        case .string(let text): Int64(text)
+        case .integer(let number): number
+        default: nil
+        }
+    }
+
+    /// The store's, from a response's header.
+    var revision: Int64? { self["header"]?.objectMembers?.int64("revision") }
+}
+
+extension JSONValue {
+    var objectMembers: JSONObject? { if case .object(let members) = self { members } else { nil } }
+    var elements: [JSONValue] { if case .array(let elements) = self { elements } else { [] } }
+
+    func member(_ name: String) -> JSONValue? { objectMembers?[name] }
+}

@@ -1,0 +1,124 @@
+public import AccountKit
+public import Logging
+
+/// Archives in an etcd cluster (3.4 or later, with its JSON gateway), which several machines share.
+///
+/// What is stored is sealed: etcd, its backups and its administrators see ciphertext. The machines need the same key: a
+/// passphrase, a program that prints the key, a credential, or a key file that an administrator copies.
+///
+/// - A read is confirmed by a quorum. Where none can be had, the account is read from this machine's replica, which is
+///   what was read or written last, still sealed; ``StoredEntry/asOf`` says so. Nothing is ever written from it.
+/// - A transaction holds a lock, a key under a lease of 10 s that is kept alive; a refresh holds another of 60 s, which is as long as
+///   an exchange with a service may take. Who is killed holds the others up for no longer.
+/// - A change is one transaction of etcd's, which compares the entry's revision and those of the locks. Who was stopped for longer
+///   than a lease changes nothing any more, and is told so with `AccountError.Code.conflict`.
+/// - Where no quorum can be had, changing fails with `AccountError.Code.storeUnreachable`.
+///
+/// The keys are `<prefix>/<app identifier>/<session>/<entry>`; the user's role needs permission to read and write those below the
+/// prefix, and no other.
+public struct EtcdArchiveStorage: ArchiveStorage {
+    /// The cluster and the prefix.
+    public let location: EtcdLocation
+
+    let client: EtcdClient
+    let replica: Replica
+    private let folder: String
+
+    /// The storage of a session of an app. Nothing is sent yet.
+    ///
+    /// - Parameters:
+    ///   - location: The cluster and the prefix.
+    ///   - credentials: How client and cluster know each other.
+    ///   - container: The app, whose identifier is a part of the keys and whose caches have the replica.
+    ///   - session: One of several sign-ins.
+    ///   - logger: Where to log, if at all. Nothing secret and nothing personal is logged.
+    /// - Throws: `AccountError.Code.misconfigured` if there is a password and neither TLS nor a loopback address.
+    public init(
+        location: EtcdLocation, credentials: EtcdCredentials = EtcdCredentials(), container: AppContainer,
+        session: SessionName = .default, logger: Logger? = nil
+    ) throws(AccountError) {
+        self.location = location
+        client = try EtcdClient(location: location, credentials: credentials, logger: logger)
+        folder = "\(location.prefix)/\(container.identifier)/\(session.rawValue)/"
+        replica = Replica(of: location, container: container, session: session, logger: logger)
+    }
+
+    /// Reads an entry, confirmed by a quorum; the account from this machine's replica where there is none.
+    public func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+        do {
+            let stored = try await newest(entry)
+            await replica.note(entry, stored)
+            return stored.map { StoredEntry($0) }
+        } catch let error as AccountError where error.code == .storeUnreachable {
+            guard let stored = replica.read(entry) else { throw error }
+            return stored
+        }
+    }
+
+    /// Waits for the lock, which is known all over the cluster.
+    public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+        try await beginTransaction(timeout: timeout, refresh: nil)
+    }
+
+    func beginTransaction(timeout: Duration, refresh: EtcdLock?) async throws -> any ArchiveTransaction {
+        EtcdTransaction(storage: self, lock: try await take("lock", seconds: 10, timeout), refresh: refresh)
+    }
+
+    /// Waits for the lease, which lasts as long as an exchange may take if its holder dies.
+    public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+        EtcdRefreshLease(storage: self, lock: try await take("refresh", seconds: 60, timeout))
+    }
+
+    private func take(_ name: String, seconds: Int64, _ timeout: Duration) async throws -> EtcdLock {
+        try await mapping { try await EtcdLock.take(key(name), seconds: seconds, timeout: timeout, by: client) }
+    }
+
+    // MARK: Calls
+
+    func key(_ name: String) -> String { folder + name }
+
+    func newest(_ entry: ArchiveEntry) async throws -> EtcdKeyValue? { try await newest(key: key(entry.rawValue)) }
+
+    func newest(key: String) async throws -> EtcdKeyValue? {
+        let response = try await mapping { try await client.send(.range(key), .reading) }
+        guard response.object.revision != nil else {
+            throw AccountError(.inaccessible, "\(location) gave an unexpected response")
+        }
+        return EtcdKeyValue(response.object["kvs"]?.elements.first)
+    }
+
+    /// - Parameter entry: What is to be changed.
+    func send(_ call: EtcdCall, _ patience: EtcdClient.Patience, _ entry: ArchiveEntry) async throws
+        -> EtcdClient.Response
+    {
+        try await mapping { try await client.send(call, patience) }
+    }
+
+    func mapping<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do {
+            return try await body()
+        } catch EtcdClient.Failure.error(let error) {
+            throw error
+        } catch EtcdClient.Failure.refused(let failure) {
+            throw AccountError(failure, store: "\(location)")
+        }
+    }
+}
+
+extension StoredEntry {
+    init(_ stored: EtcdKeyValue) {
+        self.init(bytes: stored.value, revision: ArchiveRevision(stored.modRevision))
+    }
+}
+
+extension ArchiveRevision {
+    /// Etcd's `mod_revision`, which no two changes of a cluster share.
+    init(_ modRevision: Int64) {
+        self.init(bytes: modRevision.bigEndianBytes)
+    }
+
+    /// `nil` if it is of another storage.
+    var modRevision: Int64? {
+        bytes.count == 8 ? Int64(bigEndianBytes: bytes) : nil
+    }
+}

@@ -1,0 +1,95 @@
+public import AccountKit
+
+/// Where sessions are kept in an etcd cluster: `etcd://host:port,host:port/prefix`, or `etcds://…` over TLS.
+public struct EtcdLocation: Sendable, Hashable, CustomStringConvertible {
+    /// One of the cluster's nodes, as `host:port`; an IPv6 address is in brackets.
+    public typealias Endpoint = String
+
+    /// The nodes, in the order in which they are tried.
+    public let endpoints: [Endpoint]
+
+    /// What the keys begin with, without a slash at either end.
+    public let prefix: String
+
+    /// Whether the nodes are spoken to over TLS.
+    public let usesTLS: Bool
+
+    /// Reads a location.
+    ///
+    /// - Parameter text: The port is 2379 where none is given, and the prefix `account`.
+    /// - Throws: `AccountError.Code.invalidArgument` if it is not of the form above.
+    public init(_ text: String) throws(AccountError) {
+        func flaw(_ what: String) -> AccountError {
+            AccountError(
+                .invalidArgument,
+                "this is not the address of a store: \(what); write etcds://host:2379,host:2379/prefix, or etcd:// without TLS"
+            )
+        }
+        guard let scheme = ["etcd://", "etcds://"].first(where: text.hasPrefix) else {
+            throw flaw("it does not begin with etcd:// or etcds://")
+        }
+        usesTLS = scheme == "etcds://"
+        let rest = text.dropFirst(scheme.count)
+        let hosts = rest.prefix { $0 != "/" }
+        // What is in it is not repeated: it may be a password.
+        guard !hosts.contains("@") else { throw flaw("a user and password do not belong in it, but in ETCDCTL_USER") }
+        var endpoints: [Endpoint] = []
+        for host in hosts.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let endpoint = Self.endpoint(host) else { throw flaw("\"\(host)\" is not a host and port") }
+            endpoints.append(endpoint)
+        }
+        self.endpoints = endpoints
+        var prefix = rest.dropFirst(hosts.count)
+        while prefix.first == "/" { prefix = prefix.dropFirst() }
+        while prefix.last == "/" { prefix = prefix.dropLast() }
+        guard prefix.utf8.allSatisfy({ $0.isOrdinary || "./".utf8.contains($0) }), !prefix.contains("//") else {
+            throw flaw("a prefix has letters, digits, dots, underscores, hyphens and slashes")
+        }
+        self.prefix = prefix.isEmpty ? "account" : String(prefix)
+    }
+
+    private static func endpoint(_ text: Substring) -> Endpoint? {
+        var host = text.prefix { $0 != ":" }
+        if text.first == "[" {
+            guard let end = text.firstIndex(of: "]") else { return nil }
+            host = text[...end]
+        }
+        let isAddress = host.first == "[" && host.utf8.count > 3
+        let name = isAddress ? host.dropFirst().dropLast() : host
+        guard !name.isEmpty,
+            name.utf8.allSatisfy({ byte in
+                isAddress ? byte.isHexDigit || ":.".utf8.contains(byte) : byte.isOrdinary || byte == UInt8(ascii: ".")
+            })
+        else { return nil }
+        let port = text.dropFirst(host.count)
+        if port.isEmpty { return "\(host):2379" }
+        guard port.first == ":", let number = UInt16(port.dropFirst()), number > 0,
+            port.utf8.dropFirst().first != UInt8(ascii: "+")
+        else { return nil }
+        return "\(host):\(number)"
+    }
+
+    /// The location as it is written.
+    public var description: String {
+        "\(usesTLS ? "etcds" : "etcd")://\(endpoints.joined(separator: ","))/\(prefix)"
+    }
+
+    /// Whether all that is sent stays on this machine.
+    var isLoopback: Bool {
+        endpoints.allSatisfy { endpoint in
+            ["localhost:", "127.", "[::1]:"].contains(where: endpoint.hasPrefix)
+        }
+    }
+}
+
+extension UInt8 {
+    fileprivate var isHexDigit: Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
+            || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self | 0x20)
+    }
+
+    fileprivate var isOrdinary: Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
+            || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) || "-_".utf8.contains(self)
+    }
+}

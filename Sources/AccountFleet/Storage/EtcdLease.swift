@@ -1,0 +1,41 @@
+import AccountKit
+import Synchronization
+
+/// A lease of etcd's, kept alive until it is ended: what is stored under it goes when it is not any more.
+final class EtcdLease: Sendable {
+    let id: Int64
+    private let client: EtcdClient
+    private let keepAlive: Task<Void, Never>
+    private let hasEnded = Atomic(false)
+
+    /// - Parameter seconds: For how long it lasts when nothing is heard of its holder any more.
+    static func granted(seconds: Int64, by client: EtcdClient) async throws -> EtcdLease {
+        let response = try await client.send(.grantLease(seconds: seconds), .beginning)
+        guard let id = response.object.int64("ID"), id != 0 else {
+            throw AccountError(.inaccessible, "\(client.location) granted no lease")
+        }
+        return EtcdLease(id: id, seconds: seconds, client: client)
+    }
+
+    private init(id: Int64, seconds: Int64, client: EtcdClient) {
+        self.id = id
+        self.client = client
+        keepAlive = Task {
+            while (try? await Task.sleep(for: .seconds(seconds) / 3)) != nil {
+                // One that did not get through is tried again; what was lost meanwhile, the next change notices.
+                let response = try? await client.send(.keepLeaseAlive(id), .tidying)
+                guard let result = response?.object["result"]?.objectMembers else { continue }
+                if result.int64("TTL") ?? 0 <= 0 { return }
+            }
+        }
+    }
+
+    deinit { keepAlive.cancel() }
+
+    /// Never fails: a lease that cannot be revoked goes by itself.
+    func end() async {
+        guard !hasEnded.exchange(true, ordering: .relaxed) else { return }
+        keepAlive.cancel()
+        await shielded { [client, id] in _ = try? await client.send(.revokeLease(id), .tidying) }
+    }
+}

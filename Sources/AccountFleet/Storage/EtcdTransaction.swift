@@ -1,0 +1,150 @@
+import AccountKit
+import Synchronization
+
+/// Exclusive access to the entries of a session.
+final class EtcdTransaction: ArchiveTransaction {
+    private let storage: EtcdArchiveStorage
+    private let lock: EtcdLock
+
+    /// The lease of a refresh, if it is a transaction of one.
+    private let refresh: EtcdLock?
+
+    init(storage: EtcdArchiveStorage, lock: EtcdLock, refresh: EtcdLock?) {
+        self.storage = storage
+        self.lock = lock
+        self.refresh = refresh
+    }
+
+    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+        try await storage.newest(entry).map { StoredEntry($0) }
+    }
+
+    func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
+        // It goes with the lock. What etcd has room for and allows now, it will in a moment.
+        let zeros = [UInt8](repeating: 0, count: byteCount)
+        _ = try await commit([.put(storage.key("reserved"), zeros, lease: lock.lease.id)], about: entry, if: [])
+    }
+
+    func replace(
+        _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
+    ) async throws -> ArchiveReceipt {
+        let key = storage.key(entry.rawValue)
+        let new = try await commit(
+            [.put(key, bytes)], about: entry, if: [.modRevision(key, try expected(revision, entry))],
+            isDone: { $0?.value == bytes })
+        await storage.replica.replace(entry, with: bytes, revision: new)
+        return ArchiveReceipt(revision: ArchiveRevision(new), durability: .durable)
+    }
+
+    func remove(_ entry: ArchiveEntry, ifRevision revision: ArchiveRevision) async throws -> ArchiveReceipt.Durability {
+        let key = storage.key(entry.rawValue)
+        let new = try await commit(
+            [.delete(key)], about: entry, if: [.modRevision(key, try expected(revision, entry))],
+            isDone: { $0 == nil })
+        await storage.replica.remove(entry, revision: new)
+        return .durable
+    }
+
+    func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {
+        let key = storage.key(entry.rawValue)
+        guard let stored = try await storage.newest(entry) else {
+            throw AccountError(.conflict, "there is no \(entry.rawValue) any more that could be moved")
+        }
+        let place = "\(key).\(label)-\(stored.modRevision)"
+        let new = try await commit(
+            [.put(place, stored.value), .delete(key)], about: entry, if: [.modRevision(key, stored.modRevision)],
+            isDone: { $0 == nil })
+        await storage.replica.remove(entry, revision: new)
+        return place
+    }
+
+    func restore(_ entry: ArchiveEntry, from place: String) async throws {
+        let key = storage.key(entry.rawValue)
+        guard let stored = try await storage.newest(key: place) else {
+            throw AccountError(.conflict, "there is nothing at \(place) that could be restored")
+        }
+        _ = try await commit(
+            [.put(key, stored.value), .delete(place)], about: entry,
+            if: [.modRevision(key, 0), .modRevision(place, stored.modRevision)], isDone: { $0?.value == stored.value })
+    }
+
+    func end() async { await lock.end() }
+
+    // MARK: Changing
+
+    private func expected(_ revision: ArchiveRevision?, _ entry: ArchiveEntry) throws -> Int64 {
+        guard let revision else { return 0 }
+        // It is of another storage, so it is not the stored one.
+        guard let number = revision.modRevision else { throw conflict(entry) }
+        return number
+    }
+
+    /// Makes a change in one step, if the entries are what they should be and the locks are still held.
+    ///
+    /// A call of whose response nothing was heard is made again. If the first was carried out after all, the second finds the
+    /// lock at a newer revision, which nobody else could have given it; where the lock was lost meanwhile, `isDone` looks
+    /// at the entry.
+    ///
+    /// - Returns: The revision of the change.
+    private func commit(
+        _ operations: [EtcdOperation], about entry: ArchiveEntry, if comparisons: [EtcdComparison],
+        isDone: @escaping @Sendable (EtcdKeyValue?) -> Bool = { _ in false }
+    ) async throws -> Int64 {
+        let revision = lock.revision
+        var looks: [EtcdOperation] = [.range(lock.key), .range(storage.key(entry.rawValue))]
+        var fence: [EtcdComparison] = [.modRevision(lock.key, revision)]
+        if let refresh {
+            fence.append(.createRevision(refresh.key, refresh.createRevision))
+            looks.append(.range(refresh.key))
+        }
+        let call = EtcdCall.transaction(
+            if: fence + comparisons, then: [.touch(lock.key)] + operations, else: looks)
+        // What was begun is finished, whoever gives up waiting.
+        let reply = try await shielded { [storage] in try await storage.send(call, .committing, entry) }
+        guard let response = EtcdTransactionResponse(reply.object), response.isSuccess || response.ranges.count >= 2
+        else { throw AccountError(.inaccessible, "\(storage.location) gave an unexpected response") }
+        if response.isSuccess {
+            lock.revision = response.revision
+            return response.revision
+        }
+        let (held, stored) = (response.ranges[0], response.ranges[1])
+        if let held, held.createRevision == lock.createRevision, held.modRevision > revision {
+            lock.revision = held.modRevision
+            return held.modRevision
+        }
+        if reply.isRepeated, isDone(stored) { return stored?.modRevision ?? response.revision }
+        if held?.createRevision != lock.createRevision { throw lost("the lock of") }
+        if let refresh, response.ranges.last??.createRevision != refresh.createRevision {
+            throw lost("the right to refresh")
+        }
+        throw conflict(entry)
+    }
+
+    private func conflict(_ entry: ArchiveEntry) -> AccountError {
+        AccountError(.conflict, "\(entry.rawValue) was changed meanwhile: nothing was changed; try again")
+    }
+
+    private func lost(_ what: String) -> AccountError {
+        AccountError(
+            .conflict,
+            "\(what) \(storage.location) was lost, since this process was stopped or cut off for too long: nothing was changed; "
+                + "try again")
+    }
+}
+
+/// The right to refresh the tokens of a session.
+final class EtcdRefreshLease: ArchiveLease {
+    private let storage: EtcdArchiveStorage
+    private let lock: EtcdLock
+
+    init(storage: EtcdArchiveStorage, lock: EtcdLock) {
+        self.storage = storage
+        self.lock = lock
+    }
+
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+        try await storage.beginTransaction(timeout: timeout, refresh: lock)
+    }
+
+    func end() async { await lock.end() }
+}

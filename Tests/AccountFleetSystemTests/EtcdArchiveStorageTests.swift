@@ -1,0 +1,217 @@
+import AccountKit
+import AccountTesting
+import Foundation
+import Testing
+
+@testable import AccountFleet
+
+/// On one node, which all tests of the suite share, each below a prefix of its own.
+@Suite(.sharedCluster) struct EtcdArchiveStorageTests {
+    private func cluster() throws -> EtcdCluster { try #require(SharedCluster.current) }
+
+    @Test func keepsThePromisesOfAStorage() async throws {
+        let cluster = try cluster()
+        try await ArchiveStorageConformance { try cluster.storage("conformance") }.run()
+    }
+
+    @Test func theKeysAreBelowThePrefixOfTheAppAndSession() async throws {
+        let cluster = try cluster()
+        try await cluster.storage("keys").write([1])
+        let keys = try cluster.etcdctl("get", "--prefix", "--keys-only", "keys/")
+        #expect(keys.split(separator: "\n") == ["keys/exerciser/default/Account.plist"], "locks are gone too")
+    }
+
+    @Test func whoWaitsInVainIsToldWhoHoldsTheLock() async throws {
+        let storage = try cluster().storage("holder")
+        let held = try await storage.beginTransaction(timeout: .seconds(60))
+        await #expect {
+            _ = try await storage.beginTransaction(timeout: .zero)
+        } throws: { error in
+            (error as? AccountError)?.code == .busy
+                && "\(error)".contains("process \(ProcessInfo.processInfo.processIdentifier) on ")
+        }
+        await held.end()
+    }
+
+    @Test func whoWaitsGetsTheLockOnceItIsGivenUp() async throws {
+        let storage = try cluster().storage("waiting")
+        let held = try await storage.beginTransaction(timeout: .seconds(60))
+        let waiting = Task { try await storage.beginTransaction(timeout: .seconds(120)) }
+        await held.end()
+        await (try await waiting.value).end()
+    }
+
+    @Test func whoIsCancelledWhileWaitingLeavesNoLease() async throws {
+        let cluster = try cluster()
+        let storage = try cluster.storage("cancelled")
+        let held = try await storage.acquireRefreshLease(timeout: .seconds(60))
+        let waiting = Task { try await storage.acquireRefreshLease(timeout: .seconds(120)) }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await waiting.value }
+        await held.end()
+        let next = try await storage.acquireRefreshLease(timeout: .seconds(60))
+        await next.end()
+    }
+
+    // MARK: The fence
+
+    @Test func whoHasLostTheLockChangesNothing() async throws {
+        let cluster = try cluster()
+        let storage = try cluster.storage("fence")
+        let first = try await storage.write([1])
+        let late = try await storage.beginTransaction(timeout: .seconds(60))
+        try cluster.revokeLease(of: "fence/exerciser/default/lock")
+        for isTaken in [false, true] {
+            let other = isTaken ? try await storage.beginTransaction(timeout: .seconds(60)) : nil
+            await expectAccountError(.conflict, "a write of one that lost the lock") {
+                _ = try await late.replace(.account, with: [2], ifRevision: first)
+            }
+            await expectAccountError(.conflict, "a removal of one that lost the lock") {
+                _ = try await late.remove(.account, ifRevision: first)
+            }
+            await expectAccountError(.conflict, "a quarantine of one that lost the lock") {
+                _ = try await late.quarantine(.account, label: "late")
+            }
+            await other?.end()
+        }
+        await late.end()
+        #expect(try await storage.read(.account) == StoredEntry(bytes: [1], revision: first))
+    }
+
+    @Test func whoHasLostTheRightToRefreshChangesNothing() async throws {
+        let cluster = try cluster()
+        let storage = try cluster.storage("refreshing")
+        let first = try await storage.write([1])
+        let lease = try await storage.acquireRefreshLease(timeout: .seconds(60))
+        let before = try await lease.beginTransaction(timeout: .seconds(60))
+        let second = try await before.replace(.account, with: [2], ifRevision: first).revision
+        await before.end()
+        try cluster.revokeLease(of: "refreshing/exerciser/default/refresh")
+        let other = try await storage.acquireRefreshLease(timeout: .seconds(60))
+        let late = try await lease.beginTransaction(timeout: .seconds(60))
+        await expectAccountError(.conflict, "a write of one that lost the right to refresh") {
+            _ = try await late.replace(.account, with: [3], ifRevision: second)
+        }
+        await late.end()
+        await lease.end()
+        let next = try await other.beginTransaction(timeout: .seconds(60))
+        _ = try await next.replace(.account, with: [4], ifRevision: second)
+        await next.end()
+        await other.end()
+        #expect(try await storage.read(.account)?.bytes == [4])
+    }
+
+    // MARK: Faults
+
+    @Test(arguments: [CuttingProxy.Fault.response, .request])
+    func aChangeWhoseResponseWasLostIsMadeOnce(_ fault: CuttingProxy.Fault) async throws {
+        let cluster = try cluster()
+        let proxy = try await CuttingProxy(to: cluster.nodes[0].port)
+        let storage = try EtcdArchiveStorage(
+            location: EtcdLocation("etcd://127.0.0.1:\(proxy.port)/cut-\(fault)"),
+            container: cluster.folder.container())
+        let transaction = try await storage.beginTransaction(timeout: .seconds(60))
+        proxy.cutNext(fault)
+        let receipt = try await transaction.replace(.account, with: [1], ifRevision: nil)
+        #expect(proxy.cutCount == 1, "it was cut")
+        proxy.cutNext(fault)
+        let second = try await transaction.replace(.account, with: [2], ifRevision: receipt.revision)
+        #expect(try await storage.read(.account) == StoredEntry(bytes: [2], revision: second.revision))
+        let fields = try cluster.etcdctl("get", "cut-\(fault)/exerciser/default/Account.plist", "-w", "fields")
+        #expect(fields.contains("\"Version\" : 2\n"), "two writes, and no more: \(fields)")
+        proxy.cutNext(fault)
+        #expect(try await transaction.remove(.account, ifRevision: second.revision) == .durable)
+        #expect(proxy.cutCount == 3)
+        await transaction.end()
+        #expect(try await storage.read(.account) == nil)
+        await proxy.close()
+    }
+
+    @Test func aValueAboveEtcdsLimitIsRefusedBeforeAnythingIsSpent() async throws {
+        let storage = try cluster().storage("large")
+        let first = try await storage.write([1])
+        let transaction = try await storage.beginTransaction(timeout: .seconds(60))
+        for count in [1_600_000, 2_600_000] {
+            await expectAccountError(.tooLarge, "\(count) bytes are too many to reserve") {
+                try await transaction.reserve(.account, byteCount: count)
+            }
+            await expectAccountError(.tooLarge, "\(count) bytes are too many to write") {
+                _ = try await transaction.replace(
+                    .account, with: [UInt8](repeating: 7, count: count), ifRevision: first)
+            }
+        }
+        _ = try await transaction.replace(.account, with: [2], ifRevision: first)
+        await transaction.end()
+        #expect(try await storage.read(.account)?.bytes == [2])
+    }
+
+    @Test func aRevisionOfAnotherStorageIsAConflict() async throws {
+        let storage = try cluster().storage("foreign")
+        try await storage.write([1])
+        let transaction = try await storage.beginTransaction(timeout: .seconds(60))
+        await expectAccountError(.conflict, "a digest is no revision of etcd's") {
+            _ = try await transaction.replace(
+                .account, with: [2], ifRevision: ArchiveRevision(bytes: [UInt8](repeating: 1, count: 16)))
+        }
+        await transaction.end()
+    }
+
+    // MARK: Changes
+
+    @Test func changesOnAnotherMachineAreTold() async throws {
+        let cluster = try cluster()
+        let (here, there) = (try cluster.storage("changes"), try cluster.storage("changes", machine: TemporaryFolder()))
+        var changes = here.changes(of: .account).makeAsyncIterator()
+        try await changes.next()
+        let first = try await there.write([1])
+        try await changes.next()
+        #expect(try await here.read(.account)?.revision == first)
+        let transaction = try await there.beginTransaction(timeout: .seconds(60))
+        _ = try await transaction.remove(.account, ifRevision: first)
+        await transaction.end()
+        try await changes.next()
+        #expect(try await here.read(.account) == nil)
+    }
+
+    @Test func aWatchOfWhatDoesNotChangeEndsAfterItsTime() async throws {
+        let client = try cluster().client()
+        try await client.watch(.watch("nothing", from: 1, deletionsOnly: false), for: .milliseconds(300)) { _ in true }
+    }
+
+    @Test func changesThatAreNotKnownAnyMoreAreTold() async throws {
+        let cluster = try cluster()
+        let storage = try cluster.storage("compacted")
+        let first = try #require(try await storage.write([1]).modRevision)
+        try await storage.write([2])
+        let last = try #require(try await storage.write([3]).modRevision)
+        try cluster.etcdctl("compaction", "\(last)")
+        let follower = Follower(client: storage.client, key: storage.key("Account.plist"), lastRevision: first)
+        let (told, continuation) = AsyncStream.makeStream(of: Void.self)
+        // Etcd ends a watch of what is gone; the next one begins where there is something.
+        let task = Task {
+            while !Task.isCancelled { try? await follower.follow { continuation.yield() } }
+        }
+        var iterator = told.makeAsyncIterator()
+        await iterator.next()
+        try await storage.write([4])
+        await iterator.next()
+        task.cancel()
+    }
+}
+
+extension EtcdArchiveStorage {
+    /// Writes the account, whatever is there.
+    @discardableResult
+    func write(_ bytes: [UInt8]) async throws -> ArchiveRevision {
+        let transaction = try await beginTransaction(timeout: .seconds(120))
+        do {
+            let receipt = try await transaction.replace(
+                .account, with: bytes, ifRevision: try await transaction.read(.account)?.revision)
+            await transaction.end()
+            return receipt.revision
+        } catch {
+            await transaction.end()
+            throw error
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import AccountKit
+import AccountTesting
+import Foundation
+import Synchronization
+import Testing
+
+@testable import AccountFleet
+
+/// On three nodes.
+@Suite(.serialized) struct EtcdFailoverTests {
+    @Test func threeNodesKeepThePromisesOfAStorage() async throws {
+        let cluster = try await EtcdCluster(nodeCount: 3)
+        try await cluster.waitUntilReady()
+        try await ArchiveStorageConformance { try cluster.storage("conformance") }.run()
+    }
+
+    /// Each writer adds marks of its own, one after the other, while the node that leads is killed, and comes back.
+    @Test func noConfirmedWriteIsLostAndNoneIsMadeTwiceWhenTheLeaderIsKilled() async throws {
+        let cluster = try await EtcdCluster(nodeCount: 3)
+        try await cluster.waitUntilReady()
+        let confirmed = Confirmed()
+        let rounds = 2
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for writer in 0..<3 {
+                group.addTask {
+                    let storage = try cluster.storage("writes", machine: TemporaryFolder())
+                    for number in 0..<20 {
+                        let mark = UInt8(writer * 64 + number)
+                        if try await storage.add(mark) { confirmed.marks.withLock { $0.append(mark) } }
+                    }
+                }
+            }
+            group.addTask {
+                for round in 1...rounds {
+                    // In the middle of it all.
+                    while confirmed.marks.withLock({ $0.count < round * 10 }) {
+                        try await Task.sleep(for: .milliseconds(5))
+                    }
+                    let leader = try cluster.leader()
+                    cluster.kill(leader)
+                    let count = confirmed.marks.withLock { $0.count }
+                    while confirmed.marks.withLock({ $0.count < min(60, count + 5) }) {
+                        try await Task.sleep(for: .milliseconds(5))
+                    }
+                    try cluster.start(leader)
+                }
+            }
+            try await group.waitForAll()
+        }
+        let marks = try #require(try await cluster.storage("writes", machine: TemporaryFolder()).read(.account)?.bytes)
+        #expect(Set(marks).count == marks.count, "no mark is there twice")
+        #expect(confirmed.marks.withLock { Set($0) } == Set(marks), "all that were confirmed are there, and no other")
+        for writer in 0..<3 {
+            let own = marks.filter { $0 / 64 == writer }
+            #expect(own == own.sorted(), "in the order in which they were written")
+        }
+    }
+
+    @Test func withoutAQuorumTheReplicaIsReadAndNothingIsWritten() async throws {
+        let cluster = try await EtcdCluster(nodeCount: 3)
+        try await cluster.waitUntilReady()
+        let machine = try TemporaryFolder()
+        let storage = try cluster.storage("quorum", machine: machine)
+        let revision = try await storage.write([1])
+        cluster.kill("node1")
+        #expect(try await storage.write([2]) != revision, "two of three are enough")
+        cluster.kill("node2")
+        // The same, and one that has just started.
+        for storage in [storage, try cluster.storage("quorum", machine: machine)] {
+            let stored = try #require(try await storage.read(.account))
+            #expect(stored.bytes == [2] && stored.asOf != nil)
+            await expectAccountError(.storeUnreachable, "without a quorum nothing begins") {
+                _ = try await storage.beginTransaction(timeout: .zero)
+            }
+        }
+        try cluster.start("node2")
+        try await cluster.waitUntilReady()
+        try await storage.write([3])
+        #expect(try await storage.read(.account)?.asOf == nil)
+    }
+}
+
+/// Shared by tasks.
+private final class Confirmed: Sendable {
+    let marks = Mutex<[UInt8]>([])
+}
+
+extension EtcdArchiveStorage {
+    /// Adds a mark behind the others.
+    ///
+    /// - Returns: Whether it is known to be there. What could not be begun is begun again.
+    fileprivate func add(_ mark: UInt8) async throws -> Bool {
+        let deadline = ContinuousClock.now + .seconds(300)
+        while true {
+            let transaction: any ArchiveTransaction
+            let stored: StoredEntry?
+            do {
+                transaction = try await beginTransaction(timeout: .seconds(120))
+            } catch let error as AccountError where error.code == .storeUnreachable && ContinuousClock.now < deadline {
+                continue
+            }
+            do {
+                stored = try await transaction.read(.account)
+                _ = try await transaction.replace(
+                    .account, with: (stored?.bytes ?? []) + [mark], ifRevision: stored?.revision)
+                await transaction.end()
+                return true
+            } catch let error as AccountError
+                where [.storeUnreachable, .conflict].contains(error.code) && ContinuousClock.now < deadline
+            {
+                await transaction.end()
+                // After a conflict it is certain that it is not there; else who looks sees.
+                if error.code == .conflict { continue }
+            }
+            while ContinuousClock.now < deadline {
+                guard let now = try? await newest(.account) else { continue }
+                if now.value.contains(mark) { return true }
+                break
+            }
+        }
+    }
+}

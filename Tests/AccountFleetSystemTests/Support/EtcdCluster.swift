@@ -1,0 +1,195 @@
+import AccountKit
+import Foundation
+import Synchronization
+import Testing
+
+@testable import AccountFleet
+
+/// An etcd cluster on the loopback interface, whose nodes are processes of the test's own.
+final class EtcdCluster: Sendable {
+    struct Node: Sendable {
+        var name: String
+        var port: Int
+        var peerPort: Int
+        var arguments: [String]
+
+        var endpoint: String { "127.0.0.1:\(port)" }
+    }
+
+    let folder: TemporaryFolder
+    let nodes: [Node]
+    let scheme: String
+    private let processes = Mutex<[String: Process]>([:])
+
+    /// - Parameter arguments: More, for each node.
+    init(nodeCount: Int = 1, scheme: String = "http", arguments: [String] = []) async throws {
+        let folder = try TemporaryFolder()
+        self.folder = folder
+        self.scheme = scheme
+        let ports = try Self.freePorts(count: 2 * nodeCount)
+        let names = (1...nodeCount).map { "node\($0)" }
+        let peers = zip(names, ports[nodeCount...]).map { "\($0)=http://127.0.0.1:\($1)" }.joined(separator: ",")
+        nodes = names.enumerated().map { index, name in
+            let (client, peer) = (
+                "\(scheme)://127.0.0.1:\(ports[index])", "http://127.0.0.1:\(ports[nodeCount + index])"
+            )
+            return Node(
+                name: name, port: ports[index], peerPort: ports[nodeCount + index],
+                arguments: [
+                    "--name", name, "--data-dir", "\(folder.path)/\(name)", "--listen-client-urls", client,
+                    "--advertise-client-urls", client, "--listen-peer-urls", peer,
+                    "--initial-advertise-peer-urls", peer, "--initial-cluster", peers, "--logger", "zap", "--log-level",
+                    "error",
+                    "--log-outputs", "\(folder.path)/\(name).log",
+                ] + arguments)
+        }
+        for node in nodes { try start(node.name) }
+    }
+
+    deinit {
+        for name in processes.withLock({ Array($0.keys) }) { kill(name) }
+    }
+
+    /// Ports that the kernel has just given, and that nobody else is given soon.
+    private static func freePorts(count: Int) throws -> [Int] {
+        var descriptors: [Int32] = []
+        defer { for descriptor in descriptors { close(descriptor) } }
+        return try (0..<count).map { _ in
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            descriptors.append(descriptor)
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let status = withUnsafeMutablePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                    bind(descriptor, address, size) == 0 ? getsockname(descriptor, address, &size) : -1
+                }
+            }
+            try #require(status == 0, "a port can be had")
+            return Int(UInt16(bigEndian: address.sin_port))
+        }
+    }
+
+    // MARK: Nodes
+
+    /// Not a shell: a thread that starts processes may have signals blocked that a shell waits with.
+    private static let keeper =
+        "import subprocess, sys; node = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL); "
+        + "sys.stdin.read(1); node.kill(); node.wait()"
+
+    func start(_ name: String) throws {
+        let node = try #require(nodes.first { $0.name == name })
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/python3")
+        // The node goes when it is told so, or when nobody holds the other end of the pipe any more, however the tests end.
+        process.arguments = ["-c", Self.keeper, "/usr/bin/etcd"] + node.arguments
+        process.standardInput = Pipe()
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        process.environment = ["PATH": "/usr/bin:/bin"]
+        try process.run()
+        processes.withLock { $0[name] = process }
+    }
+
+    /// Ends a node without a warning.
+    func kill(_ name: String) {
+        guard let process = processes.withLock({ $0.removeValue(forKey: name) }) else { return }
+        // Nodes that were started later hold that end too, so closing it would not be enough.
+        (process.standardInput as? Pipe)?.fileHandleForWriting.write(Data("\n".utf8))
+        process.waitUntilExit()
+    }
+
+    /// Waits until the cluster has a leader and says so.
+    func waitUntilReady(credentials: EtcdCredentials = EtcdCredentials()) async throws {
+        let client = try client(credentials: credentials)
+        let deadline = ContinuousClock.now + .seconds(120)
+        while true {
+            do {
+                _ = try await client.send(.range("ready"), .committing)
+                return
+            } catch  where ContinuousClock.now < deadline {
+                continue
+            }
+        }
+    }
+
+    /// The node that leads, as etcdctl finds out.
+    func leader() throws -> String {
+        for node in nodes {
+            guard let status = try? etcdctl("--endpoints", node.endpoint, "endpoint", "status", "-w", "json"),
+                let list = try JSONSerialization.jsonObject(with: Data(status.utf8)) as? [[String: Any]],
+                let body = list.first?["Status"] as? [String: Any], let leader = body["leader"] as? NSNumber,
+                let header = body["header"] as? [String: Any], let member = header["member_id"] as? NSNumber
+            else { continue }
+            if leader == member { return node.name }
+        }
+        throw AccountError(.inaccessible, "no node leads")
+    }
+
+    // MARK: Clients
+
+    func location(_ prefix: String = "test") throws -> EtcdLocation {
+        let endpoints = nodes.map(\.endpoint).joined(separator: ",")
+        return try EtcdLocation("\(scheme == "https" ? "etcds" : "etcd")://\(endpoints)/\(prefix)")
+    }
+
+    func client(_ prefix: String = "test", credentials: EtcdCredentials = EtcdCredentials()) throws -> EtcdClient {
+        try EtcdClient(location: location(prefix), credentials: credentials, logger: nil)
+    }
+
+    /// - Parameter machine: The folders of one machine; by default one of its own.
+    func storage(
+        _ prefix: String, machine: TemporaryFolder? = nil, credentials: EtcdCredentials = EtcdCredentials()
+    ) throws -> EtcdArchiveStorage {
+        try EtcdArchiveStorage(
+            location: location(prefix), credentials: credentials,
+            container: (machine ?? folder).container())
+    }
+
+    /// Takes away the lease that a key is under, as if nothing had been heard of its holder for too long.
+    func revokeLease(of key: String) throws {
+        let fields = try etcdctl("get", key, "-w", "fields")
+        let line = try #require(fields.split(separator: "\n").first { $0.hasPrefix("\"Lease\"") })
+        let id = try #require(line.split(separator: " ").last.flatMap { Int64($0) })
+        try etcdctl("lease", "revoke", String(id, radix: 16))
+    }
+
+    /// Runs etcdctl, which must succeed.
+    @discardableResult
+    func etcdctl(_ arguments: String...) throws -> String {
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = URL(filePath: "/usr/bin/etcdctl")
+        process.arguments = arguments
+        process.environment = [
+            "PATH": "/usr/bin:/bin", "ETCDCTL_API": "3",
+            "ETCDCTL_ENDPOINTS": nodes.map(\.endpoint).joined(separator: ","),
+        ].filter { !(arguments.contains("--endpoints") && $0.key == "ETCDCTL_ENDPOINTS") }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = pipe
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0, "etcdctl \(arguments)")
+        return String(decoding: output, as: UTF8.self)
+    }
+}
+
+/// One node for all tests of a suite.
+struct SharedCluster: SuiteTrait, TestScoping {
+    @TaskLocal static var current: EtcdCluster?
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        let cluster = try await EtcdCluster()
+        try await cluster.waitUntilReady()
+        try await Self.$current.withValue(cluster) { try await function() }
+    }
+}
+
+extension SuiteTrait where Self == SharedCluster {
+    static var sharedCluster: Self { Self() }
+}

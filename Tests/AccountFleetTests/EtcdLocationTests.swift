@@ -1,0 +1,82 @@
+import AccountKit
+import Testing
+
+@testable import AccountFleet
+
+@Suite struct EtcdLocationTests {
+    @Test func namesNodesAndPrefix() throws {
+        let location = try EtcdLocation("etcds://a.example:2379,10.0.0.2:4001,[::1]:99/teams/ci/")
+        #expect(location.endpoints == ["a.example:2379", "10.0.0.2:4001", "[::1]:99"])
+        #expect(location.prefix == "teams/ci")
+        #expect(location.usesTLS)
+        #expect(location.description == "etcds://a.example:2379,10.0.0.2:4001,[::1]:99/teams/ci")
+        #expect(try EtcdLocation(location.description) == location)
+    }
+
+    @Test func hasAPortAndAPrefixWhereNoneIsGiven() throws {
+        let location = try EtcdLocation("etcd://localhost,[fe80::1]")
+        #expect(location.endpoints == ["localhost:2379", "[fe80::1]:2379"])
+        #expect(location.prefix == "account")
+        #expect(!location.usesTLS)
+    }
+
+    @Test(arguments: [
+        "", "localhost:2379", "http://localhost:2379/a", "etcd://", "etcd:///a", "etcd://a,,b/x", "etcd://a:/x",
+        "etcd://a:0/x", "etcd://a:65536/x", "etcd://a:+1/x", "etcd://a b/x", "etcd://[::1/x", "etcd://[]:1/x",
+        "etcd://a/x y", "etcd://a/x//y", "etcd://a/x?y", "etcd://[::1]x:1/a", "etcd://a:1:2/x",
+    ])
+    func rejectsWhatIsNone(_ text: String) {
+        #expect { try EtcdLocation(text) } throws: { ($0 as? AccountError)?.code == .invalidArgument }
+    }
+
+    @Test func doesNotRepeatAPassword() {
+        #expect {
+            try EtcdLocation("etcd://root:hunter2@a:2379/x")
+        } throws: { error in
+            "\(error)".contains("ETCDCTL_USER") && !"\(error)".contains("hunter2")
+        }
+    }
+
+    @Test(arguments: [
+        ("etcd://localhost,127.0.0.1:1,[::1]:2", true), ("etcd://localhost,a", false),
+        ("etcd://localhost.example", false),
+        ("etcd://10.0.0.1", false),
+    ])
+    func knowsWhatStaysOnThisMachine(_ text: String, _ isLoopback: Bool) throws {
+        #expect(try EtcdLocation(text).isLoopback == isLoopback)
+    }
+}
+
+@Suite struct EtcdCredentialsTests {
+    private func credentials(_ values: [String: String]) throws -> EtcdCredentials {
+        try EtcdCredentials(environment: { values[$0] })
+    }
+
+    @Test func areThoseOfEtcdctl() throws {
+        let credentials = try credentials([
+            "ETCDCTL_CACERT": "/ca", "ETCDCTL_CERT": "/cert", "ETCDCTL_KEY": "/key", "ETCDCTL_USER": "ci:a:b",
+        ])
+        #expect(credentials.certificateAuthorityFile == "/ca")
+        #expect(credentials.certificateFile == "/cert")
+        #expect(credentials.keyFile == "/key")
+        #expect(credentials.user?.name == "ci")
+        #expect(credentials.user?.password.reveal() == "a:b")
+        #expect(try self.credentials([:]).user == nil)
+    }
+
+    @Test(arguments: [["ETCDCTL_CERT": "/c"], ["ETCDCTL_KEY": "/k"], ["ETCDCTL_USER": "ci"], ["ETCDCTL_USER": ":x"]])
+    func areWhole(_ values: [String: String]) {
+        #expect { try credentials(values) } throws: { ($0 as? AccountError)?.code == .invalidArgument }
+    }
+
+    @Test func aPasswordIsSentOverTLSOnly() throws {
+        let container = try AppContainer(root: "/nowhere", identifier: "tests")
+        let user = EtcdCredentials(user: .init(name: "ci", password: Secret("x")))
+        func storage(_ location: String) throws -> EtcdArchiveStorage {
+            try EtcdArchiveStorage(location: EtcdLocation(location), credentials: user, container: container)
+        }
+        #expect { try storage("etcd://a.example") } throws: { ($0 as? AccountError)?.code == .misconfigured }
+        _ = try storage("etcds://a.example")
+        _ = try storage("etcd://127.0.0.1:2379")
+    }
+}
