@@ -257,7 +257,8 @@ let package = Package(
         .testTarget(
             name: "SnippetTests",
             dependencies: [
-                "AccountCommands", "AccountHTTP", "AccountImport", "AccountKit", "AccountTesting", "snippet-notes",
+                "AccountCommands", "AccountFleet", "AccountHTTP", "AccountImport", "AccountKit", "AccountTesting",
+                "snippet-notes",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),

@@ -139,6 +139,7 @@ title '5. A second one is killed: good tokens are still handed out, and nothing 
 second=$(leader)
 kill_node "$second"
 step C 0 '^alice$' 'account whoami'
+step C 0 '^Replica +of .*; the store cannot be reached' 'account status'
 step C 75 'cannot be reached' 'account logout'
 start_node "$killed"
 start_node "$second"

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 output=${1:?usage: docs.sh FOLDER}
 # Those that others link to come first: a link can only lead to a module that is done.
-modules=(AccountKit AccountTesting AccountHTTP AccountImport AccountOffline AccountCommands)
+modules=(AccountKit AccountTesting AccountHTTP AccountFleet AccountImport AccountOffline AccountCommands)
 # Its exit code says that the test bundle has no symbols, which is as it should be.
 graphs=$({ swift package --traits Offline dump-symbol-graph --minimum-access-level public 2>&1 || true; } | sed -n 's/^Files written to //p' | tail -n 1)
 [[ -d $graphs ]] || {

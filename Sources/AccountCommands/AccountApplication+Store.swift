@@ -68,12 +68,17 @@ extension AccountApplication {
     static func archiveStore(
         of session: SessionName, in container: AppContainer, with keySources: [any KeySource], logger: Logger?
     ) throws(AccountError) -> AccountStore {
-        guard let location = Environment.value(storeVariable) else {
+        guard let location = storeLocation else {
             return AccountStore(container: container, session: session, keySources: keySources, logger: logger)
         }
         return AccountStore(
             storage: try storage(at: location, of: session, in: container, logger: logger),
             appIdentifier: container.identifier, session: session, keySources: keySources, logger: logger)
+    }
+
+    /// Where the account is kept, for a person.
+    static func archivePlace(of session: SessionName, in container: AppContainer) -> String {
+        storeLocation ?? container.archivePath(of: session)
     }
 
     static func chosenSession(
@@ -96,6 +101,9 @@ extension AccountApplication {
 extension AccountApplication {
     static var tokenVariable: String { environmentPrefix + "_TOKEN" }
     static var storeVariable: String { environmentPrefix + "_STORE" }
+
+    /// `nil` where sign-ins are kept in files.
+    static var storeLocation: String? { Environment.value(storeVariable) }
     static var environmentToken: Secret? { Environment.value(tokenVariable).map { Secret($0) } }
     static var keyVariable: String { environmentPrefix + "_KEY" }
 

@@ -7,7 +7,7 @@ public import Logging
 /// passphrase, a program that prints the key, a credential, or a key file that an administrator copies.
 ///
 /// - A read is confirmed by a quorum. Where none can be had, the account is read from this machine's replica, which is
-///   what was read or written last, still sealed; ``StoredEntry/asOf`` says so. Nothing is ever written from it.
+///   what was read or written last, still sealed; `StoredEntry.asOf` says so. Nothing is ever written from it.
 /// - A transaction holds a lock, a key under a lease of 10 s that is kept alive; a refresh holds another of 60 s, which is as long as
 ///   an exchange with a service may take. Who is killed holds the others up for no longer.
 /// - A change is one transaction of etcd's, which compares the entry's revision and those of the locks. Who was stopped for longer

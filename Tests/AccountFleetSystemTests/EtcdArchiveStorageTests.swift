@@ -53,6 +53,33 @@ import Testing
         await next.end()
     }
 
+    @Test func whatEtcdKeepsSaysNothingOfTheUser() async throws {
+        let cluster = try await EtcdCluster()
+        try await cluster.waitUntilReady()
+        let container = try cluster.folder.container()
+        let store = AccountStore(
+            storage: try cluster.storage("legible"), appIdentifier: container.identifier,
+            keySources: [KeyFile(container: container)])
+        try await store.signIn { .fresh(at: Date()) }
+        let authority = ScriptedAuthority()
+        try await store.refresh(with: authority)
+        let snapshot = cluster.folder.path + "/snapshot"
+        try cluster.etcdctl("snapshot", "save", snapshot)
+        let names = try #require(FileManager.default.subpaths(atPath: cluster.folder.path + "/node1"))
+        let files = names.map { "\(cluster.folder.path)/node1/\($0)" } + [snapshot]
+        let contents = files.compactMap { FileManager.default.contents(atPath: $0) }
+        let account = try #require(store.account)
+        for word in [
+            "access-1", "access-2", "refresh-1", "refresh-2", account.id, account.displayName,
+            account.credentials.accessToken.reveal(),
+        ] {
+            #expect(!contents.contains { $0.range(of: Data(word.utf8)) != nil }, "\(word) is in none of etcd's files")
+        }
+        for word in ["legible/exerciser/default/Account.plist", "legible/exerciser/default/Refresh.plist"] {
+            #expect(contents.contains { $0.range(of: Data(word.utf8)) != nil }, "these are etcd's files: \(word)")
+        }
+    }
+
     // MARK: The fence
 
     @Test func whoHasLostTheLockChangesNothing() async throws {

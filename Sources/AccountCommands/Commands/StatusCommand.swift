@@ -25,7 +25,8 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         let isOver = state.account?.isOver(at: Date()) == true
         if isOver { document.reason = "expired" }
         if App.environmentToken != nil { document.source = App.tokenVariable }
-        document.archive = context.container.archivePath(of: context.session)
+        document.archive = App.archivePlace(of: context.session, in: context.container)
+        document.replicaAt = await replicaDate(context)
         document.pendingRevocations =
             revocations.isEmpty ? nil : revocations.map { .init(issuer: $0.issuer, date: $0.date) }
         let environment = context.environment(of: state.account)
@@ -33,7 +34,11 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         if options.json {
             try JSONDocument.print(document)
         } else {
-            let rows = rows(state, unfinished, revocations, context) + environment.map { ("Environment", $0.summary) }
+            var rows = rows(state, unfinished, revocations, context)
+            if let date = document.replicaAt {
+                rows.append(("Replica", "of \(StateText.date(date)); the store cannot be reached"))
+            }
+            rows += environment.map { ("Environment", $0.summary) }
             for (label, value) in rows {
                 try Terminal.printLine(label.padding(to: 12) + value)
             }
@@ -75,8 +80,13 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             rows.append(
                 ("Revocation", "\(service) is still to be told of the sign-out of \(StateText.date(revocation.date))"))
         }
-        rows.append(("Archive", context.container.archivePath(of: context.session)))
+        rows.append(("Archive", App.archivePlace(of: context.session, in: context.container)))
         return rows
+    }
+
+    /// Files have none.
+    private func replicaDate(_ context: CommandContext<App>) async -> Date? {
+        App.storeLocation == nil ? nil : await context.archive.replicaDate()
     }
 
     private func expiry(of credentials: Credentials) -> String {

@@ -35,6 +35,7 @@ struct StateDocument: Encodable {
 
     // Only from `status`.
     var archive: String?
+    var replicaAt: Date?
     var pendingRevocations: [Revocation]?
     var environment: [String: String]?
 

@@ -33,7 +33,8 @@ public protocol ArchiveStorage: Sendable {
     ///
     /// A refresh holds it from before it reads the tokens until their successors are stored, requests to the service
     /// included, so for seconds. Transactions do not wait for it: who signs in or out, changes the profile or reads is not held up by
-    /// a service that is slow. The lease ends with the process that holds it.
+    /// a service that is slow. The lease ends with the process that holds it, or where that cannot be seen, such as on another
+    /// machine, some time later.
     ///
     /// - Parameter timeout: How long to wait.
     /// - Returns: The lease, which must be ended with ``ArchiveLease/end()``.

@@ -31,6 +31,8 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
 
     private struct State {
         var flights: [Flight] = []
+        /// Cancelled, and not at its end yet.
+        var givenUp: [Int: Task<Void, Never>] = [:]
         var nextID = 0
 
         mutating func makeID() -> Int {
@@ -71,6 +73,11 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
         return try result.get()
     }
 
+    /// Waits until work that was given up has ended, and so has let go of what it held.
+    package func finishGivenUp() async {
+        for task in state.withLock({ Array($0.givenUp.values) }) { await task.value }
+    }
+
     private func join(
         _ key: Key, waiter: Int, until deadline: ContinuousClock.Instant?,
         _ continuation: CheckedContinuation<Result<Value, Departure>, Never>,
@@ -102,6 +109,7 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
 
     private func end(_ id: Int, with value: Value) {
         let waiters: [CheckedContinuation<Result<Value, Departure>, Never>] = state.withLock { state in
+            state.givenUp[id] = nil
             guard let index = state.flights.firstIndex(where: { $0.id == id }) else { return [] }
             return Array(state.flights.remove(at: index).waiters.values)
         }
@@ -115,6 +123,7 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
                 let flight = state.flights[index]
                 if flight.waiters.isEmpty, !flight.isCommitted {
                     flight.task?.cancel()
+                    state.givenUp[flight.id] = flight.task
                     // Who comes now begins anew.
                     state.flights.remove(at: index)
                 }

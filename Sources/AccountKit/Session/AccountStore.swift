@@ -198,6 +198,11 @@ public final class AccountStore: Sendable {
         return try await driver.archive.journal.record()?.date == nil ? nil : date
     }
 
+    /// When the account that is known here was last known to be the stored one, because the storage cannot be reached.
+    ///
+    /// - Returns: `nil` if it can, or if there is no replica of the account.
+    package func replicaDate() async -> Date? { (try? await driver.archive.storage.read(.account))?.asOf }
+
     // MARK: Changing
 
     /// Changes the stored account, whatever other processes have made of it by then.

@@ -76,6 +76,24 @@ struct SingleFlightTests {
         #expect(try await patient.value == 7)
     }
 
+    @Test func `What was given up can be waited for until it has let go of what it held`() async throws {
+        let flight = Flight(by: ==)
+        let heldCount = Mutex(0)
+        for _ in 1...10 {
+            let left = await departure { () async throws(Flight.Departure) in
+                try await flight.value(for: 1, until: .now) { _ in
+                    heldCount.withLock { $0 += 1 }
+                    for _ in 1...1000 { await Task.yield() }
+                    heldCount.withLock { $0 -= 1 }
+                    return 0
+                }
+            }
+            #expect(left == .timeout(isCommitted: false))
+        }
+        await flight.finishGivenUp()
+        #expect(heldCount.withLock { $0 } == 0)
+    }
+
     @Test func `Whose time is over leaves, and is told whether the work goes on`() async throws {
         for commits in [false, true] {
             let (flight, work) = (Flight(by: ==), Work())

@@ -1,4 +1,5 @@
 import AccountTesting
+import Synchronization
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -196,6 +197,15 @@ struct RefreshUnderWayTests {
         #expect(store.hasFinishedExchanges)
     }
 
+    @Test func `A refresh that was given up has let go of its lease when the app ends`() async throws {
+        let storage = SlowLetter()
+        let store = try await AccountStore.testing(signedIn: Fixture.alice, storage: storage)
+        await expectAccountError(.busy) { try await store.refresh(with: SteppedAuthority(), timeout: .zero) }
+        await store.finishExchanges()
+        #expect(storage.leaseCount.withLock { $0 } == 0)
+        #expect(storage.count.withLock { $0 } == 1)
+    }
+
     @Test func `A refresh that waits for another process is given up by a caller whose time is over`() async throws {
         let scene = try await Scene()
         let third = try await AccountStore.testing(signedIn: nil, clock: scene.clock, storage: scene.base)
@@ -301,4 +311,29 @@ struct RefreshUnderWayTests {
         #expect(recorder.counts == [1, 0])
         #expect(authority.requests.isEmpty)
     }
+}
+
+/// Whose leases nobody gets in time, and take a while to be let go of.
+private final class SlowLetter: ArchiveStorage {
+    private let base = InMemoryArchiveStorage()
+    let count = Mutex(0)
+    let leaseCount = Mutex(0)
+
+    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? { try await base.read(entry) }
+
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+        try await base.beginTransaction(timeout: timeout)
+    }
+
+    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+        count.withLock { $0 += 1 }
+        leaseCount.withLock { $0 += 1 }
+        // It throws once it is cancelled.
+        try? await Task.sleep(for: .seconds(3600))
+        for _ in 1...1000 { await Task.yield() }
+        leaseCount.withLock { $0 -= 1 }
+        throw CancellationError()
+    }
+
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { base.changes(of: entry) }
 }

@@ -1,0 +1,27 @@
+import AccountFleet
+import AccountKit
+import AccountTesting
+import Foundation
+import Testing
+
+enum Fleets {
+    static func store(in container: AppContainer, key: any KeySource) throws -> AccountStore {
+        // snippet.store
+        let storage = try EtcdArchiveStorage(
+            location: EtcdLocation("etcds://a.example:2379,b.example:2379,c.example:2379/notes"),
+            credentials: .fromEnvironment(), container: container)
+        let store = AccountStore(storage: storage, appIdentifier: container.identifier, keySources: [key])
+        // snippet.end
+        return store
+    }
+}
+
+struct FleetTests {
+    @Test func `A store that nobody is asked of yet signs nobody in or out`() throws {
+        let root = FileManager.default.temporaryDirectory.appending(path: "fleet-\(UUID())").path
+        let container = try AppContainer(root: root, identifier: "com.example.notes")
+        let store = try Fleets.store(in: container, key: KeyFile(container: container))
+        #expect(store.account == nil)
+        #expect(!FileManager.default.fileExists(atPath: root))
+    }
+}
