@@ -9,19 +9,19 @@ import Testing
 @Suite(.sharedCluster) struct EtcdArchiveStorageTests {
     private func cluster() throws -> EtcdCluster { try #require(SharedCluster.current) }
 
-    @Test func keepsThePromisesOfAStorage() async throws {
+    @Test func `A node keeps the promises of a storage`() async throws {
         let cluster = try cluster()
         try await ArchiveStorageConformance { try cluster.storage("conformance") }.run()
     }
 
-    @Test func theKeysAreBelowThePrefixOfTheAppAndSession() async throws {
+    @Test func `The keys are below the prefix, the app and the session`() async throws {
         let cluster = try cluster()
         try await cluster.storage("keys").write([1])
         let keys = try cluster.etcdctl("get", "--prefix", "--keys-only", "keys/")
         #expect(keys.split(separator: "\n") == ["keys/exerciser/default/Account.plist"], "locks are gone too")
     }
 
-    @Test func whoWaitsInVainIsToldWhoHoldsTheLock() async throws {
+    @Test func `Who waits in vain is told who holds the lock`() async throws {
         let storage = try cluster().storage("holder")
         let held = try await storage.beginTransaction(timeout: .seconds(60))
         await #expect {
@@ -33,7 +33,7 @@ import Testing
         await held.end()
     }
 
-    @Test func whoWaitsGetsTheLockOnceItIsGivenUp() async throws {
+    @Test func `Who waits gets the lock once it is given up`() async throws {
         let storage = try cluster().storage("waiting")
         let held = try await storage.beginTransaction(timeout: .seconds(60))
         let waiting = Task { try await storage.beginTransaction(timeout: .seconds(120)) }
@@ -41,7 +41,7 @@ import Testing
         await (try await waiting.value).end()
     }
 
-    @Test func whoIsCancelledWhileWaitingLeavesNoLease() async throws {
+    @Test func `Who is cancelled while waiting leaves no lease`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("cancelled")
         let held = try await storage.acquireRefreshLease(timeout: .seconds(60))
@@ -53,7 +53,7 @@ import Testing
         await next.end()
     }
 
-    @Test func whatEtcdKeepsSaysNothingOfTheUser() async throws {
+    @Test func `What etcd keeps says nothing of the user`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         let container = try cluster.folder.container()
@@ -82,7 +82,7 @@ import Testing
 
     // MARK: The fence
 
-    @Test func whoHasLostTheLockChangesNothing() async throws {
+    @Test func `Who has lost the lock changes nothing`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("fence")
         let first = try await storage.write([1])
@@ -105,7 +105,7 @@ import Testing
         #expect(try await storage.read(.account) == StoredEntry(bytes: [1], revision: first))
     }
 
-    @Test func whoHasLostTheRightToRefreshChangesNothing() async throws {
+    @Test func `Who has lost the right to refresh changes nothing`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("refreshing")
         let first = try await storage.write([1])
@@ -131,7 +131,7 @@ import Testing
     // MARK: Faults
 
     @Test(arguments: [CuttingProxy.Fault.response, .request])
-    func aChangeWhoseResponseWasLostIsMadeOnce(_ fault: CuttingProxy.Fault) async throws {
+    func `A change whose response was lost is made once`(_ fault: CuttingProxy.Fault) async throws {
         let cluster = try cluster()
         let proxy = try await CuttingProxy(to: cluster.nodes[0].port)
         let storage = try EtcdArchiveStorage(
@@ -154,7 +154,7 @@ import Testing
         await proxy.close()
     }
 
-    @Test func aValueAboveEtcdsLimitIsRefusedBeforeAnythingIsSpent() async throws {
+    @Test func `A value above etcd's limit is refused before anything is spent`() async throws {
         let storage = try cluster().storage("large")
         let first = try await storage.write([1])
         let transaction = try await storage.beginTransaction(timeout: .seconds(60))
@@ -172,7 +172,7 @@ import Testing
         #expect(try await storage.read(.account)?.bytes == [2])
     }
 
-    @Test func aRevisionOfAnotherStorageIsAConflict() async throws {
+    @Test func `A revision of another storage is a conflict`() async throws {
         let storage = try cluster().storage("foreign")
         try await storage.write([1])
         let transaction = try await storage.beginTransaction(timeout: .seconds(60))
@@ -185,7 +185,7 @@ import Testing
 
     // MARK: Changes
 
-    @Test func changesOnAnotherMachineAreTold() async throws {
+    @Test func `Changes on another machine are told`() async throws {
         let cluster = try cluster()
         let (here, there) = (try cluster.storage("changes"), try cluster.storage("changes", machine: TemporaryFolder()))
         var changes = here.changes(of: .account).makeAsyncIterator()
@@ -200,12 +200,12 @@ import Testing
         #expect(try await here.read(.account) == nil)
     }
 
-    @Test func aWatchOfWhatDoesNotChangeEndsAfterItsTime() async throws {
+    @Test func `A watch of what does not change ends after its time`() async throws {
         let client = try cluster().client()
         try await client.watch(.watch("nothing", from: 1, deletionsOnly: false), for: .milliseconds(300)) { _ in true }
     }
 
-    @Test func changesThatAreNotKnownAnyMoreAreTold() async throws {
+    @Test func `Changes that are not known any more are told`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("compacted")
         let first = try #require(try await storage.write([1]).modRevision)

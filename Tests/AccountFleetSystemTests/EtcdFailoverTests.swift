@@ -8,14 +8,14 @@ import Testing
 
 /// On three nodes.
 @Suite(.serialized) struct EtcdFailoverTests {
-    @Test func threeNodesKeepThePromisesOfAStorage() async throws {
+    @Test func `Three nodes keep the promises of a storage`() async throws {
         let cluster = try await EtcdCluster(nodeCount: 3)
         try await cluster.waitUntilReady()
         try await ArchiveStorageConformance { try cluster.storage("conformance") }.run()
     }
 
     /// Each writer adds marks of its own, one after the other, while the node that leads is killed, and comes back.
-    @Test func noConfirmedWriteIsLostAndNoneIsMadeTwiceWhenTheLeaderIsKilled() async throws {
+    @Test func `No confirmed write is lost and none is made twice when the leader is killed`() async throws {
         let cluster = try await EtcdCluster(nodeCount: 3)
         try await cluster.waitUntilReady()
         let confirmed = Confirmed()
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func withoutAQuorumTheReplicaIsReadAndNothingIsWritten() async throws {
+    @Test func `Without a quorum the replica is read and nothing is written`() async throws {
         let cluster = try await EtcdCluster(nodeCount: 3)
         try await cluster.waitUntilReady()
         let machine = try TemporaryFolder()

@@ -7,7 +7,7 @@ import Testing
 
 /// A node that is not there any more.
 @Suite struct EtcdReplicaTests {
-    @Test func theAccountIsReadFromTheReplicaWhileNothingResponds() async throws {
+    @Test func `The account is read from the replica while nothing responds`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         let (writer, reader, stranger) = (try TemporaryFolder(), try TemporaryFolder(), try TemporaryFolder())

@@ -22,7 +22,7 @@ import Testing
         return EtcdCredentials(certificateAuthorityFile: certificate, certificateFile: certificate, keyFile: key)
     }
 
-    @Test func bothSidesShowWhoTheyAre() async throws {
+    @Test func `Both sides show who they are`() async throws {
         let folder = try TemporaryFolder()
         let own = try makeCertificate("own", in: folder)
         let other = try makeCertificate("other", in: folder)

@@ -7,7 +7,7 @@ import Testing
 
 /// Etcd's own users.
 @Suite struct EtcdUserTests {
-    @Test func aUserDoesWhatItsRoleAllows() async throws {
+    @Test func `A user does what its role allows`() async throws {
         let cluster = try await EtcdCluster()
         try await cluster.waitUntilReady()
         try cluster.etcdctl("user", "add", "root:r")

@@ -4,7 +4,7 @@ import Testing
 @testable import AccountFleet
 
 @Suite struct EtcdLocationTests {
-    @Test func namesNodesAndPrefix() throws {
+    @Test func `A location names nodes and a prefix`() throws {
         let location = try EtcdLocation("etcds://a.example:2379,10.0.0.2:4001,[::1]:99/teams/ci/")
         #expect(location.endpoints == ["a.example:2379", "10.0.0.2:4001", "[::1]:99"])
         #expect(location.prefix == "teams/ci")
@@ -13,7 +13,7 @@ import Testing
         #expect(try EtcdLocation(location.description) == location)
     }
 
-    @Test func hasAPortAndAPrefixWhereNoneIsGiven() throws {
+    @Test func `A location has a port and a prefix where none is given`() throws {
         let location = try EtcdLocation("etcd://localhost,[fe80::1]")
         #expect(location.endpoints == ["localhost:2379", "[fe80::1]:2379"])
         #expect(location.prefix == "account")
@@ -29,7 +29,7 @@ import Testing
         #expect { try EtcdLocation(text) } throws: { ($0 as? AccountError)?.code == .invalidArgument }
     }
 
-    @Test func doesNotRepeatAPassword() {
+    @Test func `What is wrong with a location is said without repeating a password`() {
         #expect {
             try EtcdLocation("etcd://root:hunter2@a:2379/x")
         } throws: { error in
@@ -52,7 +52,7 @@ import Testing
         try EtcdCredentials(environment: { values[$0] })
     }
 
-    @Test func areThoseOfEtcdctl() throws {
+    @Test func `The credentials are those of etcdctl`() throws {
         let credentials = try credentials([
             "ETCDCTL_CACERT": "/ca", "ETCDCTL_CERT": "/cert", "ETCDCTL_KEY": "/key", "ETCDCTL_USER": "ci:a:b",
         ])
@@ -65,11 +65,11 @@ import Testing
     }
 
     @Test(arguments: [["ETCDCTL_CERT": "/c"], ["ETCDCTL_KEY": "/k"], ["ETCDCTL_USER": "ci"], ["ETCDCTL_USER": ":x"]])
-    func areWhole(_ values: [String: String]) {
+    func `Half of the credentials are none`(_ values: [String: String]) {
         #expect { try credentials(values) } throws: { ($0 as? AccountError)?.code == .invalidArgument }
     }
 
-    @Test func aPasswordIsSentOverTLSOnly() throws {
+    @Test func `A password is sent over TLS only`() throws {
         let container = try AppContainer(root: "/nowhere", identifier: "tests")
         let user = EtcdCredentials(user: .init(name: "ci", password: Secret("x")))
         func storage(_ location: String) throws -> EtcdArchiveStorage {

@@ -7,7 +7,7 @@ import Testing
 @Suite struct EtcdMessageTests {
     private func object(_ json: String) throws -> JSONObject { try #require(JSONObject.read(Array(json.utf8))) }
 
-    @Test func aTransactionIsWrittenAsTheGatewayReadsIt() throws {
+    @Test func `A transaction is written as the gateway reads it`() throws {
         let call = EtcdCall.transaction(
             if: [.modRevision("a", 7), .createRevision("b", 0)],
             then: [.touch("b"), .put("a", [1, 2], lease: 9), .delete("c")], else: [.range("a")])
@@ -26,19 +26,19 @@ import Testing
         #expect(json["failure"]?[0]["request_range"] as? [String: String] == ["key": "YQ=="])
     }
 
-    @Test func aPasswordIsQuoted() throws {
+    @Test func `A password is quoted`() throws {
         let call = EtcdCall.authenticate(.init(name: "a\"b", password: Secret("\\\u{1}\né")))
         let json = try JSONSerialization.jsonObject(with: Data(call.json.utf8)) as? [String: String]
         #expect(json == ["name": "a\"b", "password": "\\\u{1}\né"])
     }
 
-    @Test func whatIsLeftOutIsZeroOrEmpty() throws {
+    @Test func `What is left out is zero or empty`() throws {
         let value = EtcdKeyValue(
             try object(#"{"kvs":{"key":"YQ==","create_revision":"2","mod_revision":"9007199254740993"}}"#)["kvs"])
         #expect(value == EtcdKeyValue(value: [], createRevision: 2, modRevision: 9_007_199_254_740_993, lease: 0))
     }
 
-    @Test func aTransactionsResponseIsRead() throws {
+    @Test func `A transaction's response is read`() throws {
         let failed = try #require(
             EtcdTransactionResponse(
                 try object(
@@ -57,7 +57,7 @@ import Testing
         #expect(EtcdTransactionResponse(try object(#"{"succeeded":true}"#)) == nil)
     }
 
-    @Test func aWatchTellsWhatHappened() throws {
+    @Test func `A watch tells what happened`() throws {
         func message(_ json: String) throws -> EtcdWatchMessage { EtcdWatchMessage(try object(json)) }
         #expect(
             try message(#"{"result":{"header":{"revision":"5"},"created":true}}"#) == .progress)
@@ -101,7 +101,7 @@ import Testing
         #expect(EtcdFailure(try object(#"{"message":"\#(text)","code":\#(code)}"#)).code == nil)
     }
 
-    @Test func aReplicaIsReadAsItWasWritten() throws {
+    @Test func `A replica is read as it was written`() throws {
         let content = ReplicaContent(
             location: "etcd://a:1/x", revision: 0x0102_0304_0506_0708, date: Date(timeIntervalSince1970: 1_700_000_000),
             bytes: [1, 2, 3])
@@ -113,7 +113,7 @@ import Testing
         #expect(ReplicaContent([UInt8](repeating: 0xFF, count: 100)) == nil)
     }
 
-    @Test func aRevisionIsEightBytes() {
+    @Test func `A revision is eight bytes`() {
         #expect(ArchiveRevision(258).bytes == [0, 0, 0, 0, 0, 0, 1, 2])
         #expect(ArchiveRevision(.max).modRevision == .max)
         #expect(ArchiveRevision(bytes: [1]).modRevision == nil)
