@@ -108,6 +108,7 @@ for machine in B C; do
 done
 step B 0 '^alice$' 'account whoami'
 step C 0 '^alice$' 'account whoami'
+step C 0 '^[*] default +alice at ' 'account sessions'
 
 title '2. What is stored says nothing to those who run the cluster'
 step etcd 0 'demo/account/default/Account.plist' 'etcdctl get --prefix demo/ --keys-only'

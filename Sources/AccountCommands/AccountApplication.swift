@@ -64,6 +64,13 @@ public protocol AccountApplication: Sendable {
         at location: String, of session: SessionName, in container: AppContainer, logger: Logger?
     ) throws(AccountError) -> any ArchiveStorage
 
+    /// The sessions that a storage at the location that `<PREFIX>_STORE` has keeps of this app, the default one first.
+    ///
+    /// - Throws: What ``storage(at:of:in:logger:)`` throws, and what reading it does.
+    static func sessions(
+        at location: String, in container: AppContainer, logger: Logger?
+    ) async throws -> [SessionName]
+
     /// Reads what an older app left behind; `nil` if the app has no use for that, and then there is no `import` command.
     static var importer: (@Sendable (_ path: String) throws(AccountError) -> ImportedLogin)? { get }
 }
@@ -92,6 +99,14 @@ extension AccountApplication {
         at location: String, of session: SessionName, in container: AppContainer, logger: Logger?
     ) throws(AccountError) -> any ArchiveStorage {
         throw AccountError(.invalidArgument, "this tool keeps sign-ins in files only: unset \(storeVariable)")
+    }
+
+    /// The app does not list them.
+    public static func sessions(
+        at location: String, in container: AppContainer, logger: Logger?
+    ) async throws -> [SessionName] {
+        throw AccountError(
+            .invalidArgument, "this tool cannot list the sign-ins of a store: name one, with --session")
     }
 
     /// There is nothing to import.

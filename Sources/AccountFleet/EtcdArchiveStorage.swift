@@ -43,6 +43,33 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         replica = Replica(of: location, container: container, session: session, logger: logger)
     }
 
+    /// The sessions of an app of which there is anything in a cluster, in the order of their names, the default one first.
+    ///
+    /// - Parameters:
+    ///   - location: The cluster and the prefix.
+    ///   - credentials: How client and cluster know each other.
+    ///   - container: The app.
+    ///   - logger: Where to log, if at all.
+    /// - Throws: `AccountError.Code.storeUnreachable` where no quorum can be had, and others as for reading an entry.
+    public static func sessions(
+        at location: EtcdLocation, credentials: EtcdCredentials = EtcdCredentials(), in container: AppContainer,
+        logger: Logger? = nil
+    ) async throws -> [SessionName] {
+        let storage = try EtcdArchiveStorage(
+            location: location, credentials: credentials, container: container, logger: logger)
+        let app = "\(location.prefix)/\(container.identifier)/"
+        let response = try await storage.mapping { try await storage.client.send(.keys(below: app), .reading) }
+        let keys = (response.object["kvs"]?.elements ?? []).compactMap { $0.member("key")?.string?.base64Decoded }
+        let entries = [ArchiveEntry.account, .signOut].map(\.rawValue)
+        let names = keys.compactMap { key -> SessionName? in
+            let parts = key.dropFirst(app.count).split(separator: "/")
+            guard parts.count == 2, entries.contains(String(parts[1])) else { return nil }
+            return try? SessionName(String(parts[0]))
+        }
+        let others = Set(names).subtracting([.default]).sorted { $0.rawValue < $1.rawValue }
+        return (names.contains(.default) ? [.default] : []) + others
+    }
+
     /// Reads an entry, confirmed by a quorum; the account from this machine's replica where there is none.
     public func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         do {

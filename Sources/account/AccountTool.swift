@@ -81,6 +81,13 @@ enum StandAlone: AccountApplication {
             logger: logger)
     }
 
+    static func sessions(
+        at location: String, in container: AppContainer, logger: Logger?
+    ) async throws -> [SessionName] {
+        try await EtcdArchiveStorage.sessions(
+            at: EtcdLocation(location), credentials: .fromEnvironment(), in: container, logger: logger)
+    }
+
     static func tokenURLs(of service: AccountService) -> [String] {
         guard let issuer = service.issuer else { return [] }
         // What is no issuer has no hosts.

@@ -21,6 +21,27 @@ import Testing
         #expect(keys.split(separator: "\n") == ["keys/exerciser/default/Account.plist"], "locks are gone too")
     }
 
+    @Test func `The sessions of an app are those of which there is anything`() async throws {
+        let cluster = try cluster()
+        let container = try cluster.folder.container()
+        func sessions(_ prefix: String = "sessions", of container: AppContainer) async throws -> [String] {
+            try await EtcdArchiveStorage.sessions(at: cluster.location(prefix), in: container).map(\.rawValue)
+        }
+        #expect(try await sessions(of: container) == [])
+        for name in ["work", "default", "home"] {
+            try await EtcdArchiveStorage(
+                location: cluster.location("sessions"), container: container, session: SessionName(name)
+            ).write([1])
+        }
+        let held = try await EtcdArchiveStorage(
+            location: cluster.location("sessions"), container: container, session: SessionName("locked")
+        ).beginTransaction(timeout: .seconds(60))
+        #expect(try await sessions(of: container) == ["default", "home", "work"])
+        await held.end()
+        #expect(try await sessions(of: cluster.folder.container("exerciser2")) == [])
+        #expect(try await sessions("session", of: container) == [])
+    }
+
     @Test func `Who waits in vain is told who holds the lock`() async throws {
         let storage = try cluster().storage("holder")
         let held = try await storage.beginTransaction(timeout: .seconds(60))

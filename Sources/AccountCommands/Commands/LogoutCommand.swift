@@ -37,7 +37,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign out")
-        let sessions = all ? try context.container.sessions() : [context.session]
+        let sessions = all ? try await context.sessions() : [context.session]
         if sessions.isEmpty, !options.json { Terminal.say("There are no sign-ins to end.") }
         var parts: [Document.Part] = []
         var failure: AccountError?

@@ -52,7 +52,8 @@ struct RuleAddCommand<App: AccountApplication>: AccountSubcommand {
         if options.json { return try JSONDocument.print(RuleDocument(rule)) }
         let previous = replaced.map { $0.session == rule.session ? "" : ", and no longer session \($0.session)" } ?? ""
         Terminal.say("Programs use session \(rule.session) at \(rule.text)\(previous).")
-        if try !context.container.sessions().contains(rule.session) {
+        // The rule is there, whether a store can be reached or not.
+        if let sessions = try? await context.sessions(), !sessions.contains(rule.session) {
             Terminal.say(
                 "Nobody is signed in to that session yet: `\(StateText.login(context.tool, rule.session))` does that.")
         }

@@ -11,7 +11,7 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         let chosen = try context.preferences.defaultSession()
         var documents: [StateDocument] = []
-        let sessions = try context.container.sessions()
+        let sessions = try await context.sessions()
         if sessions.isEmpty, !options.json {
             Terminal.say("There are no sign-ins yet. Sign in with `\(context.tool) login`.")
         }
@@ -52,7 +52,7 @@ struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
 
     func run(in context: CommandContext<App>) async throws {
         let session = try SessionName(name)
-        let known = try context.container.sessions()
+        let known = try await context.sessions()
         guard session == .default || known.contains(session) else {
             let names = known.map(\.rawValue).joined(separator: ", ")
             throw AccountError(

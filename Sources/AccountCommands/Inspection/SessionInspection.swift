@@ -6,7 +6,12 @@ struct SessionInspection<App: AccountApplication> {
 
     func findings() async throws -> [Finding] {
         var findings: [Finding] = []
-        let sessions = try context.container.sessions()
+        let sessions: [SessionName]
+        do {
+            sessions = try await context.sessions()
+        } catch {
+            return [Finding(problem: "\(error)")]
+        }
         for session in sessions {
             do {
                 findings += try await self.findings(of: session)

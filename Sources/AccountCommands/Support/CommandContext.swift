@@ -54,6 +54,12 @@ struct CommandContext<App: AccountApplication> {
         try App.archiveStore(of: session, in: container, with: keySources, logger: logger)
     }
 
+    /// All of which there is anything, the default one first.
+    func sessions() async throws -> [SessionName] {
+        guard let location = App.storeLocation else { return try container.sessions() }
+        return try await App.sessions(at: location, in: container, logger: logger)
+    }
+
     var tool: String { CommandLine.toolName }
 
     /// After all output, since this may wait.

@@ -27,7 +27,9 @@ extension SessionState {
         case .unverified(_, let reason) where verdictNeeded: ExitCode(reason.code == .misconfigured ? 78 : 69)
         case .unverified: .success
         case .signedOut: ExitCode(77)
-        case .unreadable(let error): ExitCode(error.code == .storeUnreachable ? 75 : 65)
+        case .unreadable(let error) where error.code == .storeUnreachable: ExitCode(75)
+        case .unreadable(let error) where error.code == .misconfigured: ExitCode(78)
+        case .unreadable: ExitCode(65)
         }
     }
 }

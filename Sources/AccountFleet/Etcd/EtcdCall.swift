@@ -16,6 +16,15 @@ struct EtcdCall: Sendable, Hashable {
         EtcdCall(path: "/v3/kv/range", json: #"{"key":\#(key.base64)}"#)
     }
 
+    /// The keys that begin with a prefix, which ends with a slash, without their values.
+    static func keys(below prefix: String) -> EtcdCall {
+        // The first that does not: a slash is followed by a zero.
+        let end = prefix.dropLast() + "0"
+        return EtcdCall(
+            path: "/v3/kv/range",
+            json: #"{"key":\#(prefix.base64),"range_end":\#(String(end).base64),"keys_only":true}"#)
+    }
+
     /// - Parameter failure: What to do where one of the comparisons fails.
     static func transaction(
         if comparisons: [EtcdComparison], then success: [EtcdOperation], else failure: [EtcdOperation]

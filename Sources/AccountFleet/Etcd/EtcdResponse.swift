@@ -79,6 +79,11 @@ enum EtcdWatchMessage: Sendable, Hashable {
     }
 }
 
+extension String {
+    /// `nil` if it is not Base64 of text.
+    var base64Decoded: String? { Data(base64Encoded: self).flatMap { String(data: $0, encoding: .utf8) } }
+}
+
 extension JSONObject {
     func int64(_ name: String) -> Int64? {
         switch self[name] {
