@@ -30,7 +30,7 @@ __attribute__((constructor)) static void remember_inherited(void) {
 }
 
 // What the handler reads. All of it is lock-free, and in one order for all threads.
-static atomic_int is_holding, is_waiting, noted, remembered_terminal = -1;
+static atomic_int is_holding, is_waiting, is_ending, noted, remembered_terminal = -1;
 static struct termios terminal;
 
 // Two of each: one may be on its way to the terminal while the other is filled.
@@ -49,6 +49,7 @@ static void say(const char *text) {
 }
 
 _Noreturn static void end_by(int number) {
+    atomic_store(&is_ending, 1);
     // A terminal program that has gone does not change which signal it is.
     sigset_t pipe;
     sigemptyset(&pipe);
@@ -139,6 +140,8 @@ void accountkit_signals_release(void) {
     int number = atomic_exchange(&noted, 0);
     if (number != 0) end_by(number);
 }
+
+int accountkit_signals_is_ending(void) { return atomic_load(&is_ending); }
 
 int accountkit_signals_noted(void) { return atomic_load(&noted); }
 

@@ -44,6 +44,8 @@ enum Terminal {
 
     /// Replaces the last line on standard error, without ending it.
     static func rewriteLine(_ text: String) {
+        // What it says at its end is said on another thread.
+        guard accountkit_signals_is_ending() == 0 else { return }
         try? write(Array((lineStart + text).utf8), to: Stream.error.rawValue)
     }
 

@@ -28,6 +28,9 @@ void accountkit_signals_begin_waiting(const char *farewell);
 /// Undoes that.
 void accountkit_signals_end_waiting(void);
 
+/// Whether a signal is just ending the process, which has said its last.
+int accountkit_signals_is_ending(void);
+
 /// Remembers how a terminal is set, for the process to restore if a signal ends it; -1 forgets it.
 ///
 /// Returns 0, or -1 with errno set.
