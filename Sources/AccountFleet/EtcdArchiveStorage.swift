@@ -64,6 +64,7 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         let names = keys.compactMap { key -> SessionName? in
             let parts = key.dropFirst(app.count).split(separator: "/")
             guard parts.count == 2, entries.contains(String(parts[1])) else { return nil }
+            // What cannot be a session's name is something else.
             return try? SessionName(String(parts[0]))
         }
         let others = Set(names).subtracting([.default]).sorted { $0.rawValue < $1.rawValue }
@@ -114,11 +115,8 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         return EtcdKeyValue(response.object["kvs"]?.elements.first)
     }
 
-    /// - Parameter entry: What is to be changed.
-    func send(_ call: EtcdCall, _ patience: EtcdClient.Patience, _ entry: ArchiveEntry) async throws
-        -> EtcdClient.Response
-    {
-        try await mapping { try await client.send(call, patience) }
+    func send(_ call: EtcdCall, _ timeout: EtcdClient.Timeout) async throws -> EtcdClient.Response {
+        try await mapping { try await client.send(call, timeout) }
     }
 
     func mapping<Value>(_ body: () async throws -> Value) async throws -> Value {

@@ -18,18 +18,20 @@ import Darwin
 /// Sends calls to the nodes of a cluster: to the next one where one does not respond, beginning with the one that did last.
 final class EtcdClient: Sendable {
     /// How long a call may take with all of its attempts.
-    struct Patience: Sendable {
+    struct Timeout: Sendable {
         var limit: Duration
 
         /// Whether to fail at once where nothing has responded a moment ago.
         var givesUpSoon: Bool
 
-        static let reading = Patience(limit: .seconds(3), givesUpSoon: true)
-        static let beginning = Patience(limit: .seconds(5), givesUpSoon: true)
+        static let reading = Timeout(limit: .seconds(3), givesUpSoon: true)
+        static let beginning = Timeout(limit: .seconds(5), givesUpSoon: true)
 
         /// For what must be known: longer than an election takes, and a lock's lease lasts.
-        static let committing = Patience(limit: .seconds(15), givesUpSoon: false)
-        static let tidying = Patience(limit: .seconds(3), givesUpSoon: true)
+        static let committing = Timeout(limit: .seconds(15), givesUpSoon: false)
+
+        /// Also of a node that has not responded a moment ago: others wait for what is not let go of.
+        static let tidying = Timeout(limit: .seconds(3), givesUpSoon: false)
     }
 
     struct Response: Sendable {
@@ -83,16 +85,16 @@ final class EtcdClient: Sendable {
     // MARK: Calls
 
     /// Any call may be repeated: those that change something say what must be so for that, and see what they have done.
-    func send(_ call: EtcdCall, _ patience: Patience) async throws -> Response {
+    func send(_ call: EtcdCall, _ timeout: Timeout) async throws -> Response {
         let start = ContinuousClock.now
-        let deadline = start + patience.limit
+        let deadline = start + timeout.limit
         let (first, blocked) = state.withLock { state in
             (state.preferred, state.unreachableUntil.flatMap { $0 > start ? state.lastProblem : nil })
         }
-        if patience.givesUpSoon, let blocked { throw Failure.error(unreachable(blocked, isSent: false)) }
+        if timeout.givesUpSoon, let blocked { throw Failure.error(unreachable(blocked, isSent: false)) }
         let client = try httpClient()
         // Each node gets its share, so that one that hangs does not use up all of the time.
-        let share = max(patience.limit / location.endpoints.count, .seconds(1))
+        let share = max(timeout.limit / location.endpoints.count, .seconds(1))
         var (isSent, problems, round) = (false, [String](), 0)
         while true {
             problems = []
@@ -157,7 +159,7 @@ final class EtcdClient: Sendable {
     ) async throws {
         let client = try httpClient()
         let endpoint = state.withLock { location.endpoints[$0.preferred] }
-        let token = try await token(at: endpoint, by: client, Patience.reading.limit)
+        let token = try await token(at: endpoint, by: client, Timeout.reading.limit)
         _ = try await withDeadline(.now + limit) {
             let response = try await client.execute(
                 self.request(call, at: endpoint, token: token), deadline: .now() + .seconds(10))

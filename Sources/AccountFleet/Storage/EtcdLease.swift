@@ -21,6 +21,7 @@ final class EtcdLease: Sendable {
         self.id = id
         self.client = client
         keepAlive = Task {
+            // It throws only once it is cancelled.
             while (try? await Task.sleep(for: .seconds(seconds) / 3)) != nil {
                 // One that did not get through is tried again; what was lost meanwhile, the next change notices.
                 let response = try? await client.send(.keepLeaseAlive(id), .tidying)

@@ -100,7 +100,7 @@ final class EtcdTransaction: ArchiveTransaction {
         let call = EtcdCall.transaction(
             if: fence + comparisons, then: [.touch(lock.key)] + operations, else: looks)
         // What was begun is finished, whoever gives up waiting.
-        let reply = try await shielded { [storage] in try await storage.send(call, .committing, entry) }
+        let reply = try await shielded { [storage] in try await storage.send(call, .committing) }
         guard let response = EtcdTransactionResponse(reply.object), response.isSuccess || response.ranges.count >= 2
         else { throw AccountError(.inaccessible, "\(storage.location) gave an unexpected response") }
         if response.isSuccess {

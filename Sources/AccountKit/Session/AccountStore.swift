@@ -200,7 +200,7 @@ public final class AccountStore: Sendable {
 
     /// When the account that is known here was last known to be the stored one, because the storage cannot be reached.
     ///
-    /// - Returns: `nil` if it can, or if there is no replica of the account.
+    /// - Returns: `nil` if it can, or if there is no replica of the account; why it cannot be read, the state says.
     package func replicaDate() async -> Date? { (try? await driver.archive.storage.read(.account))?.asOf }
 
     // MARK: Changing
