@@ -26,22 +26,19 @@ import Testing
                     let storage = try cluster.storage("writes", machine: TemporaryFolder())
                     for number in 0..<20 {
                         let mark = UInt8(writer * 64 + number)
-                        if try await storage.add(mark) { confirmed.marks.withLock { $0.append(mark) } }
+                        if try await storage.add(mark) { confirmed.add(mark) }
                     }
                 }
             }
             group.addTask {
+                var additions = confirmed.additions.makeAsyncIterator()
                 for round in 1...rounds {
                     // In the middle of it all.
-                    while confirmed.marks.withLock({ $0.count < round * 10 }) {
-                        try await Task.sleep(for: .milliseconds(5))
-                    }
+                    while confirmed.count < round * 10 { await additions.next() }
                     let leader = try cluster.leader()
                     cluster.kill(leader)
-                    let count = confirmed.marks.withLock { $0.count }
-                    while confirmed.marks.withLock({ $0.count < min(60, count + 5) }) {
-                        try await Task.sleep(for: .milliseconds(5))
-                    }
+                    let target = min(60, confirmed.count + 5)
+                    while confirmed.count < target { await additions.next() }
                     try cluster.start(leader)
                 }
             }
@@ -83,6 +80,17 @@ import Testing
 /// Shared by tasks.
 private final class Confirmed: Sendable {
     let marks = Mutex<[UInt8]>([])
+    let additions: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
+
+    init() { (additions, continuation) = AsyncStream.makeStream(of: Void.self) }
+
+    var count: Int { marks.withLock { $0.count } }
+
+    func add(_ mark: UInt8) {
+        marks.withLock { $0.append(mark) }
+        continuation.yield()
+    }
 }
 
 extension EtcdArchiveStorage {
