@@ -131,6 +131,9 @@ final class Judge: @unchecked Sendable {
         if [.update, .updateProfile].contains(operation?.kind) { world.coverage.count(.update) }
         if isTokenChange {
             world.coverage.count(turn.process.unsaved.contains(new.tokens) ? .unsavedSaved : .refresh)
+            if operation?.lease?.isLost == true || turn.process.unsavedLate.contains(new.tokens) {
+                world.coverage.count(.lateTokensSaved)
+            }
         }
         if isTokenChange, operation?.outcome != nil { world.coverage.count(.lateResponseStored) }
         if !isTokenChange, isRefreshing(new.tokens.grant) { world.coverage.count(.changeDuringRefresh) }
@@ -424,6 +427,7 @@ final class Judge: @unchecked Sendable {
         if case .read = turn.call, turn.operation == nil, case .failure? = turn.answer {
             process.hasMissedChange = true
         }
+        if case .renewed = turn.truth { turn.operation?.lease?.phase = .beforeCommit }
         if case .verify = turn.call, case .success? = turn.answer { world.coverage.count(.verified) }
     }
 
@@ -434,10 +438,11 @@ final class Judge: @unchecked Sendable {
         process.unwritten = []
         for (tokens, spent) in unwritten {
             let stored = versions.last!
-            if lease.failureCount >= 2 || stored.isUnreadable || world.weather.canLockBeLost {
+            if lease.failureCount >= 2 || lease.isLost || stored.isUnreadable || world.weather.canLockBeLost {
                 excused.insert(spent)
                 excuse(tokens.grant)
                 process.unsaved.insert(tokens)
+                if lease.isLost { process.unsavedLate.insert(tokens) }
                 world.coverage.count(.unsaved)
                 if process.store?.account?.tokens == tokens, isStored(tokens.grant), !world.weather.canLockBeLost {
                     // Once its sign-in is over the process puts them into the queue, however often it tries.
@@ -450,6 +455,25 @@ final class Judge: @unchecked Sendable {
             } else if let account = stored.account, world.service.ends(account.tokens.grant, by: tokens.grant) {
                 excuse(tokens.grant)
             }
+        }
+    }
+
+    /// A lease is over, of whose holder nothing was heard for longer than an exchange may take.
+    func lapsed(_ lease: ProcessLease) {
+        let process = lease.process
+        // Whoever goes on has let go of what it had sent.
+        guard process.isStopped || process.isCutOff else { return }
+        for (_, spent) in process.unwritten { excused.insert(spent) }
+        guard process.isStopped else { return }
+        for turn in world.turns where turn.operation?.lease === lease { gaveUp(turn.call) }
+    }
+
+    /// A replica was put in place of what is stored.
+    func writtenBack(_ process: SimulatedProcess) {
+        let old = versions.last!.account
+        versions.append(readDisk())
+        guard let new = versions.last!.account, old?.tokens == new.tokens else {
+            return violate(.nobodyElsesSessionIsTouched, "\(process.name) put its replica in place of what is stored")
         }
     }
 

@@ -54,6 +54,23 @@ struct RefreshUnderWayTests {
         }
     }
 
+    @Test func `A process that was suspended since it took the lease sends no token that another may have spent`() async throws {
+        let (clock, base) = (ManualClock(), InMemoryArchiveStorage())
+        let asked = Mutex<[Duration]>([])
+        let storage = HookedStorage(base: base) { duration in
+            asked.withLock { $0.append(duration) }
+            return false
+        }
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
+        let authority = SteppedAuthority()
+        await #expect(throws: AccountError.self) { try await store.refresh(with: authority) }
+        #expect(authority.requests == [])
+        #expect(asked.withLock { $0 } == [authority.exchangeTimeout])
+        // Nothing was spent, so nothing says that it may have been.
+        #expect(try await store.unfinishedRefresh() == nil)
+        #expect(try await base.stateForNewProcess().account?.credentials.accessToken == store.account?.credentials.accessToken)
+    }
+
     @Test func `Nobody waits for it: neither who reads, nor who changes, signs in or signs out`() async throws {
         let scene = try await Scene()
         #expect(await scene.other.load().account?.username == "alice")
