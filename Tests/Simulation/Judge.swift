@@ -26,7 +26,7 @@ final class Judge: @unchecked Sendable {
     private(set) var violation: Violation?
 
     /// Spent refresh tokens whose successors nobody may have: the response was lost, the process died, or the disk failed.
-    private var excused: Set<Tokens> = []
+    var excused: Set<Tokens> = []
 
     /// Sign-ins that may live on at the service although nobody holds them any more: nobody knows their newest tokens, or nothing
     /// could be written down, or to end them would end one that is still stored.
@@ -64,7 +64,7 @@ final class Judge: @unchecked Sendable {
     }
 
     /// What is on the disk now.
-    private func readDisk() -> Version {
+    func readDisk() -> Version {
         guard world.entries[.account] != nil else { return .absent }
         let box = Box()
         Task.detached { [reader] in box.account = await reader.load().account }
@@ -407,7 +407,7 @@ final class Judge: @unchecked Sendable {
         if turn.call.isExchange, turn.operation?.outcome != nil { world.coverage.count(.lateResponse) }
         switch turn.truth {
         case .renewed(let tokens, let spent):
-            process.unwritten.append((tokens, spent))
+            process.unwritten.append((tokens, spent, turn.operation?.lease))
             if world.leaseHolder?.process === process { world.leaseHolder?.failureCount = 0 }
         case .issued(let tokens): turn.operation?.obtained = tokens
         case .refused(let tokens):
@@ -434,9 +434,9 @@ final class Judge: @unchecked Sendable {
     /// A refresh is over.
     func ended(_ lease: ProcessLease) {
         let process = lease.process
-        let unwritten = process.unwritten
-        process.unwritten = []
-        for (tokens, spent) in unwritten {
+        let unwritten = process.unwritten.filter { $0.lease === lease }
+        process.unwritten.removeAll { $0.lease === lease }
+        for (tokens, spent, _) in unwritten {
             let stored = versions.last!
             if lease.failureCount >= 2 || lease.isLost || stored.isUnreadable || world.weather.canLockBeLost {
                 excused.insert(spent)
@@ -458,30 +458,11 @@ final class Judge: @unchecked Sendable {
         }
     }
 
-    /// A lease is over, of whose holder nothing was heard for longer than an exchange may take.
-    func lapsed(_ lease: ProcessLease) {
-        let process = lease.process
-        // Whoever goes on has let go of what it had sent.
-        guard process.isStopped || process.isCutOff else { return }
-        for (_, spent) in process.unwritten { excused.insert(spent) }
-        guard process.isStopped else { return }
-        for turn in world.turns where turn.operation?.lease === lease { gaveUp(turn.call) }
-    }
-
-    /// A replica was put in place of what is stored.
-    func writtenBack(_ process: SimulatedProcess) {
-        let old = versions.last!.account
-        versions.append(readDisk())
-        guard let new = versions.last!.account, old?.tokens == new.tokens else {
-            return violate(.nobodyElsesSessionIsTouched, "\(process.name) put its replica in place of what is stored")
-        }
-    }
-
     /// - Parameter isKilled: Whether it had no chance to finish what it had begun.
     func died(_ process: SimulatedProcess, with turns: [Turn], isKilled: Bool) {
         for tokens in process.unsaved { excuse(tokens.grant) }
         guard isKilled else { return }
-        for (_, spent) in process.unwritten { excused.insert(spent) }
+        for (_, spent, _) in process.unwritten { excused.insert(spent) }
         for turn in turns {
             if case .renewed(_, let spent) = turn.truth { excused.insert(spent) }
         }

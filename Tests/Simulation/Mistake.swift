@@ -92,10 +92,10 @@ enum Mistake: String, CaseIterable, Sendable {
     /// A change compares revisions only, and not whether its locks are still held.
     case commitsWithoutFence = "commits-without-fence"
 
-    /// A change compares its locks only, and not the entry's revision.
+    /// A change compares whose the locks are only, and neither their revisions nor the entry's.
     case commitsWithoutCompare = "commits-without-compare"
 
-    /// Nothing keeps the lease of a refresh alive, and its holder relies on it.
+    /// The lease of a refresh is short, nothing keeps it alive, and its holder relies on it.
     case leaseIsNotKeptAlive = "lease-is-not-kept-alive"
 
     /// A refresh token is sent though its sender was stopped for longer than the lease lasts.
@@ -128,9 +128,10 @@ enum Mistake: String, CaseIterable, Sendable {
     var breaks: Set<Rule> {
         switch self {
         case .callsTroubleDefinite: [.onlyUserOrRejectionClears]
-        case .locksNobodyOut, .leasesToAll, .sendsAgain, .losesRecord: [.refreshTokenIsSentOnce]
+        case .locksNobodyOut: [.refreshTokenIsSentOnce, .eventForEveryChange, .signOutReachesTheService]
+        case .leasesToAll, .sendsAgain, .losesRecord: [.refreshTokenIsSentOnce]
         case .commitsWithoutFence, .leaseIsNotKeptAlive, .sendsUnderLostLease: [.refreshTokenIsSentOnce]
-        case .commitsWithoutCompare: [.signOutReachesTheService, .nothingIsLeftBehind]
+        case .commitsWithoutCompare: [.onlyUserOrRejectionClears, .nobodyElsesSessionIsTouched]
         case .lateWriterOverwrites, .writesReplicaBack: [.nobodyElsesSessionIsTouched]
         case .takesUnreachableForSignedOut: [.onlyUserOrRejectionClears]
         case .cutsExchangesOff, .diesAtOnce: [.refreshTokenIsSentOnce]

@@ -29,7 +29,7 @@ final class SimulatedProcess: @unchecked Sendable {
     var account: Account?
     var isKnown = false
     var seenVersion = 0
-    var unwritten: [(tokens: Tokens, spent: Tokens)] = []
+    var unwritten: [(tokens: Tokens, spent: Tokens, lease: ProcessLease?)] = []
     var unsaved: Set<Tokens> = []
 
     /// Those of them whose lease was lost.

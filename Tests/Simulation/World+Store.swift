@@ -49,7 +49,7 @@ extension World {
 
     /// A short time until the intent is written, then longer than an exchange may take.
     private func leaseTime(_ lease: ProcessLease) -> Double {
-        lease.phase == .beforeIntent ? 15 : Self.exchangeTime + 15
+        lease.phase == .beforeIntent || mistake == .leaseIsNotKeptAlive ? 15 : Self.exchangeTime + 15
     }
 
     /// What the holder knows by its own clock.
@@ -71,7 +71,8 @@ extension World {
     /// Whether the locks are held that the change is made under.
     func isHeld(_ turn: Turn) -> Bool {
         guard weather.isFenced, let transaction = turn.transaction else { return true }
-        return lockHolder === transaction && transaction.lockRevision == turn.lockRevision
+        let isNewest = transaction.lockRevision == turn.lockRevision || mistake == .commitsWithoutCompare
+        return lockHolder === transaction && isNewest
             && (transaction.lease == nil || leaseHolder === transaction.lease)
     }
 
@@ -92,7 +93,7 @@ extension World {
     }
 
     func carriedOut(_ turn: Turn) {
-        if turn.call.isWrite, happens(0.1) { lateCommits.append(turn) }
+        if turn.call.isWrite, happens(0.2) { lateCommits.append(turn) }
         if turn.call.isOfAccount { noteReplica(turn.process) }
         guard let lease = turn.transaction?.lease else { return }
         switch turn.call {
@@ -265,8 +266,9 @@ extension Schedule {
     /// What happens to the locks of a store that many machines share, and to those who hold them.
     func happensToStore() {
         let weather = world.weather
-        if world.happens(weather.stops) {
-            // Who holds something has most to lose.
+        // Who holds something has most to lose, and most of all who is about to send something.
+        let isAboutToSend = world.leaseHolder?.phase == .beforeSending
+        if world.happens(weather.stops * (isAboutToSend ? 5 : 1)) {
             let holder = [world.leaseHolder?.process, world.lockHolder?.process].compactMap { $0 }
                 .randomElement(using: &world.random)
             let anybody = world.processes.randomElement(using: &world.random)!
@@ -286,9 +288,9 @@ extension Schedule {
         }
         for process in world.processes where process.isCutOff && world.happens(0.15) { world.reconnect(process) }
         let isTroubled = world.processes.contains { !$0.isReached }
-        if world.happens(isTroubled ? 0.3 : 0.1) {
-            world.pass([1, 4, 6, 12, 20, 70].randomElement(using: &world.random)!)
+        if world.happens(isTroubled || world.mistake == .leaseIsNotKeptAlive ? 0.3 : 0.1) {
+            world.pass([1, 4, 6, 12, 20, 80].randomElement(using: &world.random)!)
         }
-        if !world.lateCommits.isEmpty, world.happens(0.1) { world.commitLate() }
+        if !world.lateCommits.isEmpty, world.happens(0.2) { world.commitLate() }
     }
 }

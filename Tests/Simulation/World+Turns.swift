@@ -59,6 +59,10 @@ extension World {
     private func failed(_ turn: Turn, _ error: any Error) {
         // Once for a lock that was lost: it is to be taken anew.
         if !isHeld(turn), (error as? AccountError)?.code == .conflict {
+            // Whoever refreshes takes it again; others tell the service without an entry in the queue, once.
+            if case .replace(let entry, _, _) = turn.call, entry.isRevocation, turn.transaction?.lease == nil {
+                judge.hindered(turn.operation)
+            }
             if turn.transaction?.isRefused == true { return }
             turn.transaction?.isRefused = true
         }

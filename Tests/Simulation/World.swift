@@ -223,8 +223,9 @@ struct Weather {
             default: .files
             }
         self.store = mistake?.store ?? store
-        stops = [0, 0.02, 0.06].randomElement(using: &random)!
-        cutOffs = [0, 0, 0.02].randomElement(using: &random)!
+        // A mistake of such a store shows only where this happens.
+        stops = mistake?.store == .fenced ? 0.06 : [0, 0.02, 0.06].randomElement(using: &random)!
+        cutOffs = mistake?.store == .fenced ? 0.02 : [0, 0, 0.02].randomElement(using: &random)!
         damage = [0, 0, 0, 0, 0, 0.03].randomElement(using: &random)!
     }
 }

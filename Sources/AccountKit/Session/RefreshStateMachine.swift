@@ -15,7 +15,8 @@ import Foundation
 ///    were sent.
 ///
 /// Where several machines share a storage, a process that was suspended may have lost the lock or the lease, and is told so by
-/// a conflict. What it has brought is not lost by that: it takes the lock again, then also another lease, and goes on with 3.
+/// a conflict. What it has brought is not lost by that: it takes the lock again, and another lease if need be, and goes on
+/// with 3.
 ///
 /// A token for another API is had in the same steps: it may cost the same refresh token, and is stored together with the next
 /// one. What is said against such a request is no word about the sign-in, and is not written down. Where it is had in exchange
@@ -34,7 +35,6 @@ struct RefreshStateMachine: SessionStateMachine {
         case comparingToCommit(Credentials, Account, ArchiveRevision)
         case withdrawingSpent(Account, ArchiveRevision)
         case saving(Account, ArchiveRevision, isRetry: Bool)
-        case supersededSave
         case renewingLease(Account, ArchiveRevision, orphanedBy: RefreshOutcome?)
         case keepingUnsaved(RefreshOutcome)
 
@@ -122,8 +122,8 @@ struct RefreshStateMachine: SessionStateMachine {
         case (.requesting(let stored, _), .refused(let failure)):
             return decide(on: failure, stored)
 
-        case (.openingToCommit, _), (.comparingToCommit, _), (.withdrawingSpent, _), (.saving, _), (.supersededSave, _),
-            (.renewingLease, _), (.keepingUnsaved, _):
+        case (.openingToCommit, _), (.comparingToCommit, _), (.withdrawingSpent, _), (.saving, _), (.renewingLease, _),
+            (.keepingUnsaved, _):
             return commit(event)
         case (.openingToClear, _), (.comparingToClear, _), (.clearing, _), (.supersededClear, _):
             return clear(event)
@@ -211,7 +211,7 @@ struct RefreshStateMachine: SessionStateMachine {
         case (.saving(let renewed, let revision, isRetry: true), .failed(let error)):
             return keepUnsaved(renewed, account, revision, .unsaved(renewed, error))
 
-        case (.supersededSave, .done), (.renewingLease, .done):
+        case (.renewingLease, .done):
             return go(to: .openingToCommit(received!.credentials, account, received!.revision), .beginTransaction)
         case (.renewingLease(let renewed, _, orphanedBy: let outcome?), .failed):
             return go(to: .closingForOrphan(renewed, nil, outcome), .endTransaction)
@@ -223,18 +223,15 @@ struct RefreshStateMachine: SessionStateMachine {
         }
     }
 
-    /// Takes the lock again, the second time under another lease: the first may be another's by now.
+    /// Takes what was lost again.
     ///
     /// - Returns: `nil` the third time.
     private mutating func beginAgain(
         _ renewed: Account, _ revision: ArchiveRevision, orphanedBy outcome: RefreshOutcome? = nil
     ) -> SessionAction<RefreshOutcome>? {
         conflictCount += 1
-        return switch conflictCount {
-        case 1: go(to: .supersededSave, .endTransaction)
-        case 2: go(to: .renewingLease(renewed, revision, orphanedBy: outcome), .renewLease)
-        default: nil
-        }
+        guard conflictCount < 3 else { return nil }
+        return go(to: .renewingLease(renewed, revision, orphanedBy: outcome), .renewLease)
     }
 
     private func renewed(_ stored: Account, _ credentials: Credentials) -> Account {
@@ -272,7 +269,7 @@ struct RefreshStateMachine: SessionStateMachine {
         // what another machine has got, which had the lease in between: some services accept a spent token for a while.
         if case .present(let stored, _) = content,
             stored.isEnded(byRevoking: renewed, revokesSingleGrants: revokesSingleGrants)
-                || (!spendsRefreshToken || conflictCount > 1) && stored.isSameUser(as: renewed)
+                || (!spendsRefreshToken || conflictCount > 0) && stored.isSameUser(as: renewed)
         {
             return finish(outcome(of: content))
         }

@@ -94,6 +94,7 @@ struct SessionDriver: Sendable {
             case .endTransaction: await begun.transaction.take()?.end()
             case .renewLease:
                 await begun.transaction.take()?.end()
+                guard await begun.lease?.lasts(for: .zero) != true else { return .done }
                 await begun.lease.take()?.end()
                 begun.lease = try await archive.storage.acquireRefreshLease(timeout: lockTimeout)
             case .prepareSave: try await archive.prepareSave(in: transaction)
