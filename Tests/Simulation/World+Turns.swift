@@ -121,7 +121,10 @@ extension World {
         }
         if let error = unreachable(turn.process) {
             // Nobody can tell whether it was carried out.
-            if turn.call.isWrite, happens(0.3), (try? change(turn)) != nil { coverage.count(.unknownCommit) }
+            if turn.call.isWrite, happens(0.3), (try? change(turn)) != nil {
+                coverage.count(.unknownCommit)
+                turn.operation?.hasStored = false
+            }
             judge.hindered(turn.operation)
             throw error
         }

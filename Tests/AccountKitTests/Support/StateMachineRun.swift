@@ -95,7 +95,7 @@ extension StateMachineRun {
                 continue
             }
             // No machine is that long: one that is goes round in circles.
-            guard events.count < 24 else {
+            guard events.count < 32 else {
                 Issue.record("\(run.actions) does not end")
                 continue
             }
