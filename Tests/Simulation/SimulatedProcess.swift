@@ -52,7 +52,7 @@ final class SimulatedProcess: @unchecked Sendable {
     /// Whether the store cannot be reached from it.
     var isCutOff = false
 
-    /// Whether its lock was lost before it heard of a change that was made: it tells of that too late.
+    /// Whether its lock was lost after it had made a change: it tells of that too late.
     var hearsTooLate = false
 
     var isReached: Bool { !isStopped && !isCutOff }

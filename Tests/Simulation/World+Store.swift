@@ -178,8 +178,7 @@ extension World {
         coverage.count(.lockExpired)
         lock.isLost = true
         lockHolder = nil
-        let isUnheard = turns.contains { $0.transaction === lock && $0.call.isWrite && $0.answer != nil }
-        if isUnheard { lock.process.hearsTooLate = true }
+        if lock.lockRevision > 0 { lock.process.hearsTooLate = true }
     }
 
     private func expire(_ lease: ProcessLease) {

@@ -81,7 +81,8 @@ struct RefreshUnderWayTests {
     func `Who has lost the lock stores the response all the same, under another lease if that was lost too`(
         isLeaseLost: Bool
     ) async throws {
-        let (clock, base, endCount) = (ManualClock(), InMemoryArchiveStorage(), Mutex(0))
+        let (clock, base) = (ManualClock(), InMemoryArchiveStorage())
+        let endCount = Mutex(0)
         let faulty = FaultyArchiveStorage(base)
         let storage = HookedStorage(
             base: faulty, onLeaseEnd: { endCount.withLock { $0 += 1 } },
