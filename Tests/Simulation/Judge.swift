@@ -220,7 +220,9 @@ final class Judge: @unchecked Sendable {
         operation.lockedVersion = versions.count - 1
         // A token for another API is had with whatever is stored, and a refresh goes on with a refresh token that came with one.
         if transaction.lease != nil, let tokens = versions.last!.account?.tokens {
-            let isSameAccess = operation.read.contains { $0.grant == tokens.grant && $0.access == tokens.access }
+            let isSameAccess = operation.read.union(transaction.process.unsaved).contains {
+                $0.grant == tokens.grant && $0.access == tokens.access
+            }
             if operation.kind == .derivedToken || isSameAccess { operation.read.insert(tokens) }
         }
         // A check that finds others than it asked about begins again with those.

@@ -174,8 +174,8 @@ private struct ProcessStorage: ArchiveStorage {
 
     func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         let lease = ProcessLease(process: process)
-        Operation.current?.lease = lease
         _ = try await process.call(.lease(isPatient: timeout > .zero), in: nil, lease)
+        Operation.current?.lease = lease
         return lease
     }
 
