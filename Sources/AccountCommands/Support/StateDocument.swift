@@ -36,6 +36,7 @@ struct StateDocument: Encodable {
     // Only from `status`.
     var archive: String?
     var replicaAt: Date?
+    var store: [StorageObservation]?
     var pendingRevocations: [Revocation]?
     var environment: [String: String]?
 
