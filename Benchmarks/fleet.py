@@ -167,6 +167,7 @@ def storm(report, program, folder, key):
     cluster, service = Cluster(folder, 1), SlowService("t" * 87)
     root = os.path.join(folder, "storm")
     environment = {"PATH": os.environ["PATH"], "HOME": root, "ACCOUNT_KEY": key}
+    processes = []
     try:
         subprocess.run([program, "sign-in", cluster.url, root, service.issuer], env=environment, check=True)
         processes = [
@@ -176,25 +177,37 @@ def storm(report, program, folder, key):
             for _ in range(PROCESSES)]
         for process in processes:
             process.stdout.readline()
+        trip = together(processes)[1]
         before = cluster.requests()
-        for process in processes:
-            process.stdin.write("\n")
-            process.stdin.flush()
-        results = [[int(word) for word in process.communicate()[0].split()] for process in processes]
+        served, slowest = together(processes)
         counted = difference(cluster.requests(), before)
         exchanges = service.server.exchanges
     finally:
+        for process in processes:
+            process.kill()
+            process.wait()
         service.stop()
         cluster.stop()
         shutil.rmtree(root, ignore_errors=True)
-    served, slowest = sum(one[0] for one in results), max(one[2] for one in results) / 1000
     each = sum(counted.values()) / STORES
     report.section(
         "A storm", f"{STORES} stores in {PROCESSES} processes, each with a storage of its own, ask for a token at once when theirs has expired. The "
         f"service takes {duration(EXCHANGE)} for an exchange. Requests to etcd: {text(counted)}.",
-        ("served", "exchanges", "the slowest", "requests to etcd a store"), [(served, exchanges, duration(slowest), f"{each:.1f}")])
+        ("served", "exchanges", "the slowest", "the slowest, where all read once", "requests to etcd a store"),
+        [(served, exchanges, duration(slowest), duration(trip), f"{each:.1f}")])
     report.target(f"storm of {STORES}", "all are served, 1 exchange", f"{served} served, {exchanges} exchanges", (served, exchanges) == (STORES, 1))
+    trips = (slowest - EXCHANGE) / trip
+    report.target(f"storm of {STORES}", "the slowest ≤ the exchange and 3 reads by all at once", f"the exchange and {trips:.1f}", trips <= 3)
     report.target(f"storm of {STORES}", "≤ 6 requests to etcd a store", f"{each:.1f}", each <= 6)
+
+
+def together(processes):
+    """Has them do what is next: how many stores were served, and the seconds that the slowest took."""
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    results = [[int(word) for word in process.stdout.readline().split()] for process in processes]
+    return sum(one[0] for one in results), max(one[2] for one in results) / 1000
 
 
 def failover(report, account, containers, folder, key):

@@ -8,9 +8,9 @@ import SampleAccount
 //
 // fleet-storm sign-in STORE ROOT ISSUER: signs the sample account in, with an access token that has expired.
 //
-// fleet-storm take STORE ROOT ISSUER COUNT: COUNT stores with storages and folders of their own. Prints `ready`, waits for a line on
-// standard input, asks each store for a token at once, and prints how many got one, how many different ones they are, and the
-// milliseconds that the slowest took.
+// fleet-storm take STORE ROOT ISSUER COUNT: COUNT stores with storages and folders of their own. Says `ready`; for each line on standard
+// input all stores do something at once, and a line says how many succeeded, how many different results there were, and the milliseconds
+// that the slowest took. First they read the archive, which is a round trip; then they ask for a token.
 let arguments = CommandLine.arguments
 guard arguments.count >= 5 else {
     preconditionFailure("usage: fleet-storm sign-in|take STORE ROOT ISSUER [COUNT]")
@@ -37,33 +37,45 @@ if task == "sign-in" {
 let stores = try (0..<(Int(arguments[5]) ?? 0)).map {
     try makeStore("\(ProcessInfo.processInfo.processIdentifier)-\($0)")
 }
-// Everything that a machine does before it needs a token.
-for store in stores { _ = await store.load() }
-try FileHandle.standardOutput.write(contentsOf: Data("ready\n".utf8))
-_ = readLine()
-let start = ContinuousClock.now
-let (served, tokens, slowest, failure) = await withTaskGroup(of: (Secret?, Duration, String?).self) { group in
-    for store in stores {
-        group.addTask {
-            do {
-                let authority = try OAuthAuthority(issuer: issuer, clientID: "bench")
-                let token = try await store.accessToken(timeout: .seconds(120), with: authority)
-                return (token, ContinuousClock.now - start, nil)
-            } catch {
-                return (nil, ContinuousClock.now - start, "\(error)")
+
+/// Has all stores do something at once, and says what came of it.
+func together(_ body: @escaping @Sendable (AccountStore) async throws -> String) async throws {
+    _ = readLine()
+    let start = ContinuousClock.now
+    let (served, results, slowest, failure) = await withTaskGroup(of: (String?, Duration, String?).self) { group in
+        for store in stores {
+            group.addTask {
+                do {
+                    return (try await body(store), ContinuousClock.now - start, nil)
+                } catch {
+                    return (nil, ContinuousClock.now - start, "\(error)")
+                }
             }
         }
-    }
-    var (served, tokens, slowest, failure) = (0, Set<String>(), Duration.zero, String?.none)
-    for await (token, duration, error) in group {
-        if let token {
-            served += 1
-            tokens.insert(token.reveal())
+        var (served, results, slowest, failure) = (0, Set<String>(), Duration.zero, String?.none)
+        for await (result, duration, error) in group {
+            if let result {
+                served += 1
+                results.insert(result)
+            }
+            slowest = max(slowest, duration)
+            failure = failure ?? error
         }
-        slowest = max(slowest, duration)
-        failure = failure ?? error
+        return (served, results, slowest, failure)
     }
-    return (served, tokens, slowest, failure)
+    if let failure { FileHandle.standardError.write(Data("\(failure)\n".utf8)) }
+    try say("\(served) \(results.count) \(Int(slowest / .milliseconds(1)))")
 }
-if let failure { FileHandle.standardError.write(Data("\(failure)\n".utf8)) }
-print(served, tokens.count, Int(slowest / .milliseconds(1)))
+
+func say(_ line: String) throws {
+    try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
+}
+
+// Everything that a machine does before it needs a token.
+for store in stores { _ = await store.load() }
+try say("ready")
+try await together { await $0.load().account?.id ?? "" }
+try await together { store in
+    let authority = try OAuthAuthority(issuer: issuer, clientID: "bench")
+    return try await store.accessToken(timeout: .seconds(120), with: authority).reveal()
+}
