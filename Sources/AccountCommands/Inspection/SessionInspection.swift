@@ -51,8 +51,21 @@ struct SessionInspection<App: AccountApplication> {
             findings.append(
                 Finding(
                     problem: "session \(session) is locked by a passphrase, so it was not looked into", isNote: true))
-        } else if case .unreadable(let error) = await store.load() {
-            findings.append(Finding(problem: "session \(session): \(error)"))
+        } else {
+            switch await store.load() {
+            case .unreadable(let error): findings.append(Finding(problem: "session \(session): \(error)"))
+            case .signedOut:
+                if let incoming = try await store.incomingMove() {
+                    findings.append(
+                        Finding(problem: "session \(session): \(StateText.text(incoming: incoming))"))
+                }
+            case .verified(let account), .unverified(let account, _):
+                if let move = account.move {
+                    findings.append(
+                        Finding(
+                            problem: "session \(session): \(StateText.text(move))", isNote: move.isComplete))
+                }
+            }
         }
         let folder = context.container.directory(of: session)
         let names = try SystemCall.names(in: folder).filter { $0.hasSuffix(".plist") && !$0.hasPrefix(".") }
