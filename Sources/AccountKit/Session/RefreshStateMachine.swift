@@ -82,6 +82,7 @@ struct RefreshStateMachine: SessionStateMachine {
         case (.comparing, .content(.present(let stored, let revision))):
             guard isToBeUsed(stored) else { return finish(.adopted(stored)) }
             account = stored
+            if let move = stored.move, spendsRefreshToken { return finish(.kept(stored, .init(move))) }
             guard stored.credentials.refreshToken != nil || !spendsRefreshToken else {
                 return finish(.kept(stored, .init(.notChecked, detail: "there is no refresh token")))
             }
@@ -245,6 +246,10 @@ struct RefreshStateMachine: SessionStateMachine {
     private mutating func orphan(
         _ renewed: Account, _ content: AccountArchive.Content
     ) -> SessionAction<RefreshOutcome> {
+        // They are of a session that goes on elsewhere.
+        if case .present(let stored, _) = content, stored.move != nil, stored.isSameUser(as: renewed) {
+            return finish(outcome(of: content))
+        }
         // Where a sign-in cannot be ended without the user's others, that would end the new one.
         // Of an exchange nothing came that could replace what is stored, so what was sent may be of the same sign-in.
         if case .present(let stored, _) = content,

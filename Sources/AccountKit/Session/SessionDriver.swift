@@ -304,8 +304,9 @@ struct SessionDriver: Sendable {
     private func clear(
         _ signOut: SignOut, _ revision: ArchiveRevision, _ transaction: any ArchiveTransaction
     ) async throws -> ArchiveReceipt.Durability {
-        guard signOut.reason == .signedOutByUser, case .present(let user, _) = await archive.load(in: transaction)
-        else {
+        let content = await archive.load(in: transaction)
+        if let user = content.account { try await discardLeftover(of: user, in: transaction) }
+        guard signOut.reason == .signedOutByUser, let user = content.account else {
             return try await archive.clear(signOut, ifRevision: revision, in: transaction)
         }
         // In this order: a death on the way loses nothing of one who is still signed in, and leaves nothing that works of one who
