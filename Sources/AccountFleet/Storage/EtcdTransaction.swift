@@ -156,5 +156,9 @@ final class EtcdRefreshLease: ArchiveLease {
         try await storage.beginTransaction(timeout: timeout, refresh: lock)
     }
 
+    func lasts(for duration: Duration) async -> Bool {
+        ContinuousClock.now + min(duration, EtcdArchiveStorage.longestExchange) < lock.lease.end
+    }
+
     func end() async { await lock.end() }
 }
