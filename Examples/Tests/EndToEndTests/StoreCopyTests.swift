@@ -91,7 +91,9 @@ struct StoreCopyTests {
         }
     }
 
-    @Test func `Killed at each call to the store, there and back: never two that refresh, and none is lost`() async throws {
+    @Test func `Killed at each call to the store, there and back: never two that refresh, and none is lost`()
+        async throws
+    {
         let etcd = try EtcdServer.shared
         try await SignedInUser.run { user in
             try await LateProxy.run(upstream: etcd.port) { proxy in
