@@ -10,7 +10,7 @@ import Foundation
 struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "status", abstract: "Show what is known of the session, without touching the network.")
+            commandName: "status", abstract: "Show what is known of the session, without asking the service.")
     }
 
     @OptionGroup var options: CommonOptions
@@ -30,6 +30,8 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         if App.environmentToken != nil { document.source = App.tokenVariable }
         document.archive = context.archivePlace
         document.replicaAt = await replicaDate(context)
+        let store = context.location == nil ? [] : await context.archive.inspectStorage()
+        document.store = store.isEmpty ? nil : store
         document.pendingRevocations =
             revocations.isEmpty ? nil : revocations.map { .init(issuer: $0.issuer, date: $0.date) }
         let environment = context.environment(of: state.account)
@@ -42,6 +44,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
                 rows.append(("Replica", "of \(StateText.date(date)); the store cannot be reached"))
             }
             if let incoming { rows.append(("Incoming", StateText.text(incoming: incoming))) }
+            rows += store.map { ($0.label, $0.text + ($0.advice ?? "")) }
             rows += environment.map { ("Environment", $0.summary) }
             for (label, value) in rows {
                 try Terminal.printLine(label.padding(to: 12) + value)

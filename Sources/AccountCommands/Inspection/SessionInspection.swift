@@ -69,7 +69,7 @@ struct SessionInspection<App: AccountApplication> {
         }
         let folder = context.container.directory(of: session)
         let names = try SystemCall.names(in: folder).filter { $0.hasSuffix(".plist") && !$0.hasPrefix(".") }
-        if names.isEmpty {
+        if names.isEmpty, context.location == nil {
             findings.append(
                 Finding(
                     problem: "session \(session) was begun and never signed in (\(folder) holds no account)",
@@ -83,6 +83,14 @@ struct SessionInspection<App: AccountApplication> {
                         + "its token as used, the next one ends the session", isNote: true))
         }
         return findings
+    }
+
+    /// What there is to say of a storage that other machines share.
+    func storageFindings() async -> [Finding] {
+        guard context.location != nil else { return [] }
+        return await context.archive.inspectStorage().map {
+            Finding(problem: "the store: \($0.label) \($0.text)", advice: $0.advice ?? "", isNote: $0.advice == nil)
+        }
     }
 
     /// Empty without an authority: every command that needs one says why there is none.

@@ -247,6 +247,9 @@ extension AccountSubcommand {
 
 extension ContextCommand {
     /// Turns errors into words and exit codes, and stays until what was begun is finished.
+    ///
+    /// What is done has its exit code even if new tokens could not be saved: the one that it handed out is good. Only whoever
+    /// wanted new ones stored has not got them.
     func perform(
         _ makeContext: () throws -> CommandContext<App>?, _ body: (CommandContext<App>) async throws -> Void
     ) async throws {
@@ -266,6 +269,14 @@ extension ContextCommand {
             say(error)
         }
         await context.finishExchanges()
+        if failure == nil, context.store.hasUnsavedTokens {
+            let error = AccountError(
+                context.location == nil ? .inaccessible : .storeUnreachable,
+                "the service gave new tokens, and they could not be stored; if it counts the stored ones as used, the next refresh "
+                    + "ends the session: sign in again then")
+            Terminal.say("\(CommandLine.toolName): \(error)")
+            if self is RefreshCommand<App> { failure = error }
+        }
         if let failure { throw end(after: failure) }
     }
 

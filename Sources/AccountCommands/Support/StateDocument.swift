@@ -40,6 +40,7 @@ struct StateDocument: Encodable {
     var archive: String?
     var incomingFrom: String?
     var replicaAt: Date?
+    var store: [StorageObservation]?
     var pendingRevocations: [Revocation]?
     var environment: [String: String]?
 

@@ -303,7 +303,7 @@ struct RefreshStateMachine: SessionStateMachine {
     private var spendsRefreshToken: Bool { derivation?.means != .tokenExchange }
 
     /// Whether the stored tokens are those that are to be replaced, or those that a missing token is to be derived from.
-    private func isToBeUsed(_ stored: Account) -> Bool {
+    func isToBeUsed(_ stored: Account) -> Bool {
         guard stored.isSameUser(as: account) else { return false }
         // The refresh token may have been replaced for a token for another API, and the access token not.
         guard let derivation else { return stored.credentials.accessToken == account.credentials.accessToken }
