@@ -6,13 +6,14 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 import urllib.parse
 
 import cluster
 import history
 import machinery
-from cluster import Proxy
+from cluster import Proxy, wait_for  # noqa: F401
 
 PASSWORDS = {"alice": "correct horse battery staple", "bob": "hunter2 but longer"}
 # As machinery.STATUSES; and 128 + n of a shell is none of them.
@@ -103,7 +104,8 @@ class Program:
     def __init__(self, machine, arguments, user=None):
         self.machine, self.arguments, self.began = machine, arguments, time.monotonic()
         self.who = f"{machine.name}{next(machine.case.numbers)}"
-        self.is_interrupted, self.said = False, None
+        self.lock = threading.Lock()
+        self.is_interrupted, self.is_killed, self.said = False, False, None
         self.process = subprocess.Popen(
             [*machine.prefix_command, machine.case.world.programs.account, *arguments], env=machine.environment(),
             stdin=subprocess.PIPE if user else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -114,19 +116,21 @@ class Program:
             self.process.stdin = None
 
     def wait(self, timeout=TIMEOUT):
-        if self.said:
+        with self.lock:
+            if self.said:
+                return self.said
+            try:
+                text = self.process.communicate(timeout=timeout)[0].decode("utf-8", "replace").strip()
+                status = self.process.returncode
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                text, status = self.process.communicate()[0].decode("utf-8", "replace").strip() + " (it did not end)", -1000
+            self.said = history.Said(
+                self.who, " ".join(self.arguments), status, self.began, time.monotonic(), self.machine.name, text)
             return self.said
-        try:
-            text = self.process.communicate(timeout=timeout)[0].decode("utf-8", "replace").strip()
-            status = self.process.returncode
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            text, status = self.process.communicate()[0].decode("utf-8", "replace").strip() + " (it did not end)", -1000
-        self.said = history.Said(
-            self.who, " ".join(self.arguments), status, self.began, time.monotonic(), self.machine.name, text)
-        return self.said
 
     def kill(self):
+        self.is_killed = True
         self.interrupt(signal.SIGKILL)
         return self.wait()
 
@@ -149,7 +153,7 @@ class Case:
         self.numbers = itertools.count(1)
         self.prefix = f"{name}{next(world.numbers)}"
         self.folder = world.folder / self.prefix
-        self.programs, self.problems, self.notes = [], [], []
+        self.programs, self.problems = [], []
         self.expired, self.is_disturbed, self.may_leave_leases = set(), False, False
         self.is_removed_by_hand = False
         self.owners = {}
@@ -192,15 +196,20 @@ class Case:
 
     def owner(self, port):
         """Whose connection it is: the kernel says which socket, and of which process."""
-        inode = socket_inode(port)
-        for program in self.programs:
-            try:
-                if inode and any(
-                        os.readlink(f"/proc/{program.process.pid}/fd/{fd}") == f"socket:[{inode}]"
-                        for fd in os.listdir(f"/proc/{program.process.pid}/fd")):
-                    return program.who
-            except OSError:
-                continue
+        running = [program for program in self.programs if program.said is None]
+        if len(running) == 1:
+            return running[0].who
+        # The table may lack a line while others come and go.
+        for _ in range(5):
+            inode = socket_inode(port)
+            for program in running:
+                try:
+                    if inode and any(
+                            os.readlink(f"/proc/{program.process.pid}/fd/{fd}") == f"socket:[{inode}]"
+                            for fd in os.listdir(f"/proc/{program.process.pid}/fd")):
+                        return program.who
+                except OSError:
+                    continue
         return None
 
     def expire(self):
@@ -242,7 +251,11 @@ class Case:
             # What a process that died held goes with its time, and nothing else stays.
             self.world.cluster.revoke(self.world.cluster.leases_below(prefix))
             found.left = self.what_is_left(prefix)
-        if refresh and any(machine.key() for machine in self.machines.values()):
+        if source := next((machine for machine in self.machines.values() if machine.key()), None):
+            for machine in self.machines.values():
+                if machine.key() is None:
+                    machine.take_key(source)
+        if refresh and source:
             last = list(self.machines.values())[-1]
             done = last.run("refresh")
             self.expect(done.status in (0, 77), f"the next refresh failed: {done.status} {done.text}")
@@ -285,18 +298,15 @@ class Case:
         found.exchanges = self.exchanges()
         found.said = [program.wait() for program in self.programs]
         found.interrupted = {program.who for program in self.programs if program.is_interrupted}
+        found.dead = {program.who for program in self.programs if program.is_killed}
         if self.is_disturbed:
-            # Whose network was cut is as good as stopped.
+            # Whose network was cut is as good as stopped, and may end before there is one again.
             found.interrupted |= {program.who for program in self.programs} | {"somebody"}
+            found.dead |= found.interrupted
         found.is_removed_by_hand = self.is_removed_by_hand
         found.alarms = alarms(found.exchanges)
-        for request in list(self.service.requests):
-            if request.path == "/oauth/revoke" and request.status == 200:
-                found.revoked |= set(urllib.parse.parse_qs(request.body.decode()).get("token", []))
-        # What could not be revoked yet waits in the store, sealed: what is stored there is whole, or it is not there.
-        if any("Revocation" in entry for commit in found.commits for entry in commit.entries):
-            self.notes.append("a revocation was queued")
-            found.revoked |= self.queued(found.commits, keys)
+        found.live = {e.new for e in found.exchanges if e.status == 200 and self.is_good(e.access)}
+        found.queued = self.queued(found.commits, keys)
         self.world.tokens |= {e.new for e in found.exchanges} | {e.access for e in found.exchanges} - {None}
         for said in found.said:
             if any(word in said.text for word in machinery.CRASHES):
@@ -313,15 +323,16 @@ class Case:
         self.history = found
 
     def queued(self, commits, keys):
-        """The tokens that were put into the queue of what the service is to revoke."""
-        found = set()
+        """The tokens that are in the end in the queue of what the service is to revoke."""
+        queue = {}
         for commit in commits:
-            for entry, value in commit.entries.items():
-                if entry.startswith("Revocation") and value:
-                    account = history.read(value, keys)
-                    if account:
-                        found.add(account.token)
-        return found
+            queue |= {entry: value for entry, value in commit.entries.items() if entry.startswith("Revocation")}
+        return {account.token for value in queue.values() if value and (account := history.read(value, keys))}
+
+    def is_good(self, access):
+        """Whether the service itself accepts an access token."""
+        head = f"GET /oauth/userinfo HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {access}\r\n\r\n"
+        return cluster.exchange(self.world.service, head.encode(), b"").split(b" ", 2)[1] == b"200"
 
     def story(self):
         """What happened, for a person."""

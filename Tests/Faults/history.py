@@ -50,9 +50,10 @@ class Said:
 class History:
     def __init__(self):
         self.exchanges, self.commits, self.said = [], [], []
-        self.revoked, self.alarms = set(), 0
-        # Programs that were killed, stopped or cut off, of whom no more can be asked than that they do no harm.
-        self.interrupted = set()
+        # Refresh tokens of sign-ins that go on at the service, and those that wait to be revoked.
+        self.live, self.queued, self.alarms = set(), set(), 0
+        # Programs that were killed, stopped or cut off; and those of them that could store nothing any more.
+        self.interrupted, self.dead = set(), set()
         # What each machine finds in the end, the revision of its replica, and what is left of locks.
         self.found, self.replicas, self.left = {}, {}, []
         # Removed by whoever made the test, not by a program.
@@ -181,7 +182,9 @@ class History:
         for exchange in self.exchanges:
             if exchange.status != 200 or not exchange.new or not exchange.is_answered:
                 continue
-            if exchange.who in self.interrupted or exchange.new in stored or self.is_revoked(exchange.new):
+            if exchange.who in self.dead or exchange.new in stored:
+                continue
+            if exchange.new not in self.live or exchange.new in self.queued:
                 continue
             kind = "lost refresh" if exchange.token else "lost sign-in"
             said = next((s for s in self.said if s.who == exchange.who), None)
@@ -196,13 +199,9 @@ class History:
             if tokens and not any(token in stored for token in tokens):
                 found.append(f"lost sign-in: {said.who} said that it had signed in")
         current = getattr(self, "current", None)
-        if current and not self.interrupted and self.successors(current.token):
+        if current and not self.dead and self.successors(current.token):
             found.append("lost refresh: the token that is stored in the end is spent")
         return found
-
-    def is_revoked(self, token):
-        # With a sign-in all that came from its first token ends.
-        return token in self.revoked or any(self.is_revoked(new) for new in self.successors(token))
 
     def words(self):
         """Nobody says "not signed in" unless that was so at a moment while it ran."""
@@ -292,6 +291,7 @@ def planted():
             Commit(9, {"Refresh.plist": None}, began=24, ended=25)]
         history.said = [
             Said("login", "login", 0, 0, 4), Said("first", "refresh", 0, 7, 16), Said("second", "refresh", 0, 17, 26)]
+        history.live = {"t0", "t1", "t2"}
         history.found = {"A": "alice 8", "B": "alice 8"}
         history.replicas = {"A": 8, "B": 8}
         return history
@@ -314,7 +314,7 @@ def planted():
         # As it should be: the first was killed, its intent is there, and the second asks in vain.
         history.exchanges = history.exchanges[:2] + [Exchange(16, "t0", 400, None, "third", error="invalid_grant")]
         history.commits = history.commits[:2] + [Commit(5, {"Account.plist": None}, began=17, ended=18)]
-        history.interrupted, history.alarms = {"first"}, 1
+        history.interrupted, history.dead, history.live, history.alarms = {"first"}, {"first"}, set(), 1
         history.said = [history.said[0], Said("third", "whoami", 77, 12, 19)]
         history.found, history.replicas = {"A": "out", "B": "out"}, {"A": None}
     plant("", interrupted)
@@ -330,10 +330,10 @@ def planted():
         Commit(10, {"Account.plist": b""}, account=Account("t0", 4))))
     plant("change without the lock", lambda h: h.commits[2].locks.clear())
     plant("lost refresh: tokens", lambda h: (h.commits.pop(5), h.commits.pop(5)))
-    plant("lost refresh: the token", lambda h: (h.commits.pop(5), h.revoked.add("t2")))
-    plant("lost sign-in", lambda h: h.exchanges.append(Exchange(30, None, 200, "b0", "other")) or h.said.append(
+    plant("lost refresh: the token", lambda h: (h.commits.pop(5), h.live.clear()))
+    plant("lost sign-in", lambda h: h.exchanges.append(Exchange(30, None, 200, "b0", "other")) or h.live.add("b0") or h.said.append(
         Said("other", "login", 0, 29, 31)))
-    plant("orphan of a sign-in", lambda h: h.exchanges.append(Exchange(30, None, 200, "b0", "other")) or h.said.append(
+    plant("orphan of a sign-in", lambda h: h.exchanges.append(Exchange(30, None, 200, "b0", "other")) or h.live.add("b0") or h.said.append(
         Said("other", "login", 75, 29, 31)))
     plant("signed out for nothing", lambda h: h.commits.append(Commit(10, {"Account.plist": None}, began=30, ended=31)))
     plant("stored after a sign-out", lambda h: (
