@@ -113,6 +113,7 @@ class Cluster:
         def look():
             for index in self.running():
                 status = self.status(index)
+                # One that leads nobody any more may not know it yet.
                 if status and status["leader"] == status["header"]["member_id"]:
                     return [index]
             return None
@@ -151,15 +152,28 @@ class Cluster:
 
     def history(self, prefix, first=1):
         """All changes below a prefix, in order: what etcd tells of a watch from a revision on, up to a mark set now."""
-        self.gateway("/v3/kv/put", {"key": encoded(prefix + "~end"), "value": encoded("")})
+        try:
+            self.gateway("/v3/kv/put", {"key": encoded(prefix + "~end"), "value": encoded("")})
+            patience = 60
+        except RuntimeError:
+            # There is no space for a mark: what has not come after a while does not come.
+            patience = 3
         index = self.running()[0]
         body = {"create_request": {
             "key": encoded(prefix), "range_end": encoded(end_of(prefix)), "start_revision": str(first)}}
         request = urllib.request.Request(
             f"http://{self.clients[index]}/v3/watch", json.dumps(body).encode(), {"Content-Type": "application/json"})
         events = []
-        with urllib.request.urlopen(request, timeout=60) as response:
-            for line in response:
+        with urllib.request.urlopen(request, timeout=patience) as response:
+            while True:
+                try:
+                    line = response.readline()
+                except TimeoutError:
+                    line = b""
+                if not line and patience < 60:
+                    return events
+                if not line:
+                    raise RuntimeError("the watch ended before the mark")
                 result = json.loads(line).get("result", {})
                 if int(result.get("compact_revision", 0)):
                     raise RuntimeError(f"compacted at {result['compact_revision']}")
@@ -172,7 +186,6 @@ class Cluster:
                             return events
                         continue
                     events.append(Change(key[len(prefix):], int(kv["mod_revision"]), event.get("type") == "DELETE", kv))
-        raise RuntimeError("the watch ended before the mark")
 
 
 class Change:
@@ -251,11 +264,7 @@ class Proxy:
 
     def close(self):
         for listener in self.listeners:
-            # Close alone does not wake the thread that accepts.
-            try:
-                listener.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+            hang_up(listener)
             listener.close()
 
     def _accept(self, listener, target):
@@ -310,14 +319,16 @@ class Proxy:
             def ended():
                 try:
                     connection.recv(1)
-                    upstream.shutdown(socket.SHUT_RDWR)
                 except OSError:
                     pass
+                hang_up(upstream)
             threading.Thread(target=ended, daemon=True).start()
-            while part := upstream.recv(65536):
-                if self.cut:
-                    return
-                connection.sendall(part)
+            try:
+                while (part := upstream.recv(65536)) and not self.cut:
+                    connection.sendall(part)
+            finally:
+                # Close alone does not wake the thread that reads.
+                hang_up(connection)
 
     def wait_for_request(self, condition, seconds=60):
         with self.condition:
@@ -325,6 +336,14 @@ class Proxy:
             if not self.condition.wait_for(found, seconds):
                 raise RuntimeError("the request never came")
             return found()
+
+
+def hang_up(connection):
+    """Close alone wakes no thread that waits for something at a socket."""
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
 
 
 def closing(head):

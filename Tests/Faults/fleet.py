@@ -23,10 +23,10 @@ TIMEOUT = 240
 class World:
     """A cluster and a service, which the cases share; each has a prefix and proxies of its own."""
 
-    def __init__(self, programs, folder, options=(), service_options=()):
+    def __init__(self, programs, folder, service_options=(), **options):
         self.programs, self.folder = programs, folder
         folder.mkdir(parents=True)
-        self.cluster = cluster.Cluster(folder / "etcd", options=options)
+        self.cluster = cluster.Cluster(folder / "etcd", **options)
         self.service_process, self.service = start_service(programs, folder, service_options)
         self.numbers = itertools.count(1)
         self.tokens = set()
@@ -280,8 +280,8 @@ class Case:
         kvs = self.world.cluster.gateway("/v3/kv/range", {
             "key": cluster.encoded(prefix), "range_end": cluster.encoded(cluster.end_of(prefix))}).get("kvs", [])
         names = [cluster.base64.b64decode(kv["key"]).decode()[len(prefix):] for kv in kvs]
-        return [name for name, kv in zip(names, kvs) if int(kv.get("lease", 0)) or name.split("/")[-1].startswith(
-            history.TRANSIENT)]
+        return [name for name, kv in zip(names, kvs) if int(kv.get("lease", 0)) or name.startswith(
+            tuple("default/" + one for one in history.TRANSIENT))]
 
     def collect(self):
         """Reads what etcd remembers so far, before it forgets it."""
@@ -311,9 +311,9 @@ class Case:
         for said in found.said:
             if any(word in said.text for word in machinery.CRASHES):
                 self.problems.append(f"broke down: {said.text[:300]}")
-            if said.status not in machinery.STATUSES and not (said.status in (-9, 137) and said.who in found.interrupted):
+            if said.status not in machinery.STATUSES and not (said.status in (-9, -15) and said.who in found.interrupted):
                 self.problems.append(f"ended with {said.status}: {said.command}: {said.text[:300]}")
-            if said.status not in (0, -9) and not said.text:
+            if said.status not in (0, -9, -15) and not said.text:
                 self.problems.append(f"failed without a word: {said.command}: {said.status}")
             if any(password in said.text for password in PASSWORDS.values()) or any(
                     t and t in said.text for e in found.exchanges for t in (e.new, e.access)
