@@ -1,6 +1,7 @@
 """A cluster of etcd on this machine, and a proxy that knows each request and can do something to it."""
 
 import base64
+import ctypes
 import json
 import os
 import shutil
@@ -36,15 +37,15 @@ def wait_for(what, condition, seconds=120):
 
 
 class Cluster:
-    """Nodes, on loopback or each in a network namespace of its own; `hosts` are then their addresses."""
+    """Nodes, on loopback or each in a network namespace of its own; `hosts` and `peer_hosts` are then their addresses."""
 
-    def __init__(self, folder, count=3, options=(), hosts=None, wrappers=None, scheme="http", host_options=None):
+    def __init__(self, folder, count=3, options=(), hosts=None, peer_hosts=None, wrappers=None, scheme="http"):
         self.folder, self.options, self.scheme = folder, list(options), scheme
         self.wrappers = wrappers or [[]] * count
         ports = free_ports(2 * count) if hosts is None else [2379] * count + [2380] * count
         self.hosts = hosts or ["127.0.0.1"] * count
         self.clients = [f"{host}:{port}" for host, port in zip(self.hosts, ports)]
-        self.peers = [f"{host}:{port}" for host, port in zip(self.hosts, ports[count:])]
+        self.peers = [f"{host}:{port}" for host, port in zip(peer_hosts or self.hosts, ports[count:])]
         self.names = [f"node{index}" for index in range(count)]
         self.processes = [None] * count
         self.stopped = set()
@@ -249,18 +250,25 @@ class Proxy:
     returns whether the client is told; `None` passes it on. `forward()` sends it and returns the response's bytes.
     """
 
-    def __init__(self, targets, host="127.0.0.1"):
-        self.targets = targets
+    def __init__(self, targets, namespace=None):
+        self.namespace = namespace
         self.rule = None
         self.requests = []
         self.lock = threading.Lock()
         self.condition = threading.Condition(self.lock)
         self.listeners, self.addresses, self.cut = [], [], False
         for target in targets:
-            listener = socket.create_server((host, 0), backlog=256)
-            self.listeners.append(listener)
-            self.addresses.append("%s:%d" % listener.getsockname()[:2])
-            threading.Thread(target=self._accept, args=(listener, target), daemon=True).start()
+            self.addresses.append(self.listen(target, namespace))
+
+    def listen(self, target, namespace=None, port=0):
+        """Takes requests for a target at a port of loopback, in a network namespace; returns the address."""
+        listener = within(namespace, lambda: socket.create_server(("127.0.0.1", port), backlog=256))
+        self.listeners.append(listener)
+        threading.Thread(target=self._accept, args=(listener, target), daemon=True).start()
+        return "%s:%d" % listener.getsockname()[:2]
+
+    def connect(self, target):
+        return within(self.namespace, lambda: socket.create_connection(target, timeout=5))
 
     def close(self):
         for listener in self.listeners:
@@ -294,7 +302,7 @@ class Proxy:
 
                 def forward():
                     request.is_forwarded = True
-                    answer = exchange(target, head, request.body)
+                    answer = exchange(target, head, request.body, self.connect)
                     request.ended = time.monotonic()
                     request.status = int(answer.split(b" ", 2)[1])
                     request.response = content(answer)
@@ -312,7 +320,7 @@ class Proxy:
 
     def _relay(self, connection, target, head, body):
         """A response that goes on: until one side ends it."""
-        with socket.create_connection(target, timeout=5) as upstream:
+        with self.connect(target) as upstream:
             upstream.settimeout(None)
             upstream.sendall(closing(head) + body)
 
@@ -338,6 +346,28 @@ class Proxy:
             return found()
 
 
+def within(namespace, make):
+    """Makes a socket in a network namespace, where it stays: a thread of its own goes there, and ends."""
+    if namespace is None:
+        return make()
+    made = []
+
+    def body():
+        try:
+            with open(f"/run/netns/{namespace}") as file:
+                if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0x40000000):
+                    raise OSError(ctypes.get_errno(), "setns")
+            made.append(make())
+        except OSError as error:
+            made.append(error)
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    if isinstance(made[0], OSError):
+        raise made[0]
+    return made[0]
+
+
 def hang_up(connection):
     """Close alone wakes no thread that waits for something at a socket."""
     try:
@@ -351,13 +381,14 @@ def closing(head):
     return b"\r\n".join(lines + [b"Connection: close"]) + b"\r\n\r\n"
 
 
-def exchange(target, head, body):
+def exchange(target, head, body, connect=socket.create_connection):
     """Sends a request and returns the whole response, with its length and without chunks."""
     lines = [line for line in closing(head).rstrip(b"\r\n").split(b"\r\n")
              if not line.lower().startswith((b"content-length:", b"transfer-encoding:"))]
     if body or head.startswith(b"POST"):
         lines.append(b"Content-Length: %d" % len(body))
-    with socket.create_connection(target, timeout=60) as upstream:
+    with connect(target) as upstream:
+        upstream.settimeout(60)
         upstream.sendall(b"\r\n".join(lines) + b"\r\n\r\n" + body)
         head, body = read_message(upstream, is_response=True)
     if head is None:

@@ -20,6 +20,14 @@ PASSWORDS = {"alice": "correct horse battery staple", "bob": "hunter2 but longer
 TIMEOUT = 240
 
 
+class Programs:
+    """Where the command and the service are, and what is preloaded to change a clock."""
+
+    def __init__(self, build, shim=None):
+        self.build, self.shim = str(build), shim
+        self.account, self.auth_server = f"{build}/account", f"{build}/auth-server"
+
+
 class World:
     """A cluster and a service, which the cases share; each has a prefix and proxies of its own."""
 
@@ -52,12 +60,15 @@ def start_service(programs, folder, options=(), wrapper=()):
 
 
 class Machine:
-    def __init__(self, case, name, nodes):
+    def __init__(self, case, name, nodes, namespace=None):
         self.case, self.name, self.home = case, name, case.folder / name
         self.home.mkdir(parents=True)
-        self.proxy = Proxy(nodes)
+        self.proxy = Proxy(nodes, namespace)
         self.endpoints = ",".join(self.proxy.addresses)
-        self.prefix_command, self.variables = [], {}
+        self.wrapper, self.variables = [], {}
+        if namespace:
+            self.wrapper = ["nsenter", f"--net=/run/netns/{namespace}", "--"]
+            case.service.listen(case.world.service, namespace, address(case.service.addresses[0])[1])
 
     @property
     def store(self):
@@ -107,7 +118,7 @@ class Program:
         self.lock = threading.Lock()
         self.is_interrupted, self.is_killed, self.said = False, False, None
         self.process = subprocess.Popen(
-            [*machine.prefix_command, machine.case.world.programs.account, *arguments], env=machine.environment(),
+            [*machine.wrapper, machine.case.world.programs.account, *arguments], env=machine.environment(),
             stdin=subprocess.PIPE if user else subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         machine.case.programs.append(self)
         if user:
@@ -148,7 +159,7 @@ class Program:
 class Case:
     """Machines with a session of their own; everything that happens to it is judged in the end."""
 
-    def __init__(self, world, machines="ABC", nodes=None, service=None, name="case"):
+    def __init__(self, world, machines="ABC", name="case", namespaces=None):
         self.world = world
         self.numbers = itertools.count(1)
         self.prefix = f"{name}{next(world.numbers)}"
@@ -162,8 +173,8 @@ class Case:
         self.service_rule = None
         self.issuer = f"http://{self.service.addresses[0]}"
         self.first_revision = world.cluster.revision() if world.cluster.running() else 1
-        targets = [address(one) for one in world.cluster.clients] if nodes is None else nodes
-        self.machines = {name: Machine(self, name, targets) for name in machines}
+        targets = [address(one) for one in world.cluster.clients]
+        self.machines = {name: Machine(self, name, targets, (namespaces or {}).get(name)) for name in machines}
         self.a = self.machines["A"]
         self.changes, self.seen_revision = [], None
 
@@ -195,15 +206,15 @@ class Case:
         return None
 
     def owner(self, port):
-        """Whose connection it is: the kernel says which socket, and of which process."""
+        """Whose connection it is: the kernel says which socket, and of which process. In a namespace of its own, ask there."""
         running = [program for program in self.programs if program.said is None]
         if len(running) == 1:
             return running[0].who
         # The table may lack a line while others come and go.
         for _ in range(5):
-            inode = socket_inode(port)
             for program in running:
                 try:
+                    inode = socket_inode(port, program.process.pid)
                     if inode and any(
                             os.readlink(f"/proc/{program.process.pid}/fd/{fd}") == f"socket:[{inode}]"
                             for fd in os.listdir(f"/proc/{program.process.pid}/fd")):
@@ -372,10 +383,10 @@ def expired_response(proxy, request, forward):
         'WWW-Authenticate: Bearer error="invalid_token", error_description="expired"')
 
 
-def socket_inode(port):
+def socket_inode(port, process):
     wanted = f":{port:04X}"
     try:
-        with open("/proc/net/tcp") as table:
+        with open(f"/proc/{process}/net/tcp") as table:
             for line in table:
                 fields = line.split()
                 if fields[1].endswith(wanted) and fields[1].startswith("0100007F"):

@@ -31,9 +31,9 @@ def judge_storm(case, programs, may_fail=True):
     case.expect(exchanges(case) >= 2, "nobody has refreshed")
 
 
-def during_storm(world, act, count=20, rounds=1, may_fail=True):
+def during_storm(world, act, count=20, rounds=1, may_fail=True, namespaces=None):
     """Something happens to the cluster while exchanges are under way; `act` returns what brings it back."""
-    case = fleet.Case(world, "ABC", name="storm").sign_in()
+    case = fleet.Case(world, "ABC", name="storm", namespaces=namespaces).sign_in()
     for _ in range(rounds):
         before = exchanges(case)
         programs = storm(case, count)
