@@ -1,8 +1,10 @@
 """Sessions that machines share: the real command on several machines, a real cluster, a real service, and what gets in between."""
 
+import base64
 import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -18,6 +20,51 @@ from cluster import Proxy, wait_for  # noqa: F401
 PASSWORDS = {"alice": "correct horse battery staple", "bob": "hunter2 but longer"}
 # As machinery.STATUSES; and 128 + n of a shell is none of them.
 TIMEOUT = 240
+
+
+# What is in an account, as the service tells it.
+PERSONAL = [
+    "alice", "Liddell", "u-5f0c2a9b7d314e86", "bob@example.org", "Bob Sawyer", "u-c41e88d20b9f6a57", "example.org"]
+# Of each cluster that has ended: what was legible there.
+AT_REST = []
+
+
+def legible(folder, secrets):
+    """Which secrets are in files, as they are or in Base64, and where."""
+    wanted = {}
+    for secret in secrets:
+        text = secret.encode()
+        wanted[text] = secret
+        for skipped in range(3):
+            # Wherever it begins in a group of three; what neighbours have a part in is left out.
+            whole = base64.b64encode(bytes(skipped) + text)[4 if skipped else 0:]
+            wanted[whole[:len(whole) // 4 * 4 - 4]] = secret
+    wanted = {text: secret for text, secret in wanted.items() if len(text) >= 5}
+    pattern = re.compile(b"|".join(re.escape(text) for text in wanted))
+    found = []
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with open(path, "rb") as file:
+            data = file.read()
+        found += {f"{wanted[match.group()]} is legible in {path.relative_to(folder)}" for match in pattern.finditer(data)}
+    return found
+
+
+def prove_legible(programs, folder, results):
+    """The search finds what is put there for it, and nothing where nothing is."""
+    world = World(programs, folder, count=1).start()
+    world.tokens.add("rt_planted-token-of-someone")
+    before = legible(world.cluster.folder, world.secrets())
+    results.add("at rest", "nothing planted", before, str(folder))
+    for name, value in (
+            ("planted token", "…rt_planted-token-of-someone…"),
+            ("planted Base64", "x" + cluster.encoded("ab rt_planted-token-of-someone!")),
+            ("planted password", PASSWORDS["alice"]), ("planted name", "Alice Liddell")):
+        world.cluster.gateway("/v3/kv/put", {"key": cluster.encoded("planted"), "value": cluster.encoded(value)})
+        found = legible(world.cluster.folder, world.secrets())
+        results.add("at rest", name, [] if len(found) > len(before) else ["it was not found"], str(found))
+        before = found
+    world.end()
+    AT_REST.pop()
 
 
 class Programs:
@@ -44,9 +91,14 @@ class World:
         return self
 
     def end(self):
+        """Ends all, and looks whether something is legible in what the nodes have written."""
         self.cluster.end()
         self.service_process.kill()
         self.service_process.wait()
+        AT_REST.append((self.folder.name, legible(self.cluster.folder, self.secrets())))
+
+    def secrets(self):
+        return [token for token in self.tokens if token] + [*PASSWORDS.values(), *PERSONAL]
 
 
 def start_service(programs, folder, options=(), wrapper=()):
@@ -399,3 +451,37 @@ def socket_inode(port, process):
 def address(text):
     host, _, port = text.rpartition(":")
     return host, int(port)
+
+
+# MARK: All of it
+
+def run(programs, results, whole, only=None):
+    """In the short form one of each kind; `only` is one operation or one case."""
+    # Those below need this file.
+    import fleet_calls
+    import fleet_cluster
+    import fleet_mistakes
+    import fleet_network
+
+    folder = programs.folder / "fleet"
+    own = Programs(programs.build, programs.shim)
+    AT_REST.clear()
+    history.run(results)
+    if only is None:
+        prove_legible(own, folder / "planted", results)
+
+    def shared(name, body):
+        world = World(own, folder / name).start()
+        try:
+            body(world)
+        finally:
+            world.end()
+    if only is None or only in fleet_mistakes.MISTAKES:
+        shared("mistakes", lambda world: fleet_mistakes.run(world, results, only))
+    if only is None or only in fleet_calls.OPERATIONS:
+        shared("calls", lambda world: fleet_calls.run(world, results, whole, only))
+    fleet_cluster.run(own, folder / "cluster", results, whole, only)
+    fleet_network.run(own, folder / "network", results, whole, only)
+    for name, found in AT_REST:
+        if name != "mistakes":
+            results.add("at rest", "legible", found, name)

@@ -85,11 +85,11 @@ def machine_cut_off(world, network, seconds, other=False):
     case.service_rule = at_service
     program = b.start("refresh")
     wait_for("the token was spent", lambda: restore and fleet_cluster.exchanges(case) > 1)
-    # Meanwhile what is good is handed out there, and nothing is changed.
-    for command, statuses in ((["whoami", "--offline"], (0,)), (["logout"], (75,))):
-        said = b.run(*command)
-        case.expect(said.status in statuses, f"{said.command} without network ended with {said.status}: {said.text}")
     if other:
+        # Meanwhile what is good is handed out there, and nothing is changed.
+        for command, statuses in ((["whoami", "--offline"], (0,)), (["logout"], (75,))):
+            said = b.run(*command)
+            case.expect(said.status in statuses, f"{said.command} without network ended with {said.status}: {said.text}")
         # As if it had taken longer than the leases last.
         program.is_interrupted = True
         world.cluster.revoke(world.cluster.leases_below(f"{case.prefix}/account/"))
@@ -101,16 +101,24 @@ def machine_cut_off(world, network, seconds, other=False):
     said = program.wait()
     if seconds and not other:
         case.expect(said.status == 0, f"the network was away for {seconds} s, and the refresh says {said.status}: {said.text}")
+        case.expect(stored(case) == 2, f"the network was away for {seconds} s, and what came meanwhile is not stored: {said.text}")
     # Nobody could let go of what it held while it was cut off.
     case.may_leave_leases = True
     return case
+
+
+def stored(case):
+    """How many different tokens have been stored."""
+    case.collect()
+    return sum(1 for change in case.changes if change.key.endswith("Account.plist"))
 
 
 CASES = {
     "leader without followers": leader_without_followers, "leader cut off": leader_gone, "follower alone": follower_alone,
     "machine cut off for 3 s": lambda *a: machine_cut_off(*a, seconds=3),
     "machine cut off, another refreshes": lambda *a: machine_cut_off(*a, seconds=0, other=True),
-    "machine cut off for 8 s": lambda *a: machine_cut_off(*a, seconds=8),
+    "machine cut off for 12 s": lambda *a: machine_cut_off(*a, seconds=12),
+    "machine cut off for 40 s": lambda *a: machine_cut_off(*a, seconds=40),
 }
 SHORT = ("leader without followers", "machine cut off for 3 s", "machine cut off, another refreshes")
 
@@ -152,6 +160,8 @@ def inside(arguments):
             problems, how = [f"the case broke down: {type(error).__name__} {error}"], ""
         finally:
             world.end()
+        problems += [found for _, findings in fleet.AT_REST for found in findings]
+        fleet.AT_REST.clear()
         print("case " + json.dumps([name, problems, how]), flush=True)
 
 
