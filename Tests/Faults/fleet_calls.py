@@ -2,7 +2,7 @@
 
 import random
 import re
-from concurrent.futures import ThreadPoolExecutor
+import threading
 
 import cluster
 import fleet
@@ -109,11 +109,11 @@ def killed(world, operation, number, is_late, is_carried_out, other):
             after(case, machines[-1], other, gate)
             forward()
     position = Position(machine, number, lambda *arguments: gate["ready"].wait() and act(*arguments))
-    gate["ready"] = fleet.threading.Event()
+    gate["ready"] = threading.Event()
     gate["program"] = start(machine, operation)
     gate["ready"].set()
     gate["program"].wait()
-    fleet.wait_for("the call has been dealt with", lambda: not position.is_hit or all(
+    cluster.wait_for("the call has been dealt with", lambda: not position.is_hit or all(
         r.ended for r in machine.proxy.requests if r.path != "/v3/watch"))
     case.expect(position.is_hit, "the call was never made")
     return case, position
@@ -123,7 +123,7 @@ def stopped(world, operation, number, is_carried_out, other):
     """It is stopped at a call for longer than its leases last, and another machine does something; then it goes on."""
     case, machine = begin(world, operation)
     machines = [m for m in case.machines.values() if m is not machine]
-    gate = {"ready": fleet.threading.Event()}
+    gate = {"ready": threading.Event()}
 
     def act(proxy, request, forward):
         gate["ready"].wait()
@@ -157,8 +157,8 @@ def after(case, machine, other, gate):
         case.expect(said.status in (0, 77), f"{other} on another machine failed: {said.status} {said.text}")
 
 
-def cases(calls, operation, whole):
-    """Of the short form: one of each kind of call, and for each fault some of them."""
+def cases(calls, operation):
+    """One of each kind of call, and each fault there."""
     kinds, numbers = set(), []
     for number, call in enumerate(calls, 1):
         # The slots of a queue are looked at one after the other.
@@ -178,24 +178,24 @@ def cases(calls, operation, whole):
                 yield f"stopped, {other} meanwhile", stopped, (number, is_carried_out, other)
 
 
-def run(world, results, whole, only=None):
+def jobs(world, results, whole, only=None):
+    """What is to be tried, each by itself."""
     random_ = random.Random(power_loss.SEED)
+    count = 150 if whole else 7
     work = []
     for operation in OPERATIONS:
-        calls = positions(world, operation, results)
-        all_ = list(cases(calls, operation, whole))
-        work += [(operation, *one) for one in (all_ if whole else random_.sample(all_, min(14, len(all_))))]
-    if only:
-        work = [item for item in work if only in (item[0], item[1])]
+        if only in (None, operation):
+            all_ = list(cases(positions(world, operation, results), operation))
+            work += [(operation, *one) for one in random_.sample(all_, min(count, len(all_)))]
 
-    def one(item):
-        operation, fault, function, arguments = item
-        words = f"{operation}, {fault}: {function.__name__}{arguments}"
-        try:
-            case, position = function(world, operation, *arguments)
-            problems = case.finish()
-            results.add(operation, fault, problems, f"{words} at {position.what}\n{case.story()}")
-        except Exception as error:  # noqa: BLE001
-            results.add(operation, fault, [f"the case broke down: {type(error).__name__} {error}"], words)
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(one, work))
+    def job(operation, fault, function, arguments):
+        def body():
+            words = f"{operation}, {fault}: {function.__name__}{arguments}"
+            try:
+                case, position = function(world, operation, *arguments)
+                problems = case.finish()
+                results.add(operation, fault, problems, f"{words} at {position.what}\n{case.story()}")
+            except Exception as error:  # noqa: BLE001
+                results.add(operation, fault, [f"the case broke down: {type(error).__name__} {error}"], words)
+        return body
+    return [job(*item) for item in work]

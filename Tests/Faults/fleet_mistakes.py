@@ -140,14 +140,16 @@ MISTAKES = {
 }
 
 
-def run(world, results, only=None):
-    for name, (function, wanted) in MISTAKES.items():
-        if only not in (None, name):
-            continue
-        try:
-            case = function(world)
-            found = case.finish(refresh=False)
-            problems = [] if any(f.startswith(wanted) for f in found) else [f"it was not noticed as \"{wanted}\": {found}"]
-            results.add("mistake", name, problems, case.story())
-        except Exception as error:  # noqa: BLE001
-            results.add("mistake", name, [f"the case broke down: {type(error).__name__} {error}"], name)
+def jobs(world, results, only=None):
+    def job(name, function, wanted):
+        def body():
+            try:
+                case = function(world)
+                found = case.finish(refresh=False)
+                problems = [] if any(f.startswith(wanted) for f in found) else [
+                    f"it was not noticed as \"{wanted}\": {found}"]
+                results.add("mistake", name, problems, case.story())
+            except Exception as error:  # noqa: BLE001
+                results.add("mistake", name, [f"the case broke down: {type(error).__name__} {error}"], name)
+        return body
+    return [job(name, *rest) for name, rest in MISTAKES.items() if only in (None, name)]

@@ -120,12 +120,12 @@ CASES = {
     "machine cut off for 12 s": lambda *a: machine_cut_off(*a, seconds=12),
     "machine cut off for 40 s": lambda *a: machine_cut_off(*a, seconds=40),
 }
-SHORT = ("leader without followers", "machine cut off for 3 s", "machine cut off, another refreshes")
+SHORT = ("leader without followers", "machine cut off for 12 s")
 
 
 def run(programs, folder, results, whole, only=None):
     """Starts this file again where networks can be made that only it sees, and that end with it."""
-    names = [name for name in (CASES if whole else SHORT) if only in (None, name)]
+    names = [name for name in (CASES if whole or only else SHORT) if only in (None, name)]
     if not names:
         return
     arguments = {"build": programs.build, "folder": str(folder), "names": names}
