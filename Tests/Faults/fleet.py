@@ -364,6 +364,10 @@ class Case:
         found.said = [program.wait() for program in self.programs]
         found.interrupted = {program.who for program in self.programs if program.is_interrupted}
         found.dead = {program.who for program in self.programs if program.is_killed}
+        if found.dead:
+            # Of whose connection nobody knows, that is gone already, as is who had it.
+            found.dead.add("somebody")
+            found.interrupted.add("somebody")
         found.is_removed_by_hand = self.is_removed_by_hand
         found.alarms = alarms(found.exchanges)
         found.live = {e.new for e in found.exchanges if e.status == 200 and self.is_good(e.access)}
@@ -460,6 +464,7 @@ def run(programs, results, whole, only=None):
     import fleet_cluster
     import fleet_mistakes
     import fleet_network
+    import fleet_random
 
     folder = programs.folder / "fleet"
     own = Programs(programs.build, programs.shim)
@@ -475,6 +480,7 @@ def run(programs, results, whole, only=None):
             work.append(lambda: fleet_network.run(own, folder / "network", results, whole, only))
         work += fleet_cluster.jobs(own, folder, world, results, whole, only)
         work += fleet_mistakes.jobs(world, results, only)
+        work += fleet_random.jobs(world, results, whole, only)
         work += fleet_calls.jobs(world, results, whole, only)
         # They wait for most of the time.
         with ThreadPoolExecutor(5) as pool:
@@ -482,5 +488,6 @@ def run(programs, results, whole, only=None):
                 job.result()
     finally:
         world.end()
+    fleet_random.run(own, folder / "restless", results, whole, only)
     for name, found in AT_REST:
         results.add("at rest", "legible", found, name)

@@ -185,6 +185,30 @@ def no_store(world, store, status, says, machine_name="A"):
     return case
 
 
+def quorum_lost(world):
+    """Two of three nodes are gone: a good token is handed out where there is a replica; all else waits, in words."""
+    nodes = world.cluster
+    case = fleet.Case(world, "ABC", name="quorum").sign_in()
+    token = case.machines["B"].run("token").text
+    for index in (0, 1):
+        nodes.kill(index)
+    for command, machine, status, says in (
+            (["whoami"], "B", 0, "alice"), (["token"], "B", 0, token), (["status"], "B", 0, "cannot be reached"),
+            (["refresh"], "B", 75, "cannot be reached"), (["logout"], "B", 75, "cannot be reached"),
+            (["whoami"], "C", 75, "cannot be reached"), (["token"], "C", 75, "cannot be reached"),
+            (["status"], "C", 75, "cannot be reached"), (["logout"], "C", 75, "cannot be reached"),
+            (list(case.machines["C"].login_arguments("bob")), "C", 75, "cannot be reached")):
+        said = case.machines[machine].run(*command, user="bob" if command[0] == "login" else None)
+        case.expect(
+            said.status == status and says in said.text,
+            f"without a quorum {said.command} on {machine} ended with {said.status}: {said.text}")
+    case.expect(exchanges(case) == 1, "the service was asked although nothing can be stored")
+    for index in (0, 1):
+        nodes.start(index)
+    nodes.wait()
+    return case
+
+
 def too_large(programs, folder):
     """A cluster that takes requests of two thousand bytes only: said before anything is spent."""
     world = fleet.World(programs, folder, options=["--max-request-bytes", "65536"]).start()
@@ -422,6 +446,7 @@ def jobs(programs, folder, common, results, whole, only=None):
     work = {
         "no quorum": shared(lambda world: no_store(
             world, f"etcd://127.0.0.1:{cluster.free_ports(1)[0]}/app", 75, "cannot be reached")),
+        "quorum lost": own(quorum_lost),
         "leader killed": own(lambda world: during_storm(world, kill_leader, rounds=rounds)),
         "leader paused": own(lambda world: during_storm(world, pause_leader, rounds=rounds)),
         "compaction": own(compaction_while_kept),
