@@ -181,12 +181,17 @@ def cases(calls, operation):
 def jobs(world, results, whole, only=None):
     """What is to be tried, each by itself."""
     random_ = random.Random(power_loss.SEED)
-    count = 150 if whole else 7
+    count = 80 if whole else 7
     work = []
     for operation in OPERATIONS:
         if only in (None, operation):
-            all_ = list(cases(positions(world, operation, results), operation))
+            calls = positions(world, operation, results)
+            all_ = list(cases(calls, operation))
             work += [(operation, *one) for one in random_.sample(all_, min(count, len(all_)))]
+            if operation == "refresh":
+                # Always: between what says that a token is to be spent, and its being sent.
+                number = calls.index("lease/revoke") + 1
+                work.append((operation, "stopped before sending", stopped, (number, True, "a refresh")))
 
     def job(operation, fault, function, arguments):
         def body():
