@@ -114,6 +114,7 @@ bench:
 	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS)
 	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS) --product BenchmarkTool
 	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS) --product offline-bench
+	$(SWIFT) build --package-path Benchmarks -c release $(BUILD_FLAGS) --product fleet-storm
 	@Benchmarks/gists.sh .build/release-static/bin/gists
 	@Benchmarks/nio-floor.sh
 	python3 -B Benchmarks/run.py --gists .build/release-static/bin/gists --account .build/release-static/bin/account \

@@ -26,6 +26,16 @@ let package = Package(
             name: "bench-container",
             dependencies: ["SampleAccount", .product(name: "AccountKit", package: "swift-account-kit")]
         ),
+        // Many machines that share a session in etcd.
+        .executableTarget(
+            name: "fleet-storm",
+            dependencies: [
+                "SampleAccount",
+                .product(name: "AccountFleet", package: "swift-account-kit"),
+                .product(name: "AccountHTTP", package: "swift-account-kit"),
+                .product(name: "AccountKit", package: "swift-account-kit"),
+            ]
+        ),
         // Lists of any size, and what they cost.
         .executableTarget(
             name: "offline-bench",

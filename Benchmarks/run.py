@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 
+import fleet
 import helpers
 import in_process
 import machine
@@ -26,7 +27,7 @@ def main():
     parser.add_argument("--build", required=True, help="the folder with the programs of this package")
     parser.add_argument("--gists", help="the example tool, built for release; without it lists are not measured")
     parser.add_argument("--rounds", type=int, default=7, help="how often everything takes its turn")
-    parser.add_argument("--only", choices=("whole-process", "helpers", "in-process", "scale", "offline"), help="one part, and no report is kept")
+    parser.add_argument("--only", choices=("whole-process", "helpers", "in-process", "scale", "offline", "fleet"), help="one part, and no report is kept")
     arguments = parser.parse_args()
     account, build, rounds = os.path.abspath(arguments.account), os.path.abspath(arguments.build), arguments.rounds
 
@@ -63,6 +64,9 @@ def main():
         if arguments.gists and arguments.only in (None, "offline"):
             step("offline lists")
             offline.run(report, build, commands, os.path.abspath(arguments.gists), folder, rounds)
+        if arguments.only in (None, "fleet"):
+            step("sessions in etcd")
+            fleet.run(report, account, build, containers, folder, rounds)
         head = machine.description(folder, versions)
         head.append(("linked", f"`account`: {linkage}; the C floor: dynamic"))
         head.append(("rounds", f"{rounds}, of {RUNS} runs each for whole processes"))

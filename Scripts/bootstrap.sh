@@ -28,10 +28,10 @@ fuzz=("${build[@]}")
 # shellcheck disable=SC2034
 speed=("${install[@]}" python3:python3 time:/usr/bin/time valgrind:valgrind)
 # shellcheck disable=SC2034
-check=("${speed[@]}" shellcheck:shellcheck bash-completion:/usr/share/bash-completion/bash_completion mandoc:mandoc util-linux:unshare systemd:systemd-analyze mmdebstrap:mmdebstrap lintian:lintian)
+check=("${speed[@]}" python3-venv:/usr/share/doc/python3-venv etcd-server:etcd etcd-client:etcdctl openssl:openssl iproute2:ip ca-certificates:/etc/ssl/certs/ca-certificates.crt shellcheck:shellcheck bash-completion:/usr/share/bash-completion/bash_completion mandoc:mandoc util-linux:unshare systemd:systemd-analyze mmdebstrap:mmdebstrap lintian:lintian)
 # What the command is compared with comes too.
 # shellcheck disable=SC2034
-bench=("${install[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3:python3 python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age pass:pass gnupg:gpg libsecret-tools:secret-tool gnome-keyring:gnome-keyring-daemon dbus-daemon:dbus-daemon libglib2.0-bin:gdbus gh:gh sqlite3:sqlite3 git:git git-credential-oauth:git-credential-oauth oidc-agent-cli:oidc-token)
+bench=("${install[@]}" gcc:gcc libc6-dev:/usr/include/stdlib.h python3:python3 python3-venv:/usr/share/doc/python3-venv hyperfine:hyperfine age:age pass:pass gnupg:gpg libsecret-tools:secret-tool gnome-keyring:gnome-keyring-daemon dbus-daemon:dbus-daemon libglib2.0-bin:gdbus gh:gh sqlite3:sqlite3 git:git git-credential-oauth:git-credential-oauth oidc-agent-cli:oidc-token etcd-server:etcd etcd-client:etcdctl)
 
 command -v swift >/dev/null || {
     echo "There is no Swift toolchain: install Swift 6.2 or later from https://www.swift.org/install" >&2

@@ -42,6 +42,9 @@ Tests/Install/check.sh
 section "the Debian package, on a machine without Swift"
 Tests/Install/deb.sh
 
+section "the manifests for Kubernetes, and what runs in their containers"
+Tests/Install/kubernetes.sh
+
 section "manual pages and completions of the tools in Examples"
 Tests/Install/examples.sh
 

@@ -39,14 +39,15 @@ extension AccountApplication {
     ) throws(AccountError) -> AccountStore {
         let container = try container()
         let session = try chosenSession(session, Preferences(container: container))
-        return try store(of: session, in: container, logger: logger)
+        return try store(of: session, in: container, at: storeLocation(nil), logger: logger)
     }
 
     static func store(
-        of session: SessionName, in container: AppContainer, asksPerson: Bool = true, logger: Logger?
+        of session: SessionName, in container: AppContainer, at location: StoreLocation?, asksPerson: Bool = true,
+        logger: Logger?
     ) throws(AccountError) -> AccountStore {
         guard let token = environmentToken else {
-            return try archiveStore(of: session, in: container, asksPerson: asksPerson, logger: logger)
+            return try archiveStore(of: session, in: container, at: location, asksPerson: asksPerson, logger: logger)
         }
         return AccountStore(
             token: token, from: tokenVariable, appIdentifier: identifier, session: session, logger: logger)
@@ -56,29 +57,32 @@ extension AccountApplication {
     ///
     /// - Parameter asksPerson: Whether a passphrase may be asked for.
     static func archiveStore(
-        of session: SessionName, in container: AppContainer, asksPerson: Bool = true, logger: Logger?
+        of session: SessionName, in container: AppContainer, at location: StoreLocation?, asksPerson: Bool = true,
+        logger: Logger?
     ) throws(AccountError) -> AccountStore {
         let keys = try Preferences(container: container).keySettings(of: session)
         return try archiveStore(
-            of: session, in: container,
+            of: session, in: container, at: location,
             with: try keys.sources(of: session, container, Self.self, asksPerson: asksPerson), logger: logger)
     }
 
-    /// In the files of the container, or where the environment says.
+    /// - Parameter location: `nil` means the files of the container.
     static func archiveStore(
-        of session: SessionName, in container: AppContainer, with keySources: [any KeySource], logger: Logger?
+        of session: SessionName, in container: AppContainer, at location: StoreLocation?,
+        with keySources: [any KeySource], logger: Logger?
     ) throws(AccountError) -> AccountStore {
-        guard let location = storeLocation else {
+        guard let location, !location.isFiles else {
             return AccountStore(container: container, session: session, keySources: keySources, logger: logger)
         }
+        let storage: any ArchiveStorage
+        do {
+            storage = try Self.storage(at: location.text, of: session, in: container, logger: logger)
+        } catch {
+            throw location.naming(error)
+        }
         return AccountStore(
-            storage: try storage(at: location, of: session, in: container, logger: logger),
-            appIdentifier: container.identifier, session: session, keySources: keySources, logger: logger)
-    }
-
-    /// Where the account is kept, for a person.
-    static func archivePlace(of session: SessionName, in container: AppContainer) -> String {
-        storeLocation ?? container.archivePath(of: session)
+            storage: storage, appIdentifier: container.identifier, session: session, keySources: keySources,
+            logger: logger)
     }
 
     static func chosenSession(
@@ -102,8 +106,14 @@ extension AccountApplication {
     static var tokenVariable: String { environmentPrefix + "_TOKEN" }
     static var storeVariable: String { environmentPrefix + "_STORE" }
 
-    /// `nil` where sign-ins are kept in files.
-    static var storeLocation: String? { Environment.value(storeVariable) }
+    /// Where sign-ins are kept: as the option says, else the environment. `nil` means the files of this machine.
+    static func storeLocation(_ option: String?) -> StoreLocation? {
+        let location =
+            option.map { StoreLocation(text: $0, source: "--store") }
+            ?? Environment.value(storeVariable).map { StoreLocation(text: $0, source: storeVariable) }
+        return location?.isFiles == true ? nil : location
+    }
+
     static var environmentToken: Secret? { Environment.value(tokenVariable).map { Secret($0) } }
     static var keyVariable: String { environmentPrefix + "_KEY" }
 

@@ -51,11 +51,11 @@ public protocol AccountApplication: Sendable {
     /// - Throws: `notSignedIn` if nobody is: then there is nothing.
     static func accountData(of store: AccountStore) async throws -> (any AccountData)?
 
-    /// The storage of a session at the location that `<PREFIX>_STORE` has, such as an etcd cluster; where the variable is not set,
-    /// sessions are kept in files.
+    /// The storage of a session at the location that `--store` or `<PREFIX>_STORE` names, such as an etcd cluster; where neither
+    /// does, or it is `file:`, sessions are kept in files.
     ///
     /// - Parameters:
-    ///   - location: What the variable has.
+    ///   - location: What the option or the variable has.
     ///   - session: Which of several sign-ins.
     ///   - container: The app's folders.
     ///   - logger: Where to log, if the user asked for that; nothing secret may be logged.
@@ -64,7 +64,8 @@ public protocol AccountApplication: Sendable {
         at location: String, of session: SessionName, in container: AppContainer, logger: Logger?
     ) throws(AccountError) -> any ArchiveStorage
 
-    /// The sessions that a storage at the location that `<PREFIX>_STORE` has keeps of this app, the default one first.
+    /// The sessions that a storage at the location that `--store` or `<PREFIX>_STORE` names keeps of this app, the default one
+    /// first.
     ///
     /// - Throws: What ``storage(at:of:in:logger:)`` throws, and what reading it does.
     static func sessions(
@@ -98,7 +99,9 @@ extension AccountApplication {
     public static func storage(
         at location: String, of session: SessionName, in container: AppContainer, logger: Logger?
     ) throws(AccountError) -> any ArchiveStorage {
-        throw AccountError(.invalidArgument, "this tool keeps sign-ins in files only: unset \(storeVariable)")
+        throw AccountError(
+            .invalidArgument,
+            "this tool keeps sign-ins in files only: omit --store, or unset \(storeVariable)")
     }
 
     /// The app does not list them.

@@ -14,7 +14,8 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
                 service says that the session has ended; never because the network is down.
 
                 Environment: \(App.environmentPrefix)_HOME (folder for everything), \(App.environmentPrefix)_SESSION \
-                (which sign-in), \(App.environmentPrefix)_TOKEN (a token to use instead of the archive), \
+                (which sign-in), \(App.environmentPrefix)_STORE (where sign-ins are kept, as --store), \
+                \(App.environmentPrefix)_TOKEN (a token to use instead of the archive), \
                 \(App.environmentPrefix)_KEY (the archive's key, if `\(CommandLine.toolName) key add environment` said so).
                 """,
             version: toolVersion, subcommands: [UnknownCommand<App>.self] + subcommands,
@@ -28,7 +29,7 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
             SessionsCommand<App>.self,
             SwitchCommand<App>.self,
             KeyCommand<App>.self, UnlockCommand<App>.self, LockCommand<App>.self, DoctorCommand<App>.self,
-            RuleCommand<App>.self, GitCredentialCommand<App>.self,
+            StoreCommand<App>.self, RuleCommand<App>.self, GitCredentialCommand<App>.self,
             KubeCredentialCommand<App>.self, DockerCredentialCommand<App>.self,
         ] + (App.importer == nil ? [] : [ImportCommand<App>.self])
     }

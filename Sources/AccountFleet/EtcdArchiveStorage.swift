@@ -8,13 +8,14 @@ public import Logging
 ///
 /// - A read is confirmed by a quorum. Where none can be had, the account is read from this machine's replica, which is
 ///   what was read or written last, still sealed; `StoredEntry.asOf` says so. Nothing is ever written from it.
-/// - A transaction holds a lock, a key under a lease of 10 s that is kept alive; a refresh holds another of 60 s, which is as long as
-///   an exchange with a service may take. Who is killed holds the others up for no longer.
+/// - A transaction holds a lock, a key under a lease of 10 s that is kept alive; a refresh holds another of 15 s, and of 60 s once
+///   the token may have been sent, which is as long as an exchange with a service may take. Who is killed holds the others up
+///   for no longer.
 /// - A change is one transaction of etcd's, which compares the entry's revision and those of the locks. Who was stopped for longer
 ///   than a lease changes nothing any more, and is told so with `AccountError.Code.conflict`.
 /// - Where no quorum can be had, changing fails with `AccountError.Code.storeUnreachable`.
 ///
-/// The keys are `<prefix>/<app identifier>/<session>/<entry>`; the user's role needs permission to read and write those below the
+/// The keys are `<prefix>/<app identifier>/<session>/<entry>`, and those of locks begin with a dot there; the user's role needs permission to read and write those below the
 /// prefix, and no other.
 public struct EtcdArchiveStorage: ArchiveStorage {
     /// The cluster and the prefix.
@@ -23,6 +24,7 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     let client: EtcdClient
     let replica: Replica
     private let folder: String
+    private let watch: SessionWatch
 
     /// The storage of a session of an app. Nothing is sent yet.
     ///
@@ -40,6 +42,7 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         self.location = location
         client = try EtcdClient(location: location, credentials: credentials, logger: logger)
         folder = "\(location.prefix)/\(container.identifier)/\(session.rawValue)/"
+        watch = SessionWatch(client: client, folder: folder)
         replica = Replica(of: location, container: container, session: session, logger: logger)
     }
 
@@ -58,7 +61,7 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         let storage = try EtcdArchiveStorage(
             location: location, credentials: credentials, container: container, logger: logger)
         let app = "\(location.prefix)/\(container.identifier)/"
-        let response = try await storage.mapping { try await storage.client.send(.keys(below: app), .reading) }
+        let response = try await storage.client.mapping { try await storage.client.send(.keys(below: app), .reading) }
         let keys = (response.object["kvs"]?.elements ?? []).compactMap { $0.member("key")?.string?.base64Decoded }
         let entries = [ArchiveEntry.account, .signOut].map(\.rawValue)
         let names = keys.compactMap { key -> SessionName? in
@@ -89,16 +92,31 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     }
 
     func beginTransaction(timeout: Duration, refresh: EtcdLock?) async throws -> any ArchiveTransaction {
-        EtcdTransaction(storage: self, lock: try await take("lock", seconds: 10, timeout), refresh: refresh)
+        let lock = try await take(
+            ".lock", seconds: 10, timeout, call: refresh?.isExchanging == true ? .saving : .beginning)
+        return EtcdTransaction(storage: self, lock: lock, refresh: refresh)
     }
 
-    /// Waits for the lease, which lasts as long as an exchange may take if its holder dies.
+    /// Waits for the lease. Who dies with it holds the others up for 15 s; from when the intent to send the refresh token is
+    /// written, for 60 s, which is as long as the exchange may take.
     public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
-        EtcdRefreshLease(storage: self, lock: try await take("refresh", seconds: 60, timeout))
+        EtcdRefreshLease(storage: self, lock: try await take(".refresh", seconds: 15, timeout))
     }
 
-    private func take(_ name: String, seconds: Int64, _ timeout: Duration) async throws -> EtcdLock {
-        try await mapping { try await EtcdLock.take(key(name), seconds: seconds, timeout: timeout, by: client) }
+    /// Tells when an entry was written or removed, on whatever machine, and once when it begins. All who listen to this storage
+    /// share one watch.
+    public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { watch.changes(of: entry) }
+
+    private func take(
+        _ name: String, seconds: Int64, _ timeout: Duration, call: EtcdClient.Timeout = .beginning
+    ) async throws -> EtcdLock {
+        try await client.mapping {
+            try await EtcdLock.take(key(name), seconds: seconds, timeout: timeout, call: call, by: client)
+        }
+    }
+
+    func longerLease(of refresh: EtcdLock) async throws -> EtcdLease? {
+        try await client.mapping { try await refresh.longerLease(seconds: 60) }
     }
 
     // MARK: Calls
@@ -108,7 +126,7 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     func newest(_ entry: ArchiveEntry) async throws -> EtcdKeyValue? { try await newest(key: key(entry.rawValue)) }
 
     func newest(key: String) async throws -> EtcdKeyValue? {
-        let response = try await mapping { try await client.send(.range(key), .reading) }
+        let response = try await client.mapping { try await client.send(.range(key), .reading) }
         guard response.object.revision != nil else {
             throw AccountError(.inaccessible, "\(location) gave an unexpected response")
         }
@@ -116,17 +134,7 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     }
 
     func send(_ call: EtcdCall, _ timeout: EtcdClient.Timeout) async throws -> EtcdClient.Response {
-        try await mapping { try await client.send(call, timeout) }
-    }
-
-    func mapping<Value>(_ body: () async throws -> Value) async throws -> Value {
-        do {
-            return try await body()
-        } catch EtcdClient.Failure.error(let error) {
-            throw error
-        } catch EtcdClient.Failure.refused(let failure) {
-            throw AccountError(failure, store: "\(location)")
-        }
+        try await client.mapping { try await client.send(call, timeout) }
     }
 }
 

@@ -70,6 +70,9 @@ extension AccountError {
         /// Nobody is signed in.
         public static let notSignedIn = Code(rawValue: "notSignedIn")
 
+        /// The session was moved to another place, and is refreshed there only.
+        public static let moved = Code(rawValue: "moved")
+
         /// The service refused this sign-in; what was stored before is still there.
         public static let signInRefused = Code(rawValue: "signInRefused")
 

@@ -108,7 +108,7 @@ import Testing
         let storage = try cluster.storage("fence")
         let first = try await storage.write([1])
         let late = try await storage.beginTransaction(timeout: .seconds(60))
-        try cluster.revokeLease(of: "fence/exerciser/default/lock")
+        try cluster.revokeLease(of: "fence/exerciser/default/.lock")
         for isTaken in [false, true] {
             let other = isTaken ? try await storage.beginTransaction(timeout: .seconds(60)) : nil
             await expectAccountError(.conflict, "a write of one that lost the lock") {
@@ -134,7 +134,7 @@ import Testing
         let before = try await lease.beginTransaction(timeout: .seconds(60))
         let second = try await before.replace(.account, with: [2], ifRevision: first).revision
         await before.end()
-        try cluster.revokeLease(of: "refreshing/exerciser/default/refresh")
+        try cluster.revokeLease(of: "refreshing/exerciser/default/.refresh")
         let other = try await storage.acquireRefreshLease(timeout: .seconds(60))
         let late = try await lease.beginTransaction(timeout: .seconds(60))
         await expectAccountError(.conflict, "a write of one that lost the right to refresh") {
@@ -223,7 +223,7 @@ import Testing
 
     @Test func `A watch of what does not change ends after its time`() async throws {
         let client = try cluster().client()
-        try await client.watch(.watch("nothing", from: 1, deletionsOnly: false), for: .milliseconds(300)) { _ in true }
+        try await client.watch(.watchEntries(of: "nothing/", from: 1), for: .milliseconds(300)) { _ in true }
     }
 
     @Test func `Changes that are not known any more are told`() async throws {
@@ -233,17 +233,111 @@ import Testing
         try await storage.write([2])
         let last = try #require(try await storage.write([3]).modRevision)
         try cluster.etcdctl("compaction", "\(last)")
-        let follower = Follower(client: storage.client, key: storage.key("Account.plist"), lastRevision: first)
-        let (told, continuation) = AsyncStream.makeStream(of: Void.self)
+        let watch = SessionWatch(client: storage.client, folder: storage.key(""), revision: first)
+        var changes = watch.changes(of: .account).makeAsyncIterator()
+        // That it begins.
+        try await changes.next()
         // Etcd ends a watch of what is gone; the next one begins where there is something.
-        let task = Task {
-            while !Task.isCancelled { try? await follower.follow { continuation.yield() } }
-        }
-        var iterator = told.makeAsyncIterator()
-        await iterator.next()
+        try await changes.next()
         try await storage.write([4])
-        await iterator.next()
-        task.cancel()
+        try await changes.next()
+    }
+
+    /// It counts from an older revision.
+    @Test func `After a backup was restored, changes are told all the same`() async throws {
+        let storage = try cluster().storage("restored")
+        let watch = SessionWatch(client: storage.client, folder: storage.key(""), revision: 1_000_000_000)
+        var changes = watch.changes(of: .account).makeAsyncIterator()
+        // That it begins, and begins anew.
+        try await changes.next()
+        try await changes.next()
+        try await storage.write([1])
+        try await changes.next()
+    }
+
+    @Test func `Many listeners share one watch, and hear of their entries only`() async throws {
+        let cluster = try await EtcdCluster()
+        try await cluster.waitUntilReady()
+        let (here, there) = (try cluster.storage("many"), try cluster.storage("many", machine: TemporaryFolder()))
+        let accounts = (1...1000).map { _ in here.changes(of: .account) }
+        let signOuts = here.changes(of: .signOut)
+        // That it begins.
+        for changes in accounts + [signOuts] { for try await _ in changes { break } }
+        try await there.write([1])
+        for changes in accounts { for try await _ in changes { break } }
+        #expect(try cluster.metric("etcd_debugging_mvcc_watcher_total") == 1)
+        let next = Task { for try await _ in signOuts { return } }
+        let transaction = try await there.beginTransaction(timeout: .seconds(60))
+        _ = try await transaction.replace(.signOut, with: [2], ifRevision: nil)
+        await transaction.end()
+        try await next.value
+    }
+
+    @Test func `Who gives up with an exchange unfinished is waited for as if it had died`() async throws {
+        let cluster = try cluster()
+        let storage = try cluster.storage("unfinished")
+        let lease = try await storage.acquireRefreshLease(timeout: .seconds(60))
+        let transaction = try await lease.beginTransaction(timeout: .seconds(60))
+        _ = try await transaction.replace(.refreshRecord, with: [1], ifRevision: nil)
+        await transaction.end()
+        await lease.end()
+        await expectAccountError(.busy, "the token may have been sent, and its successor not be stored") {
+            _ = try await storage.acquireRefreshLease(timeout: .zero)
+        }
+        #expect(try cluster.timeToLive(ofLeaseOf: "unfinished/exerciser/default/.refresh") == 60)
+    }
+
+    @Test func `It says how it is`() async throws {
+        let cluster = try await EtcdCluster(nodeCount: 3)
+        try await cluster.waitUntilReady()
+        let storage = try cluster.storage("inspection")
+        func texts(_ label: String) async -> [String] {
+            await storage.inspect().filter { $0.label == label }.map { $0.text + ($0.advice ?? "") }
+        }
+        let deadline = ContinuousClock.now + .seconds(120)
+        var members: [String] = []
+        repeat {
+            members = await texts("Member")
+            // On a busy machine they elect another one now and then.
+        } while members.count(where: { $0.contains(", leads: etcd 3.") }) != 1 && ContinuousClock.now < deadline
+        #expect(members.count == 3 && members.count { $0.contains(", leads: etcd 3.") } == 1, "\(members)")
+        #expect(await texts("Quorum") == ["yes, of 3 members"])
+        #expect(await texts("TLS") == ["none"])
+        #expect(await texts("Refreshing") == [])
+        let lease = try await storage.acquireRefreshLease(timeout: .seconds(60))
+        #expect(await texts("Refreshing").first?.hasPrefix("process ") == true)
+        await lease.end()
+        let one = try EtcdArchiveStorage(
+            location: EtcdLocation("etcd://\(cluster.nodes[0].endpoint)/inspection"),
+            container: cluster.folder.container())
+        #expect(await one.inspect().contains { $0.text == "1 of 3 are named" && $0.advice != nil })
+        cluster.kill("node1")
+        cluster.kill("node2")
+        #expect(await texts("Quorum").first?.hasPrefix("none") == true)
+        members = await texts("Member")
+        #expect(members.count { $0.contains("see whether it runs") } == 2, "\(members)")
+    }
+
+    @Test func `Who dies with the lease is waited for longer once the token may have been sent`() async throws {
+        let cluster = try cluster()
+        let storage = try cluster.storage("stages")
+        let key = "stages/exerciser/default/.refresh"
+        let lease = try await storage.acquireRefreshLease(timeout: .seconds(60))
+        #expect(try cluster.timeToLive(ofLeaseOf: key) == 15)
+        let transaction = try await lease.beginTransaction(timeout: .seconds(60))
+        let receipt = try await transaction.replace(.account, with: [1], ifRevision: nil)
+        #expect(try cluster.timeToLive(ofLeaseOf: key) == 15)
+        let record = try await transaction.replace(.refreshRecord, with: [1], ifRevision: nil)
+        await transaction.end()
+        #expect(try cluster.timeToLive(ofLeaseOf: key) == 60)
+        // It is the same right, with which is saved what came.
+        let last = try await lease.beginTransaction(timeout: .seconds(60))
+        _ = try await last.replace(.account, with: [2], ifRevision: receipt.revision)
+        _ = try await last.remove(.refreshRecord, ifRevision: record.revision)
+        await last.end()
+        await lease.end()
+        let next = try await storage.acquireRefreshLease(timeout: .zero)
+        await next.end()
     }
 }
 

@@ -44,6 +44,11 @@ import Testing
             for try await _ in try storage("writer", prefix: "others").changes(of: .account) {}
         }
 
+        for (name, password, isWell) in [("writer", "secret", true), ("root", "r", false)] {
+            let user = try #require(await storage(name, password).inspect().first { $0.label == "User" })
+            #expect(user.text.hasPrefix(name) && (user.advice == nil) == isWell, "\(user)")
+        }
+
         // A node that starts anew does not know the tokens that it gave.
         cluster.kill("node1")
         try cluster.start("node1")

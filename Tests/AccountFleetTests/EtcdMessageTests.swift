@@ -57,14 +57,22 @@ import Testing
         #expect(EtcdTransactionResponse(try object(#"{"succeeded":true}"#)) == nil)
     }
 
+    @Test func `What the gateway refuses in plain text is no node that cannot be reached`() {
+        let text = "CommonName of client sending a request against gateway will be ignored and not used as expected\n"
+        #expect(
+            AccountError(EtcdFailure(status: 400, text: text), store: "etcds://host/x").description.contains(
+                "use one whose subject has none"))
+        #expect(EtcdFailure(status: 502, text: "Bad Gateway").code == nil, "the next node may respond")
+    }
+
     @Test func `A watch tells what happened`() throws {
         func message(_ json: String) throws -> EtcdWatchMessage { EtcdWatchMessage(try object(json)) }
         #expect(
-            try message(#"{"result":{"header":{"revision":"5"},"created":true}}"#) == .progress)
+            try message(#"{"result":{"header":{"revision":"5"},"created":true}}"#) == .progress(revision: 5))
         #expect(
             try message(
-                #"{"result":{"header":{"revision":"9"},"events":[{"kv":{"mod_revision":"6"}},{"type":"DELETE","kv":{"mod_revision":"7"}}]}}"#
-            ) == .change(revision: 7))
+                #"{"result":{"header":{"revision":"9"},"events":[{"kv":{"key":"YQ==","mod_revision":"6"}},{"type":"DELETE","kv":{"key":"Yg==","mod_revision":"7"}}]}}"#
+            ) == .change(keys: ["a", "b"], revision: 7))
         #expect(
             try message(
                 #"{"result":{"header":{"raft_term":"2"},"canceled":true,"compact_revision":"5"}}"#)

@@ -37,6 +37,7 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
         var others = try await sessions.findings()
         if fix { for index in others.indices { await others[index].repairIfPossible() } }
         findings += others
+        findings += await sessions.storageFindings()
         if fix { await context.deliverRevocations(isRequested: true) }
         let account = await account(context)
         findings += await sessions.clockFindings(of: account)

@@ -198,8 +198,9 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(
                 .invalidArgument,
                 kinds.isEmpty
-                    ? "a key that a program or the environment has is replaced there: add the new one with "
-                        + "`\(context.tool) key add`, then remove the old one with `\(context.tool) key remove`"
+                    ? "a key that a program or the environment has is replaced there: add one of another kind with "
+                        + "`\(context.tool) key add`, remove this one with `\(context.tool) key remove`, and add it again once it "
+                        + "is another"
                     : "say which key to replace: file or passphrase")
         }
         try await context.archive.rotateKey(of: kind)

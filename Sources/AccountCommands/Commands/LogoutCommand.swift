@@ -103,7 +103,12 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 Terminal.say("note: no service is told of this sign-out (\(error))")
             }
         }
-        return try await store.signOut(with: authority)
+        let incoming = store.account == nil ? try? await store.incomingMove() : nil
+        let report = try await store.signOut(with: authority)
+        if let incoming {
+            Terminal.say("A sign-in from \(incoming.place), whose move to here was not completed, was discarded.")
+        }
+        return report
     }
 
     private func text(_ session: SessionName, _ report: SignOutReport) -> String {
@@ -114,6 +119,9 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 + "be told, because the tokens cannot be read."
         }
         guard let account = report.account else { return "Nobody was signed in\(place)." }
+        if let move = account.move {
+            return "Signed out \(account.shownName)\(place) here only: the sign-in goes on at \(move.place), and is ended there."
+        }
         let (result, reason) = RevocationResult.of(report)
         return "Signed out \(account.shownName)\(place)."
             + result.text(service: account.issuer ?? "The service", reason: reason)

@@ -33,6 +33,7 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
         return switch state {
         case .verified(let account), .unverified(let account, _):
             name + account.shownName + (account.issuer.map { " at \($0)" } ?? "")
+                + (account.move.map { " (moved to \($0.place))" } ?? "")
         case .signedOut: name + "signed out"
         case .unreadable(let error) where error.code == .noKey: name + "unreadable (locked, or its key is not here)"
         case .unreadable(let error): name + "unreadable (\(error.code))"

@@ -10,7 +10,7 @@ import Foundation
 struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "status", abstract: "Show what is known of the session, without touching the network.")
+            commandName: "status", abstract: "Show what is known of the session, without asking the service.")
     }
 
     @OptionGroup var options: CommonOptions
@@ -23,10 +23,15 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         var document = StateDocument(state, session: context.session)
         if let unfinished { document.unfinishedRefreshAt = unfinished }
         let isOver = state.account?.isOver(at: Date()) == true
-        if isOver { document.reason = "expired" }
+        let isMoved = state.account?.move != nil
+        if isOver { document.reason = isMoved ? UnverifiedReason.Code.moved.rawValue : "expired" }
+        let incoming = state.isSignedOut ? try? await context.archive.incomingMove() : nil
+        document.incomingFrom = incoming?.place
         if App.environmentToken != nil { document.source = App.tokenVariable }
-        document.archive = App.archivePlace(of: context.session, in: context.container)
+        document.archive = context.archivePlace
         document.replicaAt = await replicaDate(context)
+        let store = context.location == nil ? [] : await context.archive.inspectStorage()
+        document.store = store.isEmpty ? nil : store
         document.pendingRevocations =
             revocations.isEmpty ? nil : revocations.map { .init(issuer: $0.issuer, date: $0.date) }
         let environment = context.environment(of: state.account)
@@ -38,12 +43,14 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             if let date = document.replicaAt {
                 rows.append(("Replica", "of \(StateText.date(date)); the store cannot be reached"))
             }
+            if let incoming { rows.append(("Incoming", StateText.text(incoming: incoming))) }
+            rows += store.map { ($0.label, $0.text + ($0.advice ?? "")) }
             rows += environment.map { ("Environment", $0.summary) }
             for (label, value) in rows {
                 try Terminal.printLine(label.padding(to: 12) + value)
             }
         }
-        let code = isOver ? ExitCode(77) : state.exitCode()
+        let code = isOver ? ExitCode(isMoved ? 78 : 77) : state.exitCode()
         if code != .success { throw code }
     }
 
@@ -60,7 +67,11 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             }
             rows.append(("Confirmed", account.verifiedAt.map(StateText.date) ?? "never"))
             rows.append(("Expires", expiry(of: account.credentials)))
-            if account.isOver(at: Date()) { rows.append(("Problem", StateText.end(of: account, tool: context.tool))) }
+            if let move = account.move {
+                rows.append(("Moved", StateText.text(move)))
+            } else if account.isOver(at: Date()) {
+                rows.append(("Problem", StateText.end(of: account, tool: context.tool)))
+            }
         case .signedOut(let signOut):
             rows.append(("Signed in", "no. " + StateText.explanation(of: signOut, tool: context.tool)))
         case .unreadable(let error):
@@ -80,13 +91,13 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             rows.append(
                 ("Revocation", "\(service) is still to be told of the sign-out of \(StateText.date(revocation.date))"))
         }
-        rows.append(("Archive", App.archivePlace(of: context.session, in: context.container)))
+        rows.append(("Archive", context.archivePlace))
         return rows
     }
 
     /// Files have none.
     private func replicaDate(_ context: CommandContext<App>) async -> Date? {
-        App.storeLocation == nil ? nil : await context.archive.replicaDate()
+        context.location == nil ? nil : await context.archive.replicaDate()
     }
 
     private func expiry(of credentials: Credentials) -> String {

@@ -54,7 +54,8 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
                 }
             }
         }
-        try present(StateDocument(state, session: context.session), state, context)
+        let incoming = state.isSignedOut ? try? await context.archive.incomingMove() : nil
+        try present(StateDocument(state, session: context.session), state, context, incoming: incoming)
         // Only if the service has just answered: otherwise nothing must touch the network.
         if case .verified(let account) = state, account.verifiedAt != confirmedBefore {
             await context.deliverRevocations(to: account.issuer)
@@ -63,7 +64,9 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         if code != .success { throw code }
     }
 
-    private func present(_ document: StateDocument, _ state: SessionState, _ context: CommandContext<App>) throws {
+    private func present(
+        _ document: StateDocument, _ state: SessionState, _ context: CommandContext<App>, incoming: SessionMove? = nil
+    ) throws {
         if options.json {
             try JSONDocument.print(document)
         } else if let account = state.account {
@@ -72,6 +75,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         // With --offline it goes without saying that nothing was checked.
         if offline, case .unverified = state { return }
         if let text = StateText.explanation(of: state, tool: context.tool) { Terminal.say(text) }
+        if let incoming { Terminal.say(StateText.text(incoming: incoming)) }
     }
 
     /// Only the service knows whose a token from the environment is.

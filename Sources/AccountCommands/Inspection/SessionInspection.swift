@@ -51,12 +51,25 @@ struct SessionInspection<App: AccountApplication> {
             findings.append(
                 Finding(
                     problem: "session \(session) is locked by a passphrase, so it was not looked into", isNote: true))
-        } else if case .unreadable(let error) = await store.load() {
-            findings.append(Finding(problem: "session \(session): \(error)"))
+        } else {
+            switch await store.load() {
+            case .unreadable(let error): findings.append(Finding(problem: "session \(session): \(error)"))
+            case .signedOut:
+                if let incoming = try await store.incomingMove() {
+                    findings.append(
+                        Finding(problem: "session \(session): \(StateText.text(incoming: incoming))"))
+                }
+            case .verified(let account), .unverified(let account, _):
+                if let move = account.move {
+                    findings.append(
+                        Finding(
+                            problem: "session \(session): \(StateText.text(move))", isNote: move.isComplete))
+                }
+            }
         }
         let folder = context.container.directory(of: session)
         let names = try SystemCall.names(in: folder).filter { $0.hasSuffix(".plist") && !$0.hasPrefix(".") }
-        if names.isEmpty {
+        if names.isEmpty, context.location == nil {
             findings.append(
                 Finding(
                     problem: "session \(session) was begun and never signed in (\(folder) holds no account)",
@@ -70,6 +83,14 @@ struct SessionInspection<App: AccountApplication> {
                         + "its token as used, the next one ends the session", isNote: true))
         }
         return findings
+    }
+
+    /// What there is to say of a storage that other machines share.
+    func storageFindings() async -> [Finding] {
+        guard context.location != nil else { return [] }
+        return await context.archive.inspectStorage().map {
+            Finding(problem: "the store: \($0.label) \($0.text)", advice: $0.advice ?? "", isNote: $0.advice == nil)
+        }
     }
 
     /// Empty without an authority: every command that needs one says why there is none.

@@ -106,6 +106,7 @@ final class KeepHost: KeepSurroundings {
         switch need {
         case .signIn(let signOut): return StateText.explanation(of: signOut, tool: tool, session: session)
         case .signInAgain(let token):
+            if let move = token.move { return StateText.text(move) }
             let end = token.expiresAt.map { " on \(StateText.date($0))" } ?? ""
             return "The token ended\(end), and the service issues no other without you. Sign in again with \(login)."
         case .repair(let error): return "\(error)."

@@ -144,7 +144,9 @@ struct KeepLoop: Sendable {
             return .served
         }
         switch observation {
-        case .token: return .failed(failure ?? AccountError(.notSignedIn, "the token has expired: sign in again"))
+        case .token(let token):
+            if let move = token.move { return .failed(AccountError(.moved, StateText.text(move))) }
+            return .failed(failure ?? AccountError(.notSignedIn, "the token has expired: sign in again"))
         case .none(let error), .unreadable(let error): return .failed(error)
         case .signedOut: return .failed(nil)
         }
@@ -162,7 +164,9 @@ struct KeepLoop: Sendable {
         switch await store.load() {
         case .verified(let account), .unverified(let account, _):
             do {
-                return .token(try KeptToken(kind, of: account.credentials, in: store.session))
+                var token = try KeptToken(kind, of: account.credentials, in: store.session)
+                token.move = account.move
+                return .token(token)
             } catch {
                 return .none(error)
             }

@@ -23,6 +23,9 @@ struct KeptToken: Sendable, Equatable {
     /// Whether there is a refresh token to get another with.
     let isRenewable: Bool
 
+    /// Where its session was moved to, if it was: who wants another token gets it there.
+    var move: SessionMove?
+
     init(secret: Secret, issuedAt: Date, expiresAt: Date?, isRenewable: Bool) {
         self.secret = secret
         self.issuedAt = issuedAt

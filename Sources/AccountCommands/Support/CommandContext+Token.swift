@@ -14,7 +14,7 @@ extension CommandContext {
     ) async throws -> Account {
         let now = SystemWallClock().now
         guard !account.isOver(at: now) else {
-            throw AccountError(.notSignedIn, StateText.end(of: account, tool: tool, session: session))
+            throw isOver(account)
         }
         // Its own service is the authority's. An app that knows its service makes sure that it is the account's, too.
         if App.acceptsIssuer, account.issuer != nil, account.credentials.isGood(for: minimumValidity, at: now) {
@@ -29,10 +29,15 @@ extension CommandContext {
             let usable = try await (other ?? store).usableAccount(
                 minimumValidity: minimumValidity, timeout: timeout, with: authority)
             guard !usable.isOver(at: SystemWallClock().now) else {
-                throw AccountError(.notSignedIn, StateText.end(of: usable, tool: tool, session: session))
+                throw isOver(usable)
             }
             return usable
         }
+    }
+
+    private func isOver(_ account: Account) -> AccountError {
+        if let move = account.move { return AccountError(.moved, StateText.text(move)) }
+        return AccountError(.notSignedIn, StateText.end(of: account, tool: tool, session: session))
     }
 
     /// The account of the session, for a program that cannot be shown a state.

@@ -15,6 +15,9 @@ struct CommandContext<App: AccountApplication> {
     let preferences: Preferences
     let session: SessionName
 
+    /// Where sign-ins are kept; `nil` means the files of the container.
+    let location: StoreLocation?
+
     /// Its account is the token from the environment, if there is one.
     let store: AccountStore
 
@@ -31,34 +34,62 @@ struct CommandContext<App: AccountApplication> {
         container = try App.container()
         preferences = Preferences(container: container)
         self.session = try session ?? App.chosenSession(options.session.map(SessionName.init), preferences)
+        location = App.storeLocation(options.store)
         if options.verbose {
             logger = Logger(label: "account") { StreamLogHandler.standardError(label: $0) }
             logger?.logLevel = .debug
         }
-        store = try App.store(of: self.session, in: container, asksPerson: asksPerson, logger: logger)
+        store = try App.store(of: self.session, in: container, at: location, asksPerson: asksPerson, logger: logger)
         archive =
             App.environmentToken == nil
-            ? store : try App.archiveStore(of: self.session, in: container, asksPerson: asksPerson, logger: logger)
+            ? store
+            : try App.archiveStore(
+                of: self.session, in: container, at: location, asksPerson: asksPerson, logger: logger)
         store.observeExchanges(SignalGuard.shared)
         archive.observeExchanges(SignalGuard.shared)
     }
 
     /// A new store, with nothing in memory.
     func archive(of session: SessionName, asksPerson: Bool = true) throws -> AccountStore {
-        let store = try App.archiveStore(of: session, in: container, asksPerson: asksPerson, logger: logger)
+        try archive(of: session, at: location, asksPerson: asksPerson)
+    }
+
+    func archive(
+        of session: SessionName, at location: StoreLocation?, asksPerson: Bool = true
+    ) throws -> AccountStore {
+        let store = try App.archiveStore(
+            of: session, in: container, at: location, asksPerson: asksPerson, logger: logger)
         store.observeExchanges(SignalGuard.shared)
         return store
     }
 
     func archive(with keySources: [any KeySource]) throws -> AccountStore {
-        try App.archiveStore(of: session, in: container, with: keySources, logger: logger)
+        try App.archiveStore(of: session, in: container, at: location, with: keySources, logger: logger)
     }
 
     /// All of which there is anything, the default one first.
     func sessions() async throws -> [SessionName] {
-        guard let location = App.storeLocation else { return try container.sessions() }
-        return try await App.sessions(at: location, in: container, logger: logger)
+        guard let location else { return try container.sessions() }
+        do {
+            return try await App.sessions(at: location.text, in: container, logger: logger)
+        } catch let error as AccountError {
+            throw location.naming(error)
+        }
     }
+
+    /// What a place is called where a session was moved from or to, on whatever machine that is read: for files a URL with a host
+    /// (RFC 8089, section 2).
+    func name(of location: StoreLocation?) -> String {
+        guard let location, !location.isFiles else {
+            return "file://\(SystemCall.hostName ?? "")\(container.directory(of: session))"
+        }
+        var text = location.text
+        while text.hasSuffix("/") { text.removeLast() }
+        return text
+    }
+
+    /// Where the account is kept, for a person.
+    var archivePlace: String { location?.text ?? container.archivePath(of: session) }
 
     var tool: String { CommandLine.toolName }
 
@@ -216,6 +247,9 @@ extension AccountSubcommand {
 
 extension ContextCommand {
     /// Turns errors into words and exit codes, and stays until what was begun is finished.
+    ///
+    /// What is done has its exit code even if new tokens could not be saved: the one that it handed out is good. Only whoever
+    /// wanted new ones stored has not got them.
     func perform(
         _ makeContext: () throws -> CommandContext<App>?, _ body: (CommandContext<App>) async throws -> Void
     ) async throws {
@@ -235,6 +269,14 @@ extension ContextCommand {
             say(error)
         }
         await context.finishExchanges()
+        if failure == nil, context.store.hasUnsavedTokens {
+            let error = AccountError(
+                context.location == nil ? .inaccessible : .storeUnreachable,
+                "the service gave new tokens, and they could not be stored; if it counts the stored ones as used, the next refresh "
+                    + "ends the session: sign in again then")
+            Terminal.say("\(CommandLine.toolName): \(error)")
+            if self is RefreshCommand<App> { failure = error }
+        }
         if let failure { throw end(after: failure) }
     }
 

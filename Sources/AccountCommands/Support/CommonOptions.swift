@@ -5,6 +5,12 @@ struct CommonOptions: ParsableArguments {
     @Option(help: "Which of several sign-ins; else the environment's, else the one that `switch` chose.")
     var session: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Where sign-ins are kept, such as etcds://host:2379/prefix, or file: for the files of this machine; else the "
+                + "environment's.", valueName: "url"))
+    var store: String?
+
     @Flag(help: "Print one JSON document instead of text.")
     var json = false
 
@@ -14,6 +20,7 @@ struct CommonOptions: ParsableArguments {
     static var none: CommonOptions {
         var options = CommonOptions()
         options.session = nil
+        options.store = nil
         options.json = false
         options.verbose = false
         return options

@@ -32,10 +32,15 @@ struct StateDocument: Encodable {
     var endedAt: Date?
     var endedBy: String?
     var unfinishedRefreshAt: Date?
+    var movedTo: String?
+    var movedAt: Date?
+    var isMoveComplete: Bool?
 
     // Only from `status`.
     var archive: String?
+    var incomingFrom: String?
     var replicaAt: Date?
+    var store: [StorageObservation]?
     var pendingRevocations: [Revocation]?
     var environment: [String: String]?
 
@@ -72,6 +77,9 @@ struct StateDocument: Encodable {
         self.account = AccountPart(
             id: account.id, username: account.username, issuer: account.issuer,
             profile: account.profile.fields.isEmpty ? nil : account.profile.fields)
+        movedTo = account.move?.place
+        movedAt = account.move?.date
+        isMoveComplete = account.move?.isComplete
         verifiedAt = account.verifiedAt
         expiresAt = account.credentials.expiresAt
     }

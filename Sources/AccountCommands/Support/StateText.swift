@@ -19,6 +19,7 @@ enum StateText {
 
     private static func explanation(of reason: UnverifiedReason, _ account: Account) -> String {
         let service = account.issuer ?? "the service"
+        if reason.code == .moved, let move = account.move { return text(move) }
         // Names the host once: the detail has it with its port.
         if reason.code == .offline, let detail = reason.detail, detail.contains(service.hostAndPort) {
             return keptText("offline: \(detail)", account)
@@ -65,6 +66,26 @@ enum StateText {
         let end = account.credentials.expiresAt.map { " at \(date($0))" } ?? ""
         return "Your sign-in\(place) ended\(end), and the service issued nothing to renew it with. Sign in again with "
             + "`\(login(tool, session))`."
+    }
+
+    /// Where a session is now, and what to do.
+    static func text(_ move: SessionMove) -> String {
+        let isInFiles = move.place.hasPrefix(StoreLocation.files)
+        guard move.isComplete else {
+            return "The move of this sign-in to \(move.place), begun on \(date(move.date)), was not completed, and nobody can refresh "
+                + "it until then. Run `\(CommandLine.toolName) store copy --to \(isInFiles ? StoreLocation.files : move.place)`"
+                + "\(isInFiles ? " there" : "")."
+        }
+        return "This sign-in was moved to \(move.place) on \(date(move.date)), and is refreshed there only. Use it there, with --store "
+            + "\(isInFiles ? StoreLocation.files + " on that machine" : move.place)."
+    }
+
+    /// A session that is to come here.
+    static func text(incoming move: SessionMove) -> String {
+        let isInFiles = move.place.hasPrefix(StoreLocation.files)
+        return "The move of a sign-in from \(move.place) to here, begun on \(date(move.date)), was not completed. Run "
+            + "`\(CommandLine.toolName) store copy --from \(isInFiles ? StoreLocation.files : move.place)`"
+            + "\(isInFiles ? " on that machine" : "")."
     }
 
     /// `nil` if a new sign-in can be renewed, or if its end is unknown.

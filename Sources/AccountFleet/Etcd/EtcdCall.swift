@@ -19,10 +19,9 @@ struct EtcdCall: Sendable, Hashable {
     /// The keys that begin with a prefix, which ends with a slash, without their values.
     static func keys(below prefix: String) -> EtcdCall {
         // The first that does not: a slash is followed by a zero.
-        let end = prefix.dropLast() + "0"
-        return EtcdCall(
+        EtcdCall(
             path: "/v3/kv/range",
-            json: #"{"key":\#(prefix.base64),"range_end":\#(String(end).base64),"keys_only":true}"#)
+            json: #"{"key":\#(prefix.base64),"range_end":\#((prefix.dropLast() + "0").base64),"keys_only":true}"#)
     }
 
     /// - Parameter failure: What to do where one of the comparisons fails.
@@ -50,14 +49,36 @@ struct EtcdCall: Sendable, Hashable {
         EtcdCall(path: "/v3/lease/revoke", json: #"{"ID":"\#(id)"}"#)
     }
 
+    /// Tells when a key is removed.
+    ///
+    /// - Parameter revision: The first one to tell of.
+    static func watchDeletion(of key: String, from revision: Int64) -> EtcdCall {
+        watch(#""key":\#(key.base64),"filters":["NOPUT"]"#, from: revision)
+    }
+
+    /// Tells of all that happens to the entries of a folder, which are those whose names begin with a letter or digit.
+    ///
     /// - Parameters:
+    ///   - folder: What the keys begin with; it ends with a slash.
     ///   - revision: The first one to tell of.
-    ///   - deletionsOnly: Whether to leave out what is written.
-    static func watch(_ key: String, from revision: Int64, deletionsOnly: Bool) -> EtcdCall {
-        let filters = deletionsOnly ? #","filters":["NOPUT"]"# : ""
-        return EtcdCall(
-            path: "/v3/watch",
-            json: #"{"create_request":{"key":\#(key.base64),"start_revision":"\#(revision)"\#(filters)}}"#)
+    static func watchEntries(of folder: String, from revision: Int64) -> EtcdCall {
+        watch(#""key":\#((folder + "0").base64),"range_end":\#((folder.dropLast() + "0").base64)"#, from: revision)
+    }
+
+    private static func watch(_ range: String, from revision: Int64) -> EtcdCall {
+        EtcdCall(path: "/v3/watch", json: #"{"create_request":{\#(range),"start_revision":"\#(revision)"}}"#)
+    }
+
+    /// What one node says of itself.
+    static let status = EtcdCall(path: "/v3/maintenance/status", json: "{}")
+
+    /// What a node complains of, such as that there is no space left.
+    static let alarms = EtcdCall(path: "/v3/maintenance/alarm", json: #"{"action":"GET"}"#)
+
+    static let members = EtcdCall(path: "/v3/cluster/member/list", json: "{}")
+
+    static func roles(of user: EtcdCredentials.User) -> EtcdCall {
+        EtcdCall(path: "/v3/auth/user/get", json: #"{"name":\#(user.name.quoted)}"#)
     }
 
     static func authenticate(_ user: EtcdCredentials.User) -> EtcdCall {
@@ -107,9 +128,11 @@ extension Data {
     fileprivate var base64: String { "\"\(base64EncodedString())\"" }
 }
 
-extension String {
+extension StringProtocol {
     fileprivate var base64: String { Data(utf8).base64 }
+}
 
+extension String {
     /// As a string of JSON (RFC 8259, section 7).
     var quoted: String {
         var text = "\""

@@ -30,6 +30,9 @@ final class EtcdClient: Sendable {
         /// For what must be known: longer than an election takes, and a lock's lease lasts.
         static let committing = Timeout(limit: .seconds(15), givesUpSoon: false)
 
+        /// For tokens that nobody else knows: as long as others wait for who has sent a refresh token.
+        static let saving = Timeout(limit: .seconds(60), givesUpSoon: false)
+
         /// Also of a node that has not responded a moment ago: others wait for what is not let go of.
         static let tidying = Timeout(limit: .seconds(3), givesUpSoon: false)
     }
@@ -66,7 +69,7 @@ final class EtcdClient: Sendable {
     private static let responseLimit = 16 * 1024 * 1024
 
     let location: EtcdLocation
-    private let credentials: EtcdCredentials
+    let credentials: EtcdCredentials
     private let logger: Logger?
     private let state = Mutex(State())
 
@@ -94,7 +97,7 @@ final class EtcdClient: Sendable {
         if timeout.givesUpSoon, let blocked { throw Failure.error(unreachable(blocked, isSent: false)) }
         let client = try httpClient()
         // Each node gets its share, so that one that hangs does not use up all of the time.
-        let share = max(timeout.limit / location.endpoints.count, .seconds(1))
+        let share = max(min(timeout.limit / location.endpoints.count, .seconds(5)), .seconds(1))
         var (isSent, problems, round) = (false, [String](), 0)
         while true {
             problems = []
@@ -131,6 +134,17 @@ final class EtcdClient: Sendable {
         }
         logger?.debug("the store cannot be reached", metadata: ["problems": "\(problem)"])
         throw Failure.error(unreachable(problem, isSent: isSent))
+    }
+
+    /// What etcd refuses as an `AccountError`.
+    func mapping<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do {
+            return try await body()
+        } catch EtcdClient.Failure.error(let error) {
+            throw error
+        } catch EtcdClient.Failure.refused(let failure) {
+            throw AccountError(failure, store: "\(location)")
+        }
     }
 
     private func noteResponse(of index: Int) {
@@ -215,7 +229,9 @@ final class EtcdClient: Sendable {
                 let body = try await response.body.collect(upTo: Self.responseLimit)
                 let object = JSONObject.read([UInt8](body.readableBytesView))
                 guard response.status == .ok else {
-                    return .refused(EtcdFailure(object ?? ["message": .string("HTTP status \(response.status.code)")]))
+                    return .refused(
+                        object.map { EtcdFailure($0) }
+                            ?? EtcdFailure(status: response.status.code, text: String(buffer: body)))
                 }
                 guard let object else {
                     return .none(problem: "what responded is not etcd 3.4 or later", isSent: true)
@@ -228,12 +244,14 @@ final class EtcdClient: Sendable {
         }
     }
 
-    private func request(_ call: EtcdCall, at endpoint: EtcdLocation.Endpoint, token: String?) -> HTTPClientRequest {
+    func request(
+        _ call: EtcdCall, at endpoint: EtcdLocation.Endpoint, token: String?, needsLeader: Bool = true
+    ) -> HTTPClientRequest {
         var request = HTTPClientRequest(url: "\(location.usesTLS ? "https" : "http")://\(endpoint)\(call.path)")
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/json")
         // A node that has lost its leader says so, also to who watches.
-        request.headers.add(name: "Grpc-Metadata-hasleader", value: "true")
+        if needsLeader { request.headers.add(name: "Grpc-Metadata-hasleader", value: "true") }
         if let token { request.headers.add(name: "Authorization", value: token) }
         request.body = .bytes([UInt8](call.json.utf8))
         return request
@@ -241,7 +259,7 @@ final class EtcdClient: Sendable {
 
     // MARK: The user's token
 
-    private func token(
+    func token(
         at endpoint: EtcdLocation.Endpoint, by client: HTTPClient, _ limit: Duration
     ) async throws -> String? {
         guard let user = credentials.user else { return nil }
@@ -269,7 +287,7 @@ final class EtcdClient: Sendable {
 
     /// Never shut down, on purpose: they live as long as the process, cost nothing until the first call, drop idle connections
     /// by themselves, and run on NIO's shared threads.
-    private func httpClient() throws -> HTTPClient {
+    func httpClient() throws -> HTTPClient {
         let files = location.usesTLS ? credentials.files : EtcdCredentials.Files()
         return try Self.clients.withLock { clients in
             if let client = clients[files] { return client }
@@ -298,7 +316,7 @@ final class EtcdClient: Sendable {
     }
 
     /// In words, without what was sent.
-    private static func text(of error: any Error) -> String {
+    static func text(of error: any Error) -> String {
         switch error {
         case let error as AccountError: error.message
         case let error as NIOConnectionError:

@@ -22,6 +22,13 @@ struct EtcdFailure: Error, Sendable, Hashable {
         if code == .resourceExhausted, text.hasSuffix("too many requests") { code = nil }
     }
 
+    /// The gateway itself refuses in plain text.
+    init(status: UInt, text: String) {
+        let isCommonName = text.contains("CommonName")
+        code = isCommonName ? .failedPrecondition : nil
+        self.text = isCommonName ? "CommonName" : "HTTP status \(status)"
+    }
+
     /// A watch says the code in words.
     init(cancelReason text: String) {
         self.text = text
@@ -51,8 +58,13 @@ extension AccountError {
         case .permissionDenied:
             self.init(
                 .misconfigured,
-                "\(store) does not allow it: the user's role needs permission to read and write this prefix (`etcdctl role "
-                    + "grant-permission`)")
+                "\(store) does not allow it: the role of the user that ETCDCTL_USER names needs permission to read and write "
+                    + "this prefix (`etcdctl role grant-permission`)")
+        case .failedPrecondition where failure.text == "CommonName":
+            self.init(
+                .misconfigured,
+                "\(store) takes no client certificate with a Common Name while its users' authentication is enabled: use one "
+                    + "whose subject has none, such as `/O=machines`")
         case .unauthenticated:
             self.init(.misconfigured, "\(store) does not accept the user's token (\(failure.text))")
         case .invalidArgument where failure.text.contains("too large"),

@@ -51,11 +51,11 @@ struct EtcdTransactionResponse: Sendable, Hashable {
 
 /// A line of a watch.
 enum EtcdWatchMessage: Sendable, Hashable {
-    /// It has begun, or goes on.
-    case progress
+    /// It has begun, or goes on: this is the revision of the node, which is at most a moment behind the store's.
+    case progress(revision: Int64)
 
-    /// The key was written or removed, the last time at this revision.
-    case change(revision: Int64)
+    /// The keys were written or removed, the last one at this revision.
+    case change(keys: Set<String>, revision: Int64)
 
     /// The changes since the revision that was asked for are not known any more. The revision is the first that still is.
     case compacted(revision: Int64)
@@ -71,10 +71,13 @@ enum EtcdWatchMessage: Sendable, Hashable {
             self = .compacted(revision: compacted)
         } else if result["canceled"] == .boolean(true) {
             self = .failure(EtcdFailure(cancelReason: result["cancel_reason"]?.string ?? "the watch was cancelled"))
-        } else if let event = result["events"]?.elements.last {
-            self = .change(revision: event.member("kv")?.objectMembers?.int64("mod_revision") ?? 0)
+        } else if let events = result["events"]?.elements, !events.isEmpty {
+            let changed = events.compactMap { $0.member("kv")?.objectMembers }
+            self = .change(
+                keys: Set(changed.compactMap { $0["key"]?.string?.base64Decoded }),
+                revision: changed.compactMap { $0.int64("mod_revision") }.max() ?? 0)
         } else {
-            self = .progress
+            self = .progress(revision: result.revision ?? 0)
         }
     }
 }

@@ -1,16 +1,19 @@
 import AccountKit
 import Synchronization
 
-/// A lease of etcd's, kept alive until it is ended: what is stored under it goes when it is not any more.
+/// A lease of etcd's: what is stored under it goes when nothing is heard of its holder any more.
 final class EtcdLease: Sendable {
     let id: Int64
+    private let seconds: Int64
     private let client: EtcdClient
-    private let keepAlive: Task<Void, Never>
+    private let keepingAlive = Mutex<Task<Void, Never>?>(nil)
     private let hasEnded = Atomic(false)
 
-    /// - Parameter seconds: For how long it lasts when nothing is heard of its holder any more.
-    static func granted(seconds: Int64, by client: EtcdClient) async throws -> EtcdLease {
-        let response = try await client.send(.grantLease(seconds: seconds), .beginning)
+    /// - Parameter seconds: For how long it lasts when nothing is heard of its holder.
+    static func granted(
+        seconds: Int64, timeout: EtcdClient.Timeout, by client: EtcdClient
+    ) async throws -> EtcdLease {
+        let response = try await client.send(.grantLease(seconds: seconds), timeout)
         guard let id = response.object.int64("ID"), id != 0 else {
             throw AccountError(.inaccessible, "\(client.location) granted no lease")
         }
@@ -19,24 +22,35 @@ final class EtcdLease: Sendable {
 
     private init(id: Int64, seconds: Int64, client: EtcdClient) {
         self.id = id
+        self.seconds = seconds
         self.client = client
-        keepAlive = Task {
-            // It throws only once it is cancelled.
-            while (try? await Task.sleep(for: .seconds(seconds) / 3)) != nil {
-                // One that did not get through is tried again; what was lost meanwhile, the next change notices.
-                let response = try? await client.send(.keepLeaseAlive(id), .tidying)
-                guard let result = response?.object["result"]?.objectMembers else { continue }
-                if result.int64("TTL") ?? 0 <= 0 { return }
+    }
+
+    deinit { keepingAlive.withLock { $0?.cancel() } }
+
+    /// Keeps it alive until it is ended.
+    func keepAlive() {
+        keepingAlive.withLock { task in
+            guard task == nil else { return }
+            task = Task { [id, seconds, client] in
+                // It throws only once it is cancelled.
+                while (try? await Task.sleep(for: .seconds(seconds) / 3)) != nil {
+                    // One that did not get through is tried again; what was lost meanwhile, the next change notices.
+                    let response = try? await client.send(.keepLeaseAlive(id), .tidying)
+                    guard let result = response?.object["result"]?.objectMembers else { continue }
+                    if result.int64("TTL") ?? 0 <= 0 { return }
+                }
             }
         }
     }
 
-    deinit { keepAlive.cancel() }
+    /// Keeps it alive no more, and leaves it to etcd to end it in its time.
+    func leaveAlone() { keepingAlive.withLock { $0?.cancel() } }
 
     /// Never fails: a lease that cannot be revoked goes by itself.
     func end() async {
         guard !hasEnded.exchange(true, ordering: .relaxed) else { return }
-        keepAlive.cancel()
+        keepingAlive.withLock { $0?.cancel() }
         await shielded { [client, id] in _ = try? await client.send(.revokeLease(id), .tidying) }
     }
 }

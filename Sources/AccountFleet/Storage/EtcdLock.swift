@@ -7,25 +7,64 @@ import Synchronization
 /// comes late, after the lease was lost or a second time, is none; and who does not know whether one was carried out
 /// sees it by the key's revision.
 final class EtcdLock: Sendable {
+    private struct State {
+        var revision: Int64
+        var leases: [EtcdLease]
+
+        /// Whether a refresh token may have been sent whose successor is not stored.
+        var isExchanging = false
+    }
+
     let key: String
-    let lease: EtcdLease
     let createRevision: Int64
-    private let lastRevision: Mutex<Int64>
+    private let client: EtcdClient
+    private let state: Mutex<State>
 
     /// The key's revision after the holder's last change.
     var revision: Int64 {
-        get { lastRevision.withLock { $0 } }
-        set { lastRevision.withLock { $0 = newValue } }
+        get { state.withLock(\.revision) }
+        set { state.withLock { $0.revision = newValue } }
     }
 
-    private init(key: String, lease: EtcdLease, createRevision: Int64) {
+    /// The one that the key is under.
+    var lease: EtcdLease { state.withLock { $0.leases.last! } }
+
+    private init(key: String, lease: EtcdLease, createRevision: Int64, client: EtcdClient) {
         self.key = key
-        self.lease = lease
         self.createRevision = createRevision
-        lastRevision = Mutex(createRevision)
+        self.client = client
+        state = Mutex(State(revision: createRevision, leases: [lease]))
+        lease.keepAlive()
     }
 
-    func end() async { await lease.end() }
+    /// A lease that lasts longer than the one before, for the next change to put the key under; `nil` if it is there already.
+    func longerLease(seconds: Int64) async throws -> EtcdLease? {
+        guard state.withLock({ $0.leases.count == 1 }) else { return nil }
+        let lease = try await EtcdLease.granted(seconds: seconds, timeout: .beginning, by: client)
+        lease.keepAlive()
+        state.withLock { $0.leases.append(lease) }
+        return lease
+    }
+
+    /// What the key is, for a change to write it.
+    static let value = Array("process \(SystemCall.processID) on \(SystemCall.hostName ?? "another machine")".utf8)
+
+    /// Whether a refresh token may have been sent whose successor is not stored: as long as its holder may still bring that, nobody
+    /// else is to send it.
+    var isExchanging: Bool {
+        get { state.withLock(\.isExchanging) }
+        set { state.withLock { $0.isExchanging = newValue } }
+    }
+
+    func end() async {
+        let (leases, isExchanging) = state.withLock { ($0.leases, $0.isExchanging) }
+        // Others wait until it goes by itself.
+        if isExchanging { return leases.forEach { $0.leaveAlone() } }
+        // The key may be under either, where it is not known whether a change was carried out.
+        await withTaskGroup(of: Void.self) { group in
+            for lease in leases { group.addTask { await lease.end() } }
+        }
+    }
 
     // MARK: Taking it
 
@@ -40,40 +79,52 @@ final class EtcdLock: Sendable {
     /// - Parameters:
     ///   - seconds: For how long others wait when nothing is heard of the holder any more.
     ///   - timeout: How long to wait; it is tried once in any case.
+    ///   - call: How long each call to etcd may take.
     /// - Throws: `AccountError.Code.busy` after that time, `CancellationError` if the task is cancelled meanwhile.
-    static func take(_ key: String, seconds: Int64, timeout: Duration, by client: EtcdClient) async throws -> EtcdLock {
+    static func take(
+        _ key: String, seconds: Int64, timeout: Duration, call: EtcdClient.Timeout = .beginning, by client: EtcdClient
+    ) async throws -> EtcdLock {
         let deadline = ContinuousClock.now + min(timeout, .seconds(86_400))
-        var lease = try await EtcdLease.granted(seconds: seconds, by: client)
+        var lease = try await EtcdLease.granted(seconds: seconds, timeout: call, by: client)
+        // One that nothing is under goes by itself, and nobody waits for that.
+        var mayBeUsed = true
+        var failureCount = 0
         do {
             while true {
-                switch try await attempt(key, lease, client) {
-                case .taken(let revision): return EtcdLock(key: key, lease: lease, createRevision: revision)
+                mayBeUsed = true
+                switch try await attempt(key, lease, call, client) {
+                case .taken(let revision):
+                    return EtcdLock(key: key, lease: lease, createRevision: revision, client: client)
                 case .leaseLost:
-                    // This process was stopped for a while.
-                    await lease.end()
-                    lease = try await EtcdLease.granted(seconds: seconds, by: client)
+                    // It was waited for longer than the lease lasts, or this process was stopped for a while.
+                    lease = try await EtcdLease.granted(seconds: seconds, timeout: call, by: client)
                 case .held(let holder, let revision):
+                    mayBeUsed = false
                     guard ContinuousClock.now < deadline else { throw busy(holder, timeout, client) }
-                    try await waitForDeletion(of: key, after: revision, until: deadline, client)
+                    failureCount += 1
+                    try await waitForDeletion(of: key, after: revision, until: deadline, failureCount, client)
                 }
             }
         } catch {
-            await lease.end()
+            if mayBeUsed { await lease.end() }
             throw error
         }
     }
 
-    private static func attempt(_ key: String, _ lease: EtcdLease, _ client: EtcdClient) async throws -> Outcome {
+    private static func attempt(
+        _ key: String, _ lease: EtcdLease, _ timeout: EtcdClient.Timeout, _ client: EtcdClient
+    ) async throws -> Outcome {
         let call = EtcdCall.transaction(
-            if: [.createRevision(key, 0)], then: [.put(key, Array(thisProcess.utf8), lease: lease.id)],
-            else: [.range(key)])
+            if: [.createRevision(key, 0)], then: [.put(key, value, lease: lease.id)], else: [.range(key)])
         do {
-            guard let response = EtcdTransactionResponse(try await client.send(call, .beginning).object) else {
+            guard let response = EtcdTransactionResponse(try await client.send(call, timeout).object) else {
                 throw AccountError(.inaccessible, "\(client.location) gave an unexpected response")
             }
             if response.isSuccess { return .taken(response.revision) }
             // Gone between the two: try again at once.
-            guard let holder = response.ranges.first ?? nil else { return try await attempt(key, lease, client) }
+            guard let holder = response.ranges.first ?? nil else {
+                return try await attempt(key, lease, timeout, client)
+            }
             // An attempt of whose response nothing was heard was carried out.
             if holder.lease == lease.id { return .taken(holder.createRevision) }
             return .held(by: holder, at: response.revision)
@@ -82,34 +133,43 @@ final class EtcdLock: Sendable {
         }
     }
 
-    /// Etcd tells of the deletion. Since a connection can be dead without anybody noticing, the lock is looked at every two
-    /// seconds all the same.
+    /// Etcd tells of the deletion. Since a connection can be dead without anybody noticing, the lock is looked at all the same,
+    /// first after two seconds, at last every eight.
+    ///
+    /// - Parameter failureCount: How often it was tried; who came too late more often waits longer, so that of many who wait only
+    ///   some try at the same time.
     private static func waitForDeletion(
-        of key: String, after revision: Int64, until deadline: ContinuousClock.Instant, _ client: EtcdClient
+        of key: String, after revision: Int64, until deadline: ContinuousClock.Instant, _ failureCount: Int,
+        _ client: EtcdClient
     ) async throws {
-        let limit = min(.seconds(2), ContinuousClock.now.duration(to: deadline))
+        let limit = min(.seconds(1 << min(failureCount, 3)), ContinuousClock.now.duration(to: deadline))
         let start = ContinuousClock.now
         do {
-            try await client.watch(.watch(key, from: revision + 1, deletionsOnly: true), for: limit) { message in
+            try await client.watch(.watchDeletion(of: key, from: revision + 1), for: limit) { message in
                 if case .progress = message { true } else { false }
             }
         } catch {
             try Task.checkCancellation()
         }
-        // A watch that ends at once must not make this a loop without a pause; nor should all who wait come at once.
+        // A watch that ends at once must not make this a loop without a pause.
         let isEarly = start.duration(to: .now) < .milliseconds(20)
-        try await Task.sleep(for: .milliseconds(Int.random(in: isEarly ? 20...100 : 0...10)))
+        let pause = 5 << min(failureCount, 4)
+        try await Task.sleep(for: .milliseconds(Int.random(in: isEarly ? 20...(20 + pause) : 0...pause)))
     }
 
     private static func busy(_ holder: EtcdKeyValue, _ timeout: Duration, _ client: EtcdClient) -> AccountError {
-        // Whoever may write there can put anything into it.
-        let name = String(decoding: holder.value.prefix(100), as: UTF8.self).filter { $0.isASCII && $0 >= " " }
-        return AccountError(
+        AccountError(
             .busy,
-            "\(name.isEmpty ? "another process" : name) has been using \(client.location) for more than \(timeout.text): "
+            "\(holder.holderName ?? "another process") has been using \(client.location) for more than \(timeout.text): "
                 + "try again, or look there for a process that hangs")
     }
+}
 
-    /// For others, who wait for it.
-    private static let thisProcess = "process \(SystemCall.processID) on \(SystemCall.hostName ?? "another machine")"
+extension EtcdKeyValue {
+    /// Of a lock's key: who holds it, such as `process 4711 on host`; `nil` if it does not say so.
+    var holderName: String? {
+        // Whoever may write there can put anything into it.
+        let name = String(decoding: value.prefix(100), as: UTF8.self).filter { $0.isASCII && $0 >= " " }
+        return name.isEmpty ? nil : name
+    }
 }

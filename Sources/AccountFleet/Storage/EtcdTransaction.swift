@@ -22,16 +22,24 @@ final class EtcdTransaction: ArchiveTransaction {
     func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
         // It goes with the lock. What etcd has room for and allows now, it will in a moment.
         let zeros = [UInt8](repeating: 0, count: byteCount)
-        _ = try await commit([.put(storage.key("reserved"), zeros, lease: lock.lease.id)], about: entry, if: [])
+        _ = try await commit([.put(storage.key(".reserved"), zeros, lease: lock.lease.id)], about: entry, if: [])
     }
 
     func replace(
         _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
     ) async throws -> ArchiveReceipt {
         let key = storage.key(entry.rawValue)
+        var operations = [EtcdOperation.put(key, bytes)]
+        // With the intent the exchange begins: whoever dies in it is waited for as long as it may take.
+        if entry == .refreshRecord, let refresh, let longer = try await storage.longerLease(of: refresh) {
+            operations.append(.put(refresh.key, EtcdLock.value, lease: longer.id))
+        }
+        let isIntent = operations.count > 1
         let new = try await commit(
-            [.put(key, bytes)], about: entry, if: [.modRevision(key, try expected(revision, entry))],
+            operations, about: entry, if: [.modRevision(key, try expected(revision, entry))],
             isDone: { $0?.value == bytes })
+        // What is written after the intent is what came of it.
+        if entry == .refreshRecord { refresh?.isExchanging = isIntent }
         await storage.replica.replace(entry, with: bytes, revision: new)
         return ArchiveReceipt(revision: ArchiveRevision(new), durability: .durable)
     }
@@ -41,6 +49,7 @@ final class EtcdTransaction: ArchiveTransaction {
         let new = try await commit(
             [.delete(key)], about: entry, if: [.modRevision(key, try expected(revision, entry))],
             isDone: { $0 == nil })
+        if entry == .refreshRecord { refresh?.isExchanging = false }
         await storage.replica.remove(entry, revision: new)
         return .durable
     }
@@ -99,8 +108,9 @@ final class EtcdTransaction: ArchiveTransaction {
         }
         let call = EtcdCall.transaction(
             if: fence + comparisons, then: [.touch(lock.key)] + operations, else: looks)
+        let timeout: EtcdClient.Timeout = refresh?.isExchanging == true ? .saving : .committing
         // What was begun is finished, whoever gives up waiting.
-        let reply = try await shielded { [storage] in try await storage.send(call, .committing) }
+        let reply = try await shielded { [storage] in try await storage.send(call, timeout) }
         guard let response = EtcdTransactionResponse(reply.object), response.isSuccess || response.ranges.count >= 2
         else { throw AccountError(.inaccessible, "\(storage.location) gave an unexpected response") }
         if response.isSuccess {

@@ -1,3 +1,4 @@
+import AccountKit
 import HTTPTypes
 
 #if canImport(FoundationEssentials)

@@ -16,6 +16,7 @@ public struct Account: Sendable, Equatable, Identifiable {
         var issuer: String?
         var username: String?
         var profile: UserProfile
+        var transfer: SessionTransfer?
         var credentials: Credentials
     }
 
@@ -68,6 +69,17 @@ public struct Account: Sendable, Equatable, Identifiable {
     public var verifiedAt: Date? {
         get { fields.verifiedAt }
         _modify { yield &fields.verifiedAt }
+    }
+
+    /// Where this sign-in was moved to: then it is refreshed there, and never here; `nil` for one that was not.
+    ///
+    /// See ``AccountStore/moveSession(to:named:from:)``.
+    public var move: SessionMove? { transfer.flatMap { SessionMove(leaving: $0) } }
+
+    /// What is remembered of a move from here, or to here.
+    var transfer: SessionTransfer? {
+        get { fields.transfer }
+        _modify { yield &fields.transfer }
     }
 
     /// Creates an account.

@@ -34,6 +34,12 @@ enum AccountPlaintext {
         fields["expiresAt"] = credentials.expiresAt.map { .date($0) }
         fields["verifiedAt"] = account.verifiedAt.map { .date($0) }
         if !account.profile.fields.isEmpty { fields["profile"] = .dictionary(account.profile.fields) }
+        if let transfer = account.transfer {
+            fields["transfer"] = .dictionary([
+                "id": .string(transfer.id), "place": .string(transfer.place), "date": .date(transfer.date),
+                "role": .string(transfer.role.rawValue),
+            ])
+        }
         if !credentials.derivedTokens.isEmpty {
             fields["derivedTokens"] = .array(credentials.derivedTokens.map { .dictionary(record(of: $0)) })
         }
@@ -107,9 +113,22 @@ enum AccountPlaintext {
             scopes: try fields.texts("scopes") ?? [], clientID: try fields.text("clientID"), issuedAt: issuedAt,
             expiresAt: try fields.date("expiresAt"))
         credentials.derivedTokens = try derivedTokens(fields, derived)
-        return Account(
+        var account = Account(
             id: id, issuer: try fields.text("issuer"), username: try fields.text("username"), credentials: credentials,
             profile: profile, verifiedAt: try fields.date("verifiedAt"))
+        account.transfer = try transfer(fields)
+        return account
+    }
+
+    private static func transfer(
+        _ fields: [String: ProfileValue]
+    ) throws(RecordPropertyList.Malformed) -> SessionTransfer? {
+        guard let value = fields["transfer"] else { return nil }
+        guard case .dictionary(let fields) = value, let id = try fields.text("id"),
+            let place = try fields.text("place"), let date = try fields.date("date"),
+            let role = try fields.text("role").flatMap(SessionTransfer.Role.init(rawValue:))
+        else { throw RecordPropertyList.unusable }
+        return SessionTransfer(id: id, place: place, date: date, role: role)
     }
 
     /// Writes an account into guarded memory, padded.

@@ -134,6 +134,9 @@ public struct ArchiveEntry: Hashable, Sendable, RawRepresentable {
 
     /// That a refresh token is being spent, and how refreshes failed; nothing personal.
     public static let refreshRecord = ArchiveEntry(rawValue: "Refresh.plist")
+
+    /// A session that is being moved here, sealed, until it takes the place of the account.
+    public static let incoming = ArchiveEntry(rawValue: "Incoming.plist")
 }
 
 /// What a storage has for an entry.

@@ -139,6 +139,96 @@ struct OfflineKeys: Sendable {
         }
     }
 
+    // MARK: Moving
+
+    /// All that are there, of whatever users, as they are.
+    func stored(in transaction: any ArchiveTransaction) async throws -> [[UInt8]] {
+        var stored: [[UInt8]] = []
+        for place in records.places {
+            if let bytes = try await transaction.read(place)?.bytes { stored.append(bytes) }
+        }
+        return stored
+    }
+
+    struct Change: Sendable {
+        let place: ArchiveEntry
+        let bytes: [UInt8]
+
+        /// What it replaces; `nil` where there is nothing.
+        let revision: ArchiveRevision?
+    }
+
+    /// What is to be written so that keys from another storage are here.
+    ///
+    /// - Parameter keys: Those of the other storage's archive.
+    /// - Throws: `conflict` if a user has another key here, and `inaccessible` if there is no room.
+    func changes(
+        for incoming: [[UInt8]], _ keys: ArchiveKeys, in transaction: any ArchiveTransaction
+    ) async throws -> [Change] {
+        guard !incoming.isEmpty else { return [] }
+        var free: [ArchiveEntry] = []
+        var here: [(place: ArchiveEntry, stored: StoredEntry, record: Account?)] = []
+        for place in records.places {
+            guard let stored = try await transaction.read(place) else {
+                free.append(place)
+                continue
+            }
+            here.append((place, stored, try await record(stored.bytes, keys)))
+        }
+        var changes: [Change] = []
+        for bytes in incoming where !here.contains(where: { $0.stored.bytes == bytes }) {
+            if let record = try await record(bytes, keys),
+                let same = here.first(where: { $0.record?.isSameUser(as: record) == true })
+            {
+                guard same.record?.credentials.accessToken == record.credentials.accessToken else {
+                    throw AccountError(
+                        .conflict,
+                        "offline data of this user is sealed with one key here and with another there, and one of the two would be "
+                            + "lost: sign in there and out again, which discards what it has, then try again")
+                }
+                changes.append(Change(place: same.place, bytes: bytes, revision: same.stored.revision))
+                continue
+            }
+            guard !free.isEmpty else {
+                throw AccountError(
+                    .inaccessible,
+                    "there is no room for the keys of offline data: \(Self.maximumCount) users have left changes there that were not "
+                        + "sent")
+            }
+            changes.append(Change(place: free.removeFirst(), bytes: bytes, revision: nil))
+        }
+        return changes
+    }
+
+    /// Removes those that are in another storage too.
+    func remove(storedIn other: [[UInt8]], in transaction: any ArchiveTransaction) async throws {
+        var secrets: [Account] = []
+        for bytes in other {
+            if let record = try await record(bytes, nil) { secrets.append(record) }
+        }
+        for place in records.places {
+            guard let stored = try await transaction.read(place) else { continue }
+            let mine = try await record(stored.bytes, nil)
+            let isThere =
+                other.contains(stored.bytes)
+                || mine.map { mine in
+                    secrets.contains {
+                        $0.isSameUser(as: mine) && $0.credentials.accessToken == mine.credentials.accessToken
+                    }
+                } ?? false
+            if isThere { _ = try await transaction.remove(place, ifRevision: stored.revision) }
+        }
+    }
+
+    /// `nil` if it does not open.
+    private func record(_ bytes: [UInt8], _ keys: ArchiveKeys?) async throws -> Account? {
+        do {
+            return try await records.open(bytes, before: keys).account
+        } catch let error as AccountError where error.isAboutContent {
+            return nil
+        }
+    }
+
     func reseal(
         with keys: ArchiveKeys, before: ArchiveKeys, in transaction: any ArchiveTransaction
     ) async throws {

@@ -78,6 +78,9 @@ public struct UnverifiedReason: Hashable, Sendable {
         /// The store that several machines share cannot be reached, so nothing was asked for that would have to be stored.
         public static let storeUnreachable = Code(rawValue: "storeUnreachable")
 
+        /// The session was moved to another place, and is refreshed there only.
+        public static let moved = Code(rawValue: "moved")
+
         /// New tokens came and could not be stored: they are in this process's memory only.
         public static let notSaved = Code(rawValue: "notSaved")
     }

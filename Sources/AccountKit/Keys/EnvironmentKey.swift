@@ -38,7 +38,8 @@ public struct EnvironmentKey: KeySource {
         guard let folder = environment("CREDENTIALS_DIRECTORY") else { return nil }
         let path = folder + "/" + credential
         do {
-            let file = try FileDescriptor.openForReading(path)
+            // Kubernetes makes links of them. Who chooses the folder could as well set the variable.
+            let file = try FileDescriptor.openForReading(path, followingLinks: true)
             var count = 0
             let bytes = try GuardedBytes(count: 1024) { buffer throws(SystemCallError) in
                 count = try file.read(into: buffer)

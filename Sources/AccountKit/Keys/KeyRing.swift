@@ -127,8 +127,7 @@ struct KeyRing: Sendable {
             let ways = kinds.map(\.text).sorted().joined(separator: " or ")
             return AccountError(
                 .noKey,
-                "Account.plist opens with \(ways), and no such key is set up here: add it again (`key add`), or move "
-                    + "the file away to begin anew")
+                "Account.plist opens with \(ways), and no such key is set up here: add it again (`key add`)")
         }
         let places = sources.compactMap { ($0 as? KeyFile)?.path.shellWord }.joined(separator: " or ")
         return AccountError(

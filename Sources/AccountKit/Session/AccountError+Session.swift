@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 extension AccountError {
     /// What stands for any error that a storage threw. An ``AccountError`` is itself.
     package init(wrapping error: any Error) {
@@ -18,6 +24,16 @@ extension AccountError {
                 "\(signOut.issuer ?? "the service") ended this session\(signOut.detail.map { " (\($0))" } ?? ""): sign in again"
             }
         self.init(.notSignedIn, message)
+    }
+
+    /// What was wanted can be had only where the session is now.
+    package init(_ move: SessionMove) {
+        let end =
+            move.isComplete
+            ? "this session was moved to \(move.place) on \(move.date.formatted(.iso8601)), and is refreshed there only: use it there"
+            : "the move of this session to \(move.place), begun on \(move.date.formatted(.iso8601)), was not completed, and nobody "
+                + "can refresh it until then: move it there again"
+        self.init(.moved, end)
     }
 
     package init(unidentified failure: AuthorityError, _ outcome: RevocationOutcome) {
@@ -80,6 +96,10 @@ extension UnverifiedReason.Code {
             default: .cannotSave
             }
     }
+}
+
+extension UnverifiedReason {
+    init(_ move: SessionMove) { self.init(.moved, detail: "\(AccountError(move))") }
 }
 
 extension UnverifiedReason: CustomStringConvertible {

@@ -73,6 +73,7 @@ extension AccountStore {
         var account = account
         switch means {
         case .refresh where account.credentials.refreshToken == nil:
+            if let move = account.move { throw AccountError(move) }
             throw AccountError(
                 .misconfigured,
                 "a token for this is had by a refresh, and the service gave no refresh token: sign in again")

@@ -15,6 +15,9 @@ extension AccountStore {
         await shielded { [driver] in await driver.saveUnsaved(timeout: driver.lockTimeout) }
     }
 
+    /// Whether there are new tokens that could not be saved, and that nobody knows once this process has ended.
+    package var hasUnsavedTokens: Bool { driver.archive.unsaved.storedAccount != nil }
+
     package var hasFinishedExchanges: Bool { driver.exchanges.isEmpty }
 
     package func observeExchanges(_ observer: any ExchangeObserver) {

@@ -18,6 +18,8 @@ extension AccountStore {
             guard case .present(let account, _) = await driver.load(transaction), account.isSameUser(as: user) else {
                 throw AccountError(.conflict, "somebody else has signed in or out meanwhile: try again")
             }
+            // What it seals could be read where the session is now by nobody.
+            if let move = account.move { throw AccountError(move) }
             return try await driver.offlineKeys.makeKey(of: account, knowing: known, at: clock.now, in: transaction)
         }
     }

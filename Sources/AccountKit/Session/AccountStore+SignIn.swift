@@ -272,7 +272,9 @@ extension AccountStore {
             switch await driver.load(transaction) {
             case .absent: return try await driver.save(account, nil, isSignIn: true, transaction)
             case .present(let old, let revision):
-                let isReplaced = !account.isEnded(byRevoking: old, revokesSingleGrants: revokesSingleGrants)
+                try await driver.discardLeftover(of: old, in: transaction)
+                // One that was moved goes on elsewhere.
+                let isReplaced = old.move == nil && !account.isEnded(byRevoking: old, revokesSingleGrants: revokesSingleGrants)
                 if isReplaced { await queueReplaced(old, transaction) }
                 do {
                     return try await driver.save(account, revision, isSignIn: true, transaction)

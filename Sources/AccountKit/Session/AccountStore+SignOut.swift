@@ -12,18 +12,24 @@ extension AccountStore {
     /// ``deliverRevocations(with:ignoringPauses:asksPerson:)``. A disk that is full keeps nobody signed in, nor does an archive that does not
     /// open: it is moved aside, and the service cannot be told, since nobody can read the tokens.
     ///
+    /// Of a session that was moved to another place, only what was left here is removed, and the service is not told: it goes on
+    /// there. Where nobody is signed in, a session whose move to here was not completed is discarded.
+    ///
     /// - Parameter authority: The service; `nil` does not tell it.
     /// - Returns: Who was signed out, and whether the service knows.
-    /// - Throws: An ``AccountError`` if the archive could not be changed; then nobody was signed out.
+    /// - Throws: An ``AccountError`` if the archive could not be changed; then nobody was signed out. Likewise
+    ///   ``AccountError/Code-swift.struct/moved`` if the service is to be told and the move of the session was not completed.
     @discardableResult
     public func signOut(with authority: (any AccountAuthority)? = nil) async throws(AccountError) -> SignOutReport {
         let signOut = SignOut(.signedOutByUser, date: clock.now)
         switch try await driver.run(SignOutStateMachine(signOut, isToBeTold: authority != nil)).get() {
-        case .nobody: return SignOutReport(account: nil, revocation: .notNeeded)
+        case .nobody:
+            try await discardIncoming()
+            return SignOutReport(account: nil, revocation: .notNeeded)
         case .quarantined(let place):
             return SignOutReport(account: nil, revocation: .notNeeded, quarantinedArchive: place)
         case .account(let account, let pending):
-            guard let authority else { return SignOutReport(account: account, revocation: .notNeeded) }
+            guard let authority, account.move == nil else { return SignOutReport(account: account, revocation: .notNeeded) }
             // Whoever is cancelled has signed out all the same; so the service is told.
             let report = await shielded { [driver] in await driver.revoke(account, pending, at: authority) }
             return SignOutReport(account: account, revocation: .init(report, isQueued: pending != nil))

@@ -15,7 +15,8 @@ extension AccountStore {
     ///   - authority: The service.
     /// - Returns: The token. If it could not be refreshed and has not expired yet, the one that there is. After a failure
     ///   the service is left alone for a while by all processes, which grows from 2 s to 5 min; to 5 s only while it cannot be reached.
-    /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if nobody is signed in (any more), or if the token has
+    /// - Throws: ``AccountError/Code-swift.struct/moved`` if the token has expired and the session is at another place by now,
+    ///   ``AccountError/Code-swift.struct/notSignedIn`` if nobody is signed in (any more), or if the token has
     ///   expired and there is no refresh token (the account is kept, since the clock may be wrong),
     ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the token has expired and could not be refreshed now, or
     ///   ``AccountError/Code-swift.struct/misconfigured`` if who is signed in is of another service.
@@ -24,6 +25,7 @@ extension AccountStore {
     ) async throws(AccountError) -> Secret {
         let account = try await usableAccount(minimumValidity: minimumValidity, timeout: timeout, with: authority)
         let credentials = account.credentials
+        if let move = account.move, credentials.expires(within: .zero, of: clock.now) { throw AccountError(move) }
         if credentials.refreshToken == nil, let end = credentials.expiresAt, end <= clock.now {
             throw AccountError(
                 .notSignedIn,
@@ -60,6 +62,7 @@ extension AccountStore {
     ) async throws(AccountError) -> Account? {
         var account = try await loadedAccount(of: authority)
         if account.credentials.accessToken == refused.credentials.accessToken {
+            if let move = account.move { throw AccountError(move) }
             let age = clock.now.timeIntervalSince(account.credentials.issuedAt)
             guard account.credentials.refreshToken != nil, !(0..<60).contains(age) else { return nil }
             account = try await renewed(account, with: authority, timeout, isUsable: false)
@@ -115,6 +118,7 @@ extension AccountStore {
     ) async throws(AccountError) -> Account {
         try refuseGivenToken()
         let account = try await loadedAccount(of: authority)
+        if let move = account.move { throw AccountError(move) }
         guard account.credentials.refreshToken != nil else {
             throw AccountError(
                 .misconfigured, "the service gave no refresh token, so there is nothing to refresh with: sign in again")
@@ -152,6 +156,7 @@ extension AccountStore {
             throw error
         case .kept(let account, let reason):
             if isUsable { return account }
+            if let move = account.move { throw AccountError(move) }
             throw AccountError(
                 reason.errorCode, "the tokens could not be refreshed (\(reason)); you are still signed in")
         }
@@ -166,6 +171,7 @@ extension UnverifiedReason {
         case .busy: .busy
         case .cannotSave: .inaccessible
         case .storeUnreachable: .storeUnreachable
+        case .moved: .moved
         case .cancelled: .cancelled
         default: .serviceUnavailable
         }

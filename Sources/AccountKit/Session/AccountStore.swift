@@ -198,6 +198,11 @@ public final class AccountStore: Sendable {
         return try await driver.archive.journal.record()?.date == nil ? nil : date
     }
 
+    /// Empty for a storage that says nothing of itself, such as files.
+    package func inspectStorage() async -> [StorageObservation] {
+        await (driver.archive.storage as? any InspectableArchiveStorage)?.inspect() ?? []
+    }
+
     /// When the account that is known here was last known to be the stored one, because the storage cannot be reached.
     ///
     /// - Returns: `nil` if it can, or if there is no replica of the account; why it cannot be read, the state says.

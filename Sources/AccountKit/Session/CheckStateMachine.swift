@@ -101,6 +101,9 @@ struct CheckStateMachine: SessionStateMachine {
         if let mismatch = mismatch(account) {
             return finish(.unverified(account, .init(.misconfigured, detail: mismatch)))
         }
+        if let move = account.move, account.credentials.expires(within: .zero, of: now) {
+            return finish(.unverified(account, .init(move)))
+        }
         if account.credentials.refreshToken != nil, account.credentials.expires(within: .zero, of: now) {
             return go(to: .refreshing(account, afterRefusal: false), .refresh(account))
         }
@@ -117,7 +120,10 @@ struct CheckStateMachine: SessionStateMachine {
     ) -> SessionAction<SessionState> {
         let context = SessionDecision.Context(
             holdsRefreshToken: account.credentials.refreshToken != nil, justRefreshed: justRefreshed)
-        switch SessionDecision.afterVerification(failure, context) {
+        let decision = SessionDecision.afterVerification(failure, context)
+        // The service speaks of a token that may have been replaced where the session is now.
+        if let move = account.move, failure.isAboutToken { return finish(.unverified(account, .init(move))) }
+        switch decision {
         case .keep(let reason): return finish(.unverified(account, reason))
         case .refreshOnce: return go(to: .refreshing(account, afterRefusal: true), .refresh(account))
         case .clear: return go(to: .openingToClear(account, failure), .beginTransaction)
@@ -129,6 +135,7 @@ struct CheckStateMachine: SessionStateMachine {
     private mutating func decideUnderLock(
         on failure: AuthorityError, about account: Account, stored: Account, _ revision: ArchiveRevision
     ) -> SessionAction<SessionState> {
+        if let move = stored.move { return finish(.unverified(stored, .init(move))) }
         let context = SessionDecision.Context(
             holdsRefreshToken: stored.credentials.refreshToken != nil,
             sentTokenIsStored: stored.isSameGrant(as: account))
@@ -181,6 +188,15 @@ extension Account {
         account.profile.merge(identity.profile)
         account.verifiedAt = date
         return account
+    }
+}
+
+extension AuthorityError {
+    fileprivate var isAboutToken: Bool {
+        switch self {
+        case .bearerChallenge(error: "invalid_token"), .unauthorized, .rejected: true
+        default: false
+        }
     }
 }
 

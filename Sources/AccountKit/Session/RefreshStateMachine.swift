@@ -82,6 +82,7 @@ struct RefreshStateMachine: SessionStateMachine {
         case (.comparing, .content(.present(let stored, let revision))):
             guard isToBeUsed(stored) else { return finish(.adopted(stored)) }
             account = stored
+            if let move = stored.move, spendsRefreshToken { return finish(.kept(stored, .init(move))) }
             guard stored.credentials.refreshToken != nil || !spendsRefreshToken else {
                 return finish(.kept(stored, .init(.notChecked, detail: "there is no refresh token")))
             }
@@ -245,6 +246,10 @@ struct RefreshStateMachine: SessionStateMachine {
     private mutating func orphan(
         _ renewed: Account, _ content: AccountArchive.Content
     ) -> SessionAction<RefreshOutcome> {
+        // They are of a session that goes on elsewhere.
+        if case .present(let stored, _) = content, stored.move != nil, stored.isSameUser(as: renewed) {
+            return finish(outcome(of: content))
+        }
         // Where a sign-in cannot be ended without the user's others, that would end the new one.
         // Of an exchange nothing came that could replace what is stored, so what was sent may be of the same sign-in.
         if case .present(let stored, _) = content,
@@ -298,7 +303,7 @@ struct RefreshStateMachine: SessionStateMachine {
     private var spendsRefreshToken: Bool { derivation?.means != .tokenExchange }
 
     /// Whether the stored tokens are those that are to be replaced, or those that a missing token is to be derived from.
-    private func isToBeUsed(_ stored: Account) -> Bool {
+    func isToBeUsed(_ stored: Account) -> Bool {
         guard stored.isSameUser(as: account) else { return false }
         // The refresh token may have been replaced for a token for another API, and the access token not.
         guard let derivation else { return stored.credentials.accessToken == account.credentials.accessToken }

@@ -304,8 +304,9 @@ struct SessionDriver: Sendable {
     private func clear(
         _ signOut: SignOut, _ revision: ArchiveRevision, _ transaction: any ArchiveTransaction
     ) async throws -> ArchiveReceipt.Durability {
-        guard signOut.reason == .signedOutByUser, case .present(let user, _) = await archive.load(in: transaction)
-        else {
+        let content = await archive.load(in: transaction)
+        if let user = content.account { try await discardLeftover(of: user, in: transaction) }
+        guard signOut.reason == .signedOutByUser, let user = content.account else {
             return try await archive.clear(signOut, ifRevision: revision, in: transaction)
         }
         // In this order: a death on the way loses nothing of one who is still signed in, and leaves nothing that works of one who
@@ -371,62 +372,5 @@ struct SessionDriver: Sendable {
             }
             try await archive.prepareSave(in: transaction)
         }
-    }
-
-    // MARK: The service
-
-    /// How long a refresh waits for that of another process: for two of its exchanges.
-    private static let leaseTimeout = Duration.seconds(150)
-
-    /// Refreshes an account, or derives a token from it, or joins those who are at the same.
-    ///
-    /// - Parameter deadline: Until when to wait for it. It goes on afterwards.
-    func refresh(
-        _ account: Account, deriving derivation: Derivation? = nil, _ authority: any AccountAuthority,
-        until deadline: ContinuousClock.Instant? = nil
-    ) async -> RefreshOutcome {
-        let request = Request(account: account, derivation: derivation)
-        do throws(SingleFlight<Request, RefreshOutcome>.Departure) {
-            return try await refreshes.value(for: request, until: deadline) { progress in
-                await refresh(request, authority, progress)
-            }
-        } catch {
-            let reason: UnverifiedReason =
-                switch error {
-                case .cancelled: .init(.cancelled)
-                case .timeout(isCommitted: true): .init(.awaitingResponse)
-                case .timeout: .init(.busy, detail: "another program is refreshing this sign-in")
-                }
-            return .kept(account, reason)
-        }
-    }
-
-    private func refresh(
-        _ request: Request, _ authority: any AccountAuthority,
-        _ progress: SingleFlight<Request, RefreshOutcome>.Progress
-    ) async -> RefreshOutcome {
-        let account = request.account
-        // A record that cannot be read holds nobody up.
-        let failureCount = (try? await archive.journal.record())?.failureCount ?? 0
-        await archive.askBeforeLock()
-        let lease: any ArchiveLease
-        do {
-            lease = try await archive.storage.acquireRefreshLease(timeout: Self.leaseTimeout)
-        } catch is CancellationError {
-            return .kept(account, .init(.cancelled))
-        } catch {
-            return .kept(account, .init(.init(savingFailure: error), detail: "\(error)"))
-        }
-        // It is cancelled only if everybody has left before it was about to be sent.
-        let machine = RefreshStateMachine(
-            of: account, deriving: request.derivation, now: clock.now,
-            revokesSingleGrants: authority.revokesSingleGrants)
-        let outcome = await run(
-            machine, Context(authority: authority, lease: lease, progress: progress, failureCount: failureCount))
-        await lease.end()
-        if case .unsaved(_, let error) = outcome {
-            logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
-        }
-        return outcome
     }
 }

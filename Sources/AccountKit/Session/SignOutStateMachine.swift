@@ -45,6 +45,10 @@ struct SignOutStateMachine: SessionStateMachine {
         switch (state, event) {
         case (.opening, .done): return go(to: .comparing, .load)
         case (.comparing, .content(.absent)): return finish(.success(.nobody))
+        // The service would end the session where it is now. Of a move that was not completed, the tokens wait there.
+        case (.comparing, .content(.present(let account, let revision))) where account.move != nil:
+            guard let move = account.move, !move.isComplete, isToBeTold else { return clear(account, revision, nil) }
+            return finish(.failure(AccountError(move)))
         // The tokens are put into the queue first, so that a crash on the way does not lose them.
         case (.comparing, .content(.present(let account, let revision))) where isToBeTold:
             return go(to: .queueing(account, revision), .queueRevocation(account))

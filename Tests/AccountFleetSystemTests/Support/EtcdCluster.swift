@@ -148,19 +148,42 @@ final class EtcdCluster: Sendable {
     }
 
     /// Takes away the lease that a key is under, as if nothing had been heard of its holder for too long.
-    func revokeLease(of key: String) throws {
-        let fields = try etcdctl("get", key, "-w", "fields")
-        let line = try #require(fields.split(separator: "\n").first { $0.hasPrefix("\"Lease\"") })
-        let id = try #require(line.split(separator: " ").last.flatMap { Int64($0) })
-        try etcdctl("lease", "revoke", String(id, radix: 16))
+    func revokeLease(of key: String) throws { try etcdctl("lease", "revoke", leaseID(of: key)) }
+
+    /// For how many seconds a key stays when nothing is heard of its holder.
+    func timeToLive(ofLeaseOf key: String) throws -> Int {
+        let fields = try etcdctl("lease", "timetolive", leaseID(of: key), "-w", "fields")
+        return try number("GrantedTTL", in: fields)
+    }
+
+    private func leaseID(of key: String) throws -> String {
+        String(try number("Lease", in: try etcdctl("get", key, "-w", "fields")), radix: 16)
+    }
+
+    private func number(_ name: String, in fields: String) throws -> Int {
+        let line = try #require(fields.split(separator: "\n").first { $0.hasPrefix("\"\(name)\"") }, "\(fields)")
+        return try #require(line.split(separator: " ").last.flatMap { Int($0) })
+    }
+
+    /// One of the numbers that the first node keeps of itself.
+    func metric(_ name: String) throws -> Int {
+        let metrics = try output(of: "/usr/bin/curl", "--silent", "--fail", "\(scheme)://\(nodes[0].endpoint)/metrics")
+        let line = try #require(metrics.split(separator: "\n").first { $0.hasPrefix("\(name) ") })
+        return try #require(line.split(separator: " ").last.flatMap { Int($0) })
     }
 
     /// Runs etcdctl, which must succeed.
     @discardableResult
-    func etcdctl(_ arguments: String...) throws -> String {
+    func etcdctl(_ arguments: String...) throws -> String { try output(of: "/usr/bin/etcdctl", arguments) }
+
+    private func output(of program: String, _ arguments: String...) throws -> String {
+        try output(of: program, arguments)
+    }
+
+    private func output(of program: String, _ arguments: [String]) throws -> String {
         let process = Process()
         let pipe = Pipe()
-        process.executableURL = URL(filePath: "/usr/bin/etcdctl")
+        process.executableURL = URL(filePath: program)
         process.arguments = arguments
         process.environment = [
             "PATH": "/usr/bin:/bin", "ETCDCTL_API": "3",
@@ -172,7 +195,7 @@ final class EtcdCluster: Sendable {
         try process.run()
         let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()
-        try #require(process.terminationStatus == 0, "etcdctl \(arguments)")
+        try #require(process.terminationStatus == 0, "\(program) \(arguments)")
         return String(decoding: output, as: UTF8.self)
     }
 }

@@ -1,3 +1,4 @@
+import AccountKit
 import FoundationEssentials
 import Testing
 

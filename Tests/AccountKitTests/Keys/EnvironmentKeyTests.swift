@@ -52,6 +52,15 @@ struct EnvironmentKeyTests {
         }
     }
 
+    @Test func `A credential may be a link, as Kubernetes makes it`() async throws {
+        try await withCredential(Self.bytes) { folder in
+            try FileManager.default.moveItem(atPath: folder + "/gists.key", toPath: folder + "/..2026")
+            try FileManager.default.createSymbolicLink(
+                atPath: folder + "/gists.key", withDestinationPath: "..2026")
+            #expect(content(of: try await source(["CREDENTIALS_DIRECTORY": folder]).key()) == Self.bytes)
+        }
+    }
+
     @Test func `That there is none is no error, but cannot be made good`() async throws {
         for environment in [[:], ["CREDENTIALS_DIRECTORY": "/nonexistent"]] {
             let key = try await source(environment).key()

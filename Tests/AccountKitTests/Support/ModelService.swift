@@ -17,6 +17,8 @@ final class ModelService: PasswordAuthority, ProfileAuthority, DerivingAuthority
         var accessTokens: Set<String> = []
         var refreshTokens: Set<String> = []
         var trouble: AuthorityError?
+        var alarmCount = 0
+        var revocationCount = 0
     }
 
     private let state = Mutex(State())
@@ -33,6 +35,12 @@ final class ModelService: PasswordAuthority, ProfileAuthority, DerivingAuthority
         get { state.withLock { $0.trouble } }
         set { state.withLock { $0.trouble = newValue } }
     }
+
+    /// How often a refresh token came that is not good, or not any more.
+    var alarmCount: Int { state.withLock { $0.alarmCount } }
+
+    /// How often it was told to revoke tokens.
+    var revocationCount: Int { state.withLock { $0.revocationCount } }
 
     /// Forgets all tokens.
     func endSessions() {
@@ -75,6 +83,7 @@ final class ModelService: PasswordAuthority, ProfileAuthority, DerivingAuthority
         let isGood = state.withLock { state in
             let isGood = isStrict ? state.refreshTokens.remove(token) != nil : state.refreshTokens.contains(token)
             if !isGood {
+                state.alarmCount += 1
                 state.accessTokens = []
                 state.refreshTokens = []
             }
@@ -104,6 +113,7 @@ final class ModelService: PasswordAuthority, ProfileAuthority, DerivingAuthority
 
     func revoke(_ account: Account) async throws -> RevocationOutcome {
         try check()
+        state.withLock { $0.revocationCount += 1 }
         return .done
     }
 

@@ -12,6 +12,9 @@ struct HookedStorage: ArchiveStorage {
     /// Called when the lock has been given up.
     var onEnd: @Sendable () async -> Void = {}
 
+    /// Called before a lease is asked for.
+    var onLease: @Sendable (_ timeout: Duration) async -> Void = { _ in }
+
     /// Called when a lease has been given up.
     var onLeaseEnd: @Sendable () async -> Void = {}
 
@@ -31,7 +34,8 @@ struct HookedStorage: ArchiveStorage {
     }
 
     func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
-        Lease(hooks: self, base: try await base.acquireRefreshLease(timeout: timeout))
+        await onLease(timeout)
+        return Lease(hooks: self, base: try await base.acquireRefreshLease(timeout: timeout))
     }
 
     func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {

@@ -9,7 +9,7 @@ control port:
     listening on http://127.0.0.1:A http://127.0.0.1:B
 
     GET B/hold?text=TEXT   from now on holds the response to each request whose head
-                           or body contains TEXT
+                           or body contains TEXT; with &skip=N not to the first N of them
     GET B/wait?count=N     gets a response once N responses have been held since then
     GET B/release          lets them all go, and holds none from now on
     GET B/lose?text=TEXT   closes the connection in place of the next response to
@@ -33,13 +33,15 @@ class Proxy:
         self.upstream = upstream
         self.text = None
         self.held = 0
+        self.skip = 0
         self.lost_text = None
         self.log = []
         self.changed = asyncio.Condition()
 
-    async def change(self, text):
+    async def change(self, text, skip=0):
         async with self.changed:
             self.text = text
+            self.skip = skip
             if text is not None:
                 self.held = 0
             self.changed.notify_all()
@@ -49,6 +51,9 @@ class Proxy:
         async with self.changed:
             text = self.text
             if text is None or text not in request:
+                return
+            if self.skip > 0:
+                self.skip -= 1
                 return
             self.held += 1
             self.changed.notify_all()
@@ -106,7 +111,7 @@ class Proxy:
             case "/log":
                 body, self.log = b"\n".join(self.log), []
             case "/hold":
-                await self.change(parameters["text"].encode())
+                await self.change(parameters["text"].encode(), int(parameters.get("skip", 0)))
             case "/wait":
                 await self.wait(int(parameters.get("count", 1)))
             case "/release":

@@ -29,8 +29,10 @@ struct LateProxy: Sendable {
         return response.text
     }
 
-    /// From now on holds the responses to requests that contain a text.
-    func hold(_ text: String) async throws { try await send("/hold?text=" + text) }
+    /// From now on holds the responses to requests that contain a text, after the first few of them.
+    func hold(_ text: String, skipping count: Int = 0) async throws {
+        try await send("/hold?text=\(text)&skip=\(count)")
+    }
 
     /// Waits until so many responses have been held.
     func waitUntilHeld(_ count: Int = 1) async throws { try await send("/wait?count=\(count)") }

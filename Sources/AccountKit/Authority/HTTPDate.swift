@@ -1,14 +1,12 @@
-import AccountKit
-
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 /// Reads the dates of HTTP header fields in all three forms that a recipient must accept (RFC 9110, section 5.6.7).
-enum HTTPDate {
-    static func date(from text: String) -> Date? {
+package enum HTTPDate {
+    package static func date(from text: String) -> Date? {
         guard text.utf8.count <= 40 else { return nil }
         let parts = text.split { " ,-:".contains($0) }
         switch parts.count {

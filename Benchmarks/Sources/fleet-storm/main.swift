@@ -1,0 +1,81 @@
+import AccountFleet
+import AccountHTTP
+import AccountKit
+import Foundation
+import SampleAccount
+
+// Many machines that share a session, in few processes. The key is in ACCOUNT_KEY.
+//
+// fleet-storm sign-in STORE ROOT ISSUER: signs the sample account in, with an access token that has expired.
+//
+// fleet-storm take STORE ROOT ISSUER COUNT: COUNT stores with storages and folders of their own. Says `ready`; for each line on standard
+// input all stores do something at once, and a line says how many succeeded, how many different results there were, and the milliseconds
+// that the slowest took. First they read the archive, which is a round trip; then they ask for a token.
+let arguments = CommandLine.arguments
+guard arguments.count >= 5 else {
+    preconditionFailure("usage: fleet-storm sign-in|take STORE ROOT ISSUER [COUNT]")
+}
+let (task, location, root, issuer) = (arguments[1], try EtcdLocation(arguments[2]), arguments[3], arguments[4])
+
+/// A machine of its own.
+func makeStore(_ name: String) throws -> AccountStore {
+    let container = try AppContainer(root: "\(root)/\(name)", identifier: "storm")
+    return AccountStore(
+        storage: try EtcdArchiveStorage(location: location, container: container), appIdentifier: "storm",
+        keySources: [EnvironmentKey(variable: "ACCOUNT_KEY", credential: "account.key")])
+}
+
+if task == "sign-in" {
+    _ = try await makeStore("first").signIn {
+        var account = Account.sample(issuer: issuer)
+        account.credentials.expiresAt = Date(timeIntervalSinceNow: -60)
+        return account
+    }
+    exit(0)
+}
+
+let stores = try (0..<(Int(arguments[5]) ?? 0)).map {
+    try makeStore("\(ProcessInfo.processInfo.processIdentifier)-\($0)")
+}
+
+/// Has all stores do something at once, and says what came of it.
+func together(_ body: @escaping @Sendable (AccountStore) async throws -> String) async throws {
+    _ = readLine()
+    let start = ContinuousClock.now
+    let (served, results, slowest, failure) = await withTaskGroup(of: (String?, Duration, String?).self) { group in
+        for store in stores {
+            group.addTask {
+                do {
+                    return (try await body(store), ContinuousClock.now - start, nil)
+                } catch {
+                    return (nil, ContinuousClock.now - start, "\(error)")
+                }
+            }
+        }
+        var (served, results, slowest, failure) = (0, Set<String>(), Duration.zero, String?.none)
+        for await (result, duration, error) in group {
+            if let result {
+                served += 1
+                results.insert(result)
+            }
+            slowest = max(slowest, duration)
+            failure = failure ?? error
+        }
+        return (served, results, slowest, failure)
+    }
+    if let failure { FileHandle.standardError.write(Data("\(failure)\n".utf8)) }
+    try say("\(served) \(results.count) \(Int(slowest / .milliseconds(1)))")
+}
+
+func say(_ line: String) throws {
+    try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
+}
+
+// Everything that a machine does before it needs a token.
+for store in stores { _ = await store.load() }
+try say("ready")
+try await together { await $0.load().account?.id ?? "" }
+try await together { store in
+    let authority = try OAuthAuthority(issuer: issuer, clientID: "bench")
+    return try await store.accessToken(timeout: .seconds(120), with: authority).reveal()
+}

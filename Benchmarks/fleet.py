@@ -1,0 +1,255 @@
+"""Sessions in an etcd cluster: a good token beside the one from files, a storm, and a leader that is killed."""
+
+import base64
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import threading
+import time
+import urllib.request
+
+from measure import Ratio, duration, hyperfine
+from report import time as shown
+from token_service import Handler, TokenService
+
+STORES, PROCESSES = 1000, 4
+# How long the service takes to exchange a token, as one on another continent may.
+EXCHANGE = 0.5
+
+
+class Cluster:
+    """Nodes on the loopback interface."""
+
+    def __init__(self, folder, count):
+        self.folder = os.path.join(folder, f"etcd-{count}")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.makedirs(self.folder)
+        sockets = [socket.socket() for _ in range(2 * count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        ports = [one.getsockname()[1] for one in sockets]
+        for one in sockets:
+            one.close()
+        self.ports, self.peers, self.nodes = ports[:count], ports[count:], {}
+        for index in range(count):
+            self.start(index)
+        self.wait(lambda: self.leader() is not None)
+
+    @property
+    def url(self):
+        return "etcd://" + ",".join(f"127.0.0.1:{port}" for port in self.ports) + "/bench"
+
+    def start(self, index):
+        client, peer = f"http://127.0.0.1:{self.ports[index]}", f"http://127.0.0.1:{self.peers[index]}"
+        members = ",".join(f"n{number}=http://127.0.0.1:{port}" for number, port in enumerate(self.peers))
+        self.nodes[index] = subprocess.Popen(
+            ["etcd", "--name", f"n{index}", "--data-dir", f"{self.folder}/n{index}", "--listen-client-urls", client, "--advertise-client-urls",
+             client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", members, "--logger", "zap",
+             "--log-level", "error"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def stop(self, *indices):
+        for index in indices or list(self.nodes):
+            node = self.nodes.pop(index)
+            node.kill()
+            node.wait()
+
+    def wait(self, condition):
+        deadline = time.monotonic() + 60
+        while not condition():
+            if time.monotonic() > deadline:
+                raise SystemExit("etcd does not start")
+            time.sleep(0.1)
+
+    def metrics(self, index):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[index]}/metrics", timeout=5) as response:
+                return response.read().decode().splitlines()
+        except OSError:
+            return []
+
+    def leader(self):
+        return next((index for index in self.nodes if "etcd_server_is_leader 1" in self.metrics(index)), None)
+
+    def requests(self):
+        """How many were begun, by method; the gateway makes one of each HTTP request."""
+        counts = {}
+        for index in self.nodes:
+            for line in self.metrics(index):
+                if line.startswith("grpc_server_started_total{"):
+                    method = line.partition('grpc_method="')[2].partition('"')[0]
+                    counts[method] = counts.get(method, 0) + int(float(line.split()[-1]))
+        return counts
+
+
+def difference(after, before):
+    return {name: after[name] - before.get(name, 0) for name in after if after[name] != before.get(name, 0)}
+
+
+class SlowService(TokenService):
+    """Counts the exchanges, and takes its time for each."""
+
+    def __init__(self, token):
+        super().__init__(token)
+        self.server.RequestHandlerClass = SlowHandler
+        self.server.exchanges, self.server.delay, self.server.lock = 0, EXCHANGE, threading.Lock()
+
+
+class SlowHandler(Handler):
+    def do_POST(self):
+        with self.server.lock:
+            self.server.exchanges += 1
+        time.sleep(self.server.delay)
+        super().do_POST()
+
+
+def run(report, account, build, containers, folder, rounds):
+    key = base64.b64encode(os.urandom(32)).decode()
+    good_token(report, account, containers, folder, key, rounds)
+    storm(report, os.path.join(build, "fleet-storm"), folder, key)
+    failover(report, account, containers, folder, key)
+
+
+def signed_in(account, containers, cluster, name, key, service):
+    """The environment of a machine that is signed in at the cluster."""
+    root = os.path.join(containers.folder, name)
+    shutil.rmtree(root, ignore_errors=True)
+    os.makedirs(root, mode=0o700)
+    environment = {"PATH": os.environ["PATH"], "HOME": root, "ACCOUNT_HOME": root, "ACCOUNT_STORE": cluster.url, "ACCOUNT_KEY": key}
+    for words, text in [
+        (("key", "add", "environment"), ""), (("key", "remove", "file"), ""),
+        (("login", "--issuer", service.issuer, "--client-id", "bench", "--username", "alice", "--password-stdin"), "a password\n"),
+    ]:
+        subprocess.run([account, *words], env=environment, input=text, text=True, check=True, capture_output=True)
+    return environment
+
+
+class Person(SlowHandler):
+    def do_GET(self):
+        if self.path == "/userinfo_endpoint":
+            return self.answer({"sub": "1", "preferred_username": "alice"})
+        return super().do_GET()
+
+
+def service_with_person(delay=0.0):
+    service = SlowService("t" * 87)
+    service.server.RequestHandlerClass, service.server.delay = Person, delay
+    return service
+
+
+def good_token(report, account, containers, folder, key, rounds):
+    cluster, service = Cluster(folder, 1), service_with_person()
+    try:
+        shared = signed_in(account, containers, cluster, "fleet", key, service)
+        files = containers.make("fleet-files")
+        before = cluster.requests()
+        subprocess.run([account, "token"], env=shared, check=True, capture_output=True)
+        counted = difference(cluster.requests(), before)
+        # env(1) is in both, and so in neither's favour.
+        command = lambda variables: "env -i " + " ".join(f"{name}={value}" for name, value in variables.items()) + f" {account} token"
+        times = hyperfine(
+            {"`account token`, files": command({"ACCOUNT_HOME": files}), "`account token`, etcd": command(shared)}, dict(os.environ), rounds)
+    finally:
+        service.stop()
+        cluster.stop()
+    local, remote = times.values()
+    gaps = [one - other for one, other in zip(remote, local, strict=True)]
+    report.section(
+        "Sessions in etcd", f"A good token, from one node on this machine without TLS. Requests to etcd: {text(counted)}.",
+        ("command", "time", "to files"), [(name, shown(values), Ratio(values, local)) for name, values in times.items()])
+    gap = statistics.median(gaps)
+    report.target("`account token`, etcd", "≤ 2 ms more than files", f"{duration(gap)} ({duration(min(gaps))}–{duration(max(gaps))})", gap <= 0.002)
+    report.target("`account token`, etcd", "1 read", text(counted), counted == {"Range": 1})
+
+
+def storm(report, program, folder, key):
+    cluster, service = Cluster(folder, 1), SlowService("t" * 87)
+    root = os.path.join(folder, "storm")
+    environment = {"PATH": os.environ["PATH"], "HOME": root, "ACCOUNT_KEY": key}
+    processes = []
+    try:
+        subprocess.run([program, "sign-in", cluster.url, root, service.issuer], env=environment, check=True)
+        processes = [
+            subprocess.Popen(
+                [program, "take", cluster.url, root, service.issuer, str(STORES // PROCESSES)], env=environment, stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, text=True)
+            for _ in range(PROCESSES)]
+        for process in processes:
+            process.stdout.readline()
+        trip = together(processes)[1]
+        before = cluster.requests()
+        served, slowest = together(processes)
+        counted = difference(cluster.requests(), before)
+        exchanges = service.server.exchanges
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+        service.stop()
+        cluster.stop()
+        shutil.rmtree(root, ignore_errors=True)
+    each = sum(counted.values()) / STORES
+    report.section(
+        "A storm", f"{STORES} stores in {PROCESSES} processes, each with a storage of its own, ask for a token at once when theirs has expired. The "
+        f"service takes {duration(EXCHANGE)} for an exchange. Requests to etcd: {text(counted)}.",
+        ("served", "exchanges", "the slowest", "the slowest, where all read once", "requests to etcd a store"),
+        [(served, exchanges, duration(slowest), duration(trip), f"{each:.1f}")])
+    report.target(f"storm of {STORES}", "all are served, 1 exchange", f"{served} served, {exchanges} exchanges", (served, exchanges) == (STORES, 1))
+    trips = (slowest - EXCHANGE) / trip
+    report.target(f"storm of {STORES}", "the slowest ≤ the exchange and 3 reads by all at once", f"the exchange and {trips:.1f}", trips <= 3)
+    report.target(f"storm of {STORES}", "≤ 6 requests to etcd a store", f"{each:.1f}", each <= 6)
+
+
+def together(processes):
+    """Has them do what is next: how many stores were served, and the seconds that the slowest took."""
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    results = [[int(word) for word in process.stdout.readline().split()] for process in processes]
+    return sum(one[0] for one in results), max(one[2] for one in results) / 1000
+
+
+def failover(report, account, containers, folder, key):
+    cluster, service = Cluster(folder, 3), service_with_person()
+    seconds, failed = {"token": [], "refresh": []}, {"token": 0, "refresh": 0}
+    try:
+        environment = signed_in(account, containers, cluster, "fleet-failover", key, service)
+        over = threading.Event()
+
+        def again_and_again(word):
+            last = time.monotonic()
+            while not over.is_set():
+                done = subprocess.run([account, word], env=environment, capture_output=True)
+                now = time.monotonic()
+                if done.returncode == 0:
+                    seconds[word].append(now - last)
+                    last = now
+                else:
+                    failed[word] += 1
+
+        threads = [threading.Thread(target=again_and_again, args=(word,)) for word in seconds]
+        for thread in threads:
+            thread.start()
+        time.sleep(2)
+        leader = cluster.leader()
+        cluster.stop(leader)
+        time.sleep(20)
+        over.set()
+        for thread in threads:
+            thread.join()
+    finally:
+        service.stop()
+        cluster.stop()
+    longest = {word: max(values, default=float("inf")) for word, values in seconds.items()}
+    report.section(
+        "A leader that is killed", "Three nodes. `account token` with a good token, and `account refresh`, are run again and again, one after the "
+        "other; after 2 s the node that leads is killed.", ("command", "runs", "failed", "longest from one success to the next"),
+        [(f"`account {word}`", len(seconds[word]) + failed[word], failed[word], duration(longest[word])) for word in seconds])
+    report.target("`account token` while a leader is replaced", "0 fail", f"{failed['token']} fail", failed["token"] == 0)
+    # An election takes up to 2 s (two time-outs of a second), and the lock's lease lasts 10.
+    report.target("refreshes while a leader is replaced", "go on within 12 s", duration(longest["refresh"]), longest["refresh"] <= 12)
+
+
+def text(counts):
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "none"

@@ -1,0 +1,145 @@
+import Foundation
+import Subprocess
+import Testing
+
+/// `account store copy`: from files to a store that machines share, and back.
+@Suite(.etcd, .queued)
+struct StoreCopyTests {
+    private func url() throws -> String { try EtcdServer.shared.url("c\(UUID().uuidString.prefix(8))") }
+
+    @Test func `There and back, and the old place says where the sign-in is`() async throws {
+        let url = try url()
+        try await SignedInUser.run { user in
+            let account = user.account
+            let moved = try await account("store", "copy", "--to", url)
+            #expect(moved.exitCode == 0, "\(moved)")
+            #expect(moved.errors.contains("Moved alice from file://"), "\(moved)")
+            #expect(try await account("whoami", "--store", url).output == "alice\n")
+
+            // The token that is good is handed out from either.
+            #expect(try await account.storedToken() == account.with("ACCOUNT_STORE", url).storedToken())
+            let status = try await account("status")
+            #expect(status.exitCode == 0, "\(status)")
+            #expect(status.output.contains("This sign-in was moved to \(url)"), "\(status)")
+            #expect(try await account("sessions").output.contains("(moved to \(url))"))
+            #expect(try await account("doctor").output.contains("moved to \(url)"))
+
+            try await user.server.expireTokens()
+            let refreshed = try await account("whoami", "--max-age", "0", "--store", url)
+            #expect(refreshed.output == "alice\n", "\(refreshed)")
+            let old = try await account("whoami", "--verify")
+            #expect(old.exitCode == 78, "\(old)")
+            #expect(old.output == "alice\n")
+            #expect(old.errors.contains("moved to \(url)"), "\(old)")
+            let refresh = try await account("refresh")
+            #expect(refresh.exitCode == 78, "\(refresh)")
+            #expect(refresh.errors.contains("moved to \(url)"), "\(refresh)")
+
+            let again = try await account("store", "copy", "--to", url)
+            #expect(again.exitCode == 0, "\(again)")
+            let back = try await account("store", "copy", "--from", url, "--to", "file:", "--json")
+            #expect(back.exitCode == 0, "\(back)")
+            #expect(try await account("refresh").exitCode == 0)
+            let gone = try await account("refresh", "--store", url)
+            #expect(gone.exitCode == 78, "\(gone)")
+            #expect(gone.errors.contains("moved to file://"), "\(gone)")
+            let logout = try await account("logout", "--store", url)
+            #expect(logout.errors.contains("here only: the sign-in goes on at file://"), "\(logout)")
+            #expect(try await account("whoami", "--max-age", "0").output == "alice\n")
+            let log = try await user.server.log()
+            #expect(log["refreshes"] == 2)
+            #expect(log["reuseAlarms"] == 0)
+            #expect(log["/oauth/revoke"] == 0)
+        }
+    }
+
+    @Test func `An expired token at the old place`() async throws {
+        let url = try url()
+        try await SignedInUser.run(serverOptions: ["--access-token-lifetime", "1"]) { user in
+            #expect(try await user.account("store", "copy", "--to", url).exitCode == 0)
+            // Until it has expired it is handed out.
+            try await waitUntil("the token has expired") {
+                try await user.account("token", "--min-validity", "0").exitCode != 0
+            }
+            let token = try await user.account("token", "--min-validity", "0")
+            #expect(token.exitCode == 78, "\(token)")
+            #expect(token.output == "")
+            #expect(token.errors.contains("moved to \(url)"), "\(token)")
+            let whoami = try await user.account("whoami", "--max-age", "0")
+            #expect(whoami.exitCode == 0, "\(whoami)")
+            #expect(whoami.errors.contains("moved to \(url)"), "\(whoami)")
+            let status = try await user.account("status", "--json")
+            #expect(status.exitCode == 78, "\(status)")
+            #expect(try status.document().reason == "moved")
+            #expect(try await user.account("token", "--store", url).exitCode == 0)
+            #expect(try await user.server.log()["reuseAlarms"] == 0)
+        }
+    }
+
+    @Test func `Who is signed in at the other place stays`() async throws {
+        let url = try url()
+        try await SignedInUser.run { user in
+            let login = try await user.account(
+                "login", "--issuer", user.server.issuer, "--username", "bob", "--password-stdin", "--store", url,
+                input: ExampleServer.bobPassword + "\n")
+            try #require(login.exitCode == 0, "\(login)")
+            let copy = try await user.account("store", "copy", "--to", url)
+            #expect(copy.exitCode == 75, "\(copy)")
+            #expect(copy.errors.contains("bob is signed in at \(url)"), "\(copy)")
+            #expect(try await user.account("whoami", "--store", url).output == "bob\n")
+            #expect(try await user.account("refresh").exitCode == 0)
+        }
+    }
+
+    @Test func `Killed at each call to the store, there and back: never two that refresh, and none is lost`() async throws {
+        let etcd = try EtcdServer.shared
+        try await SignedInUser.run { user in
+            try await LateProxy.run(upstream: etcd.port) { proxy in
+                let url = etcd.url("k\(UUID().uuidString.prefix(8))", port: proxy.port)
+                let account = user.account
+                for arguments in [["--to", url], ["--from", url, "--to", "file:"]] {
+                    let isBack = arguments.count > 2
+                    var number = 0
+                    var isDone = false
+                    while !isDone {
+                        try await proxy.hold("POST", skipping: number)
+                        isDone = try await killed(account.command(["store", "copy"] + arguments), proxy)
+                        try await proxy.release()
+                        try await etcd.revokeLeases()
+                        let copy = try await account.run(["store", "copy"] + arguments)
+                        #expect(copy.exitCode == 0, "killed at call \(number): \(copy)")
+                        let here = try await account("refresh")
+                        let there = try await account("refresh", "--store", url)
+                        #expect([here.exitCode, there.exitCode] == (isBack ? [0, 78] : [78, 0]), "\(here) \(there)")
+                        if !isDone {
+                            // For the next round it is where it was.
+                            let undone = try await account.run(
+                                ["store", "copy"] + (isBack ? ["--to", url] : ["--from", url, "--to", "file:"]))
+                            #expect(undone.exitCode == 0, "\(undone)")
+                        }
+                        number += 1
+                    }
+                    #expect(number > 5)
+                }
+                #expect(try await account("whoami", "--max-age", "0").output == "alice\n")
+                #expect(try await user.server.log()["reuseAlarms"] == 0)
+            }
+        }
+    }
+
+    /// Runs a command, and kills it once a response is held.
+    ///
+    /// - Returns: Whether it ended by itself before that.
+    private func killed(_ command: Command, _ proxy: LateProxy) async throws -> Bool {
+        let outcome = try await command.whileRunning { running in
+            await withTaskGroup { group in
+                group.addTask { try? await proxy.waitUntilHeld() }
+                group.addTask { _ = try? await running.errors.match { $0.contains("Moved") ? true : nil } }
+                await group.next()
+                group.cancelAll()
+            }
+            try? await running.send(.kill)
+        }
+        return !outcome.wasEnded(by: .kill)
+    }
+}

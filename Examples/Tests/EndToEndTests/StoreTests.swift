@@ -1,0 +1,157 @@
+import Foundation
+import Subprocess
+import Testing
+
+/// The sign-ins of a store that machines share: `--store` and `ACCOUNT_STORE`.
+@Suite(.etcd, .queued)
+struct StoreTests {
+    /// Runs a test with alice signed in at a store of her own; her files are not used.
+    private func run(_ test: (SignedInUser, _ url: String) async throws -> Void) async throws {
+        let url = try EtcdServer.shared.url("t\(UUID().uuidString.prefix(8))")
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let account = try Tool.account(in: container).with("ACCOUNT_STORE", url)
+                let user = SignedInUser(server: server, container: container, account: account)
+                try await user.signIn()
+                try await server.clearLog()
+                try await test(user, url)
+            }
+        }
+    }
+
+    @Test func `A machine that has the key is signed in too, and one refresh serves all`() async throws {
+        try await run { user, url in
+            #expect(!FileManager.default.fileExists(atPath: user.container.archive))
+            let status = try await user.account("status", "--json").document()
+            #expect(status.archive == url)
+            // Another machine: nothing is there but the key.
+            try await Container.run { other in
+                try FileManager.default.createDirectory(
+                    atPath: other.home + "/Library/Keys", withIntermediateDirectories: true,
+                    attributes: [.posixPermissions: 0o700])
+                try FileManager.default.copyItem(atPath: user.container.key, toPath: other.key)
+                let machine = try Tool.account(in: other)
+                #expect(try await machine("whoami").exitCode == 77)
+                let whoami = try await machine("whoami", "--store", url)
+                #expect(whoami.output == "alice\n", "\(whoami)")
+
+                try await user.server.expireTokens()
+                let first = try await user.account("whoami", "--max-age", "0")
+                #expect(first.output == "alice\n", "\(first)")
+                let second = try await machine("whoami", "--max-age", "0", "--store", url)
+                #expect(second.output == "alice\n", "\(second)")
+                let token = try await machine("token", "--store", url)
+                #expect(token.output == (try await user.account.storedToken()) + "\n")
+                let log = try await user.server.log()
+                #expect(log["refreshes"] == 1)
+                #expect(log["reuseAlarms"] == 0)
+            }
+        }
+    }
+
+    @Test func `The option beats the environment, and file: means this machine`() async throws {
+        try await run { user, url in
+            let account = user.account
+            let none = try await account("whoami", "--store", try EtcdServer.shared.url("nobody"))
+            #expect(none.exitCode == 77, "\(none)")
+            let files = try await account("whoami", "--store", "file:")
+            #expect(files.exitCode == 77, "\(files)")
+            let status = try await account.with("ACCOUNT_STORE", nil)("status", "--json", "--store", url).document()
+            #expect(status.state == "unverified")
+            #expect(status.archive == url)
+            #expect(try await account("whoami", "--store", url).output == "alice\n")
+        }
+    }
+
+    @Test func `Sessions are listed, switched to, kept and signed out of`() async throws {
+        try await run { user, url in
+            try await user.signIn(session: "work")
+            let sessions = try await user.account("sessions")
+            #expect(sessions.output.contains("* default"), "\(sessions)")
+            #expect(sessions.output.contains("  work"), "\(sessions)")
+            let files = try await user.account("sessions", "--store", "file:")
+            #expect(files.errors.contains("There are no sign-ins yet"), "\(files)")
+            #expect(try await user.account("switch", "work", "--store", url).exitCode == 0)
+            #expect(try await user.account("whoami", "--json").document().session == "work")
+
+            let path = user.container.path("token")
+            let keep = try await user.account("keep", "--once", "--file", path, "--store", url)
+            #expect(keep.exitCode == 0, "\(keep)")
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == (try await user.account.storedToken(session: "work")))
+
+            let exec = try await user.account("exec", "--store", url, "--", "printenv", "ACCOUNT_TOKEN")
+            #expect(exec.output == (try await user.account.storedToken(session: "work")) + "\n", "\(exec)")
+            let kube = try await user.account("kube-credential", "--session", "work", "--store", url)
+            #expect(kube.exitCode == 0, "\(kube)")
+
+            let logout = try await user.account("logout", "--all", "--store", url)
+            #expect(logout.exitCode == 0, "\(logout)")
+            #expect(logout.errors.components(separatedBy: "Signed out alice").count == 3, "\(logout)")
+            #expect(try await user.account("whoami").exitCode == 77)
+            #expect(try await user.server.log()["/oauth/revoke"] > 0)
+        }
+    }
+
+    @Test func `A value that is no store says where it is from`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container)
+            for url in ["redis://127.0.0.1/x", "nonsense", "etcd://alice:secret@127.0.0.1/x", "etcd://127.0.0.1:0/x"] {
+                let option = try await account("whoami", "--store", url)
+                #expect(option.exitCode == 64, "\(option)")
+                #expect(option.errors.contains("--store: this is not the address of a store"), "\(option)")
+                #expect(!option.errors.contains("secret"))
+                let variable = try await account.with("ACCOUNT_STORE", url)("whoami")
+                #expect(variable.exitCode == 64, "\(variable)")
+                #expect(variable.errors.contains("ACCOUNT_STORE: this is not the address of a store"), "\(variable)")
+                let copy = try await account("store", "copy", "--to", url)
+                #expect(copy.exitCode == 64, "\(copy)")
+                #expect(copy.errors.contains("--to: this is not the address of a store"), "\(copy)")
+            }
+            let sessions = try await account("sessions", "--store", "redis://x", "--json")
+            #expect(sessions.exitCode == 64)
+            #expect(try sessions.document().error?.code == "invalidArgument")
+        }
+    }
+
+    @Test func `A store that nobody can reach is busy, and signs nobody out`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container)
+                .with("ACCOUNT_STORE", "etcd://127.0.0.1:\(try FreePort.find())/x")
+            for command in ["whoami", "token", "sessions", "logout"] {
+                let outcome = try await account(command)
+                #expect(outcome.exitCode == 75, "\(outcome)")
+                #expect(outcome.errors.contains("cannot be reached"), "\(outcome)")
+                #expect(outcome.output == "")
+            }
+        }
+    }
+
+    @Test func `What another program keeps at our key is an error, and stays`() async throws {
+        try await Container.run { container in
+            let etcd = try EtcdServer.shared
+            let key = "foreign/account/default/Account.plist"
+            try await etcd.put(key, "not ours")
+            let account = try Tool.account(in: container).with("ACCOUNT_STORE", etcd.url("foreign"))
+            let whoami = try await account("whoami")
+            #expect(whoami.exitCode == 65, "\(whoami)")
+            #expect(whoami.errors.contains("not an account archive"), "\(whoami)")
+            let copy = try await account("store", "copy", "--from", "file:")
+            #expect(copy.exitCode != 0, "\(copy)")
+            #expect(try await etcd.get(key) == "not ours".base64)
+        }
+    }
+
+    @Test func `Tools that know no store say so`() async throws {
+        try await Container.run { container in
+            var gists = try Tool.account(in: container)
+            gists = Tool(path: try BuiltProducts.path(of: "gists"), environment: gists.environment)
+            gists.environment["GISTS_HOME"] = container.home
+            let option = try await gists("account", "whoami", "--store", "etcd://127.0.0.1/x")
+            #expect(option.exitCode == 64, "\(option)")
+            #expect(option.errors.contains("--store: this tool keeps sign-ins in files only"), "\(option)")
+            let variable = try await gists.with("GISTS_STORE", "etcd://127.0.0.1/x")("account", "whoami")
+            #expect(variable.exitCode == 64, "\(variable)")
+            #expect(variable.errors.contains("GISTS_STORE: this tool keeps sign-ins in files only"), "\(variable)")
+        }
+    }
+}

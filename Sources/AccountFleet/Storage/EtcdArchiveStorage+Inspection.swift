@@ -1,0 +1,109 @@
+public import AccountKit
+
+extension EtcdArchiveStorage: InspectableArchiveStorage {
+    /// The nodes, whether there is a quorum, who refreshes now, and what the user may do.
+    public func inspect() async -> [StorageObservation] {
+        async let leaseHolder = client.value { try await $0.send(.range(key(".refresh")), .reading).object }
+        async let memberList = client.value { try await $0.send(.members, .reading).object }
+        async let alarms = client.value { try await $0.send(.alarms, .reading).object }
+        async let roles = self.roles()
+        let members = await client.members(timeout: EtcdClient.Timeout.reading.limit)
+
+        var observations = members.map { StorageObservation($0) }
+        let known = members.compactMap { try? $0.state.get() }
+        let count = await memberList?["members"]?.elements.count
+        let lease = await leaseHolder
+        observations.append(
+            lease == nil
+                ? StorageObservation(
+                    "Quorum", "none: nothing can be changed now",
+                    advice: ": start the nodes that do not run, or see what stands between them")
+                : StorageObservation("Quorum", "yes" + (count.map { ", of \($0) member\($0 == 1 ? "" : "s")" } ?? "")))
+        if let count, count > members.count {
+            observations.append(
+                StorageObservation(
+                    "Members", "\(members.count) of \(count) are named",
+                    advice: ": name all of them in the store's address, so that any may fail"))
+        }
+        if Set(known.map(\.leader).filter { $0 != 0 }).count > 1 {
+            observations.append(
+                StorageObservation(
+                    "Members", "they do not agree who leads", advice: ": name the nodes of one cluster only"))
+        }
+        for alarm in await alarms?["alarms"]?.elements ?? [] {
+            let name = alarm.member("alarm")?.string ?? "unknown"
+            observations.append(
+                StorageObservation(
+                    "Alarm", name,
+                    advice: name == "NOSPACE"
+                        ? ": compact and defragment the store, then `etcdctl alarm disarm`" : ": see etcd's log"))
+        }
+        if let holder = EtcdKeyValue(lease?["kvs"]?.elements.first) {
+            observations.append(StorageObservation("Refreshing", holder.holderName ?? "another process"))
+        }
+        if !location.usesTLS {
+            observations.append(
+                StorageObservation(
+                    "TLS", "none",
+                    advice: location.isLoopback ? nil : ": write etcds://, or whoever is in between can sign you out"))
+        } else {
+            observations.append(
+                StorageObservation(
+                    "TLS",
+                    client.credentials.certificateFile == nil ? "yes" : "yes, with a certificate of this machine"))
+        }
+        if let roles = await roles { observations.append(roles) }
+        return observations
+    }
+
+    private func roles() async -> StorageObservation? {
+        guard let user = client.credentials.user else { return nil }
+        let response = await client.value { try await $0.send(.roles(of: user), .reading).object }
+        let roles = (response?["roles"]?.elements ?? []).compactMap(\.string)
+        guard !roles.isEmpty else { return nil }
+        return StorageObservation(
+            "User", "\(user.name), with the role\(roles.count == 1 ? "" : "s") \(roles.joined(separator: ", "))",
+            advice: roles.contains("root")
+                ? ": give it one that may read and write below \(location.prefix)/ only" : nil)
+    }
+}
+
+extension EtcdClient {
+    /// `nil` if there is no response, or a refusal.
+    fileprivate func value<Value>(_ body: (EtcdClient) async throws -> Value) async -> Value? {
+        // What does not respond is an observation, and made elsewhere.
+        try? await body(self)
+    }
+}
+
+extension StorageObservation {
+    fileprivate init(_ member: EtcdMember) {
+        switch member.state {
+        case .failure(let error):
+            self.init(
+                "Member", "\(member.endpoint): \(error.message)", advice: ": see whether it runs, and can be reached")
+        case .success(let state):
+            let offset = state.clockOffset?.components.seconds ?? 0
+            // A smaller difference matters neither for tokens nor for certificates.
+            let isOff = abs(offset) > 60
+            let leads = state.id == state.leader ? ", leads" : ""
+            var text = "\(member.endpoint)\(leads): etcd \(state.version), \(state.latency.milliseconds)"
+            if state.leader == 0 { text += ", knows of no leader" }
+            if abs(offset) > 2 {
+                text += ", its clock is \(Duration.seconds(abs(offset)).text) \(offset > 0 ? "ahead" : "behind")"
+            }
+            self.init(
+                "Member", text,
+                advice: isOff
+                    ? ": set its clock or this machine's right, or tokens seem to expire at the wrong time" : nil)
+        }
+    }
+}
+
+extension Duration {
+    /// In milliseconds, with one digit for those below ten.
+    fileprivate var milliseconds: String {
+        let tenths = Int((seconds * 10_000).rounded())
+        return tenths < 100 ? "\(tenths / 10).\(tenths % 10) ms" : "\((tenths + 5) / 10) ms"
+    }
+}

@@ -1,0 +1,86 @@
+import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A session on its way to a storage: the sealed account that will be there, and the sealed keys of the users' offline data. It
+/// is an entry of its own, so that no program takes it for the session of that place before it is.
+struct IncomingSession: Codable, Sendable {
+    private(set) var account: Data
+    private(set) var offlineKeys: [Data]
+
+    init(account: [UInt8], offlineKeys: [[UInt8]]) {
+        self.account = Data(account)
+        self.offlineKeys = offlineKeys.map { Data($0) }
+    }
+
+    /// - Throws: ``AccountError/Code-swift.struct/tooLarge`` if it does not fit into an entry.
+    func encode() throws(AccountError) -> [UInt8] {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .binary
+        let bytes: [UInt8]
+        do {
+            bytes = [UInt8](try encoder.encode(self))
+        } catch {
+            throw AccountError(.inaccessible, "the session cannot be copied", cause: error)
+        }
+        guard bytes.count <= ArchivePropertyList.maximumByteCount else {
+            throw AccountError(.tooLarge, "the account is too large to be moved: keep large profile fields elsewhere")
+        }
+        return bytes
+    }
+
+    static func decode(_ bytes: [UInt8]) throws(AccountError) -> IncomingSession {
+        do {
+            return try PropertyListDecoder().decode(IncomingSession.self, from: Data(bytes))
+        } catch {
+            throw AccountError(.damaged, "the copy of a session that was to come here is damaged", cause: error)
+        }
+    }
+}
+
+extension AccountArchive {
+    /// A copy that waits here, opened.
+    struct Incoming: Sendable {
+        let session: IncomingSession
+        let account: Account
+        let transfer: SessionTransfer
+        let revision: ArchiveRevision
+    }
+
+    /// - Parameters:
+    ///   - keys: The other place's, which may open it.
+    ///   - asksPerson: Not under the lock, where others would wait.
+    /// - Returns: `nil` if none waits.
+    func incoming(
+        knowing keys: ArchiveKeys? = nil, asksPerson: Bool = false,
+        _ read: (ArchiveEntry) async throws -> StoredEntry?
+    ) async throws -> Incoming? {
+        guard let stored = try await read(.incoming) else { return nil }
+        let session = try IncomingSession.decode(stored.bytes)
+        let envelope = try codec.envelope(in: [UInt8](session.account))
+        let account = try codec.open(
+            envelope, with: try await keysBeside(of: envelope, before: keys, asksPerson: asksPerson))
+        guard let transfer = account.transfer, transfer.role == .arrived else {
+            throw AccountError(.damaged, "the copy of a session that was to come here is damaged")
+        }
+        return Incoming(session: session, account: account, transfer: transfer, revision: stored.revision)
+    }
+
+    func removeIncoming(in transaction: any ArchiveTransaction) async throws {
+        guard let revision = try await transaction.read(.incoming)?.revision else { return }
+        _ = try await transaction.remove(.incoming, ifRevision: revision)
+    }
+}
+
+extension SessionDriver {
+    /// Removes what the move that brought a session here has left, before that session ends: nothing must bring it back.
+    func discardLeftover(of account: Account, in transaction: any ArchiveTransaction) async throws {
+        guard let transfer = account.transfer, transfer.role == .arrived else { return }
+        guard let incoming = try await archive.incoming({ try await transaction.read($0) }) else { return }
+        if incoming.transfer.id == transfer.id { try await archive.removeIncoming(in: transaction) }
+    }
+}

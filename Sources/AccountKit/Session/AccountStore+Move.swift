@@ -1,0 +1,326 @@
+import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Moving a session to another storage.
+///
+/// There is one refresh token, and it is in one place at a time that can use it:
+///
+/// 1. Under the refresh lease of the source: make sure that no refresh is unfinished.
+/// 2. At the target: write the session as an entry that waits, which no program takes for a session.
+/// 3. At the source: replace the account by one without a refresh token, which says where the session goes. From here on there is
+///    no way back but to finish.
+/// 4. At the target: put what waits in the place of the account, and remove what waited.
+/// 5. At the source: note that it is gone, and remove the keys of the offline data, which are at the target now.
+///
+/// Each of these is a change of one entry that names the revision it replaces. Who dies between 2 and 3 has left the session where it
+/// was; between 3 and 4 none that can refresh; after 4 the session at the target. Whoever begins again finds out by the move's
+/// identifier, which both copies have.
+extension AccountStore {
+    /// Moves the session to another store's storage, such as from files to a cluster, or back.
+    ///
+    /// What is left here is the account without its refresh token: an access token that is still good is handed out, and whoever needs
+    /// a new one is told where the session is (``AccountError/Code-swift.struct/moved``). The keys and key slots of the archive go along as
+    /// they are, as do the keys of offline data. The queue of revocations stays; see
+    /// ``deliverRevocations(with:ignoringPauses:asksPerson:)``.
+    ///
+    /// If it fails, or the process dies, call it again: it goes on where it was. Meanwhile there are never two copies that refresh. A
+    /// session that is at the target already is left alone.
+    ///
+    /// - Parameters:
+    ///   - target: The store to move to, of the same app and session, with keys that open this one's archive. Nobody may be signed in
+    ///     there.
+    ///   - targetName: What the target is called in messages here.
+    ///   - sourceName: What this store's storage is called in messages at the target.
+    /// - Returns: The account as it is at the target.
+    /// - Throws: ``AccountError/Code-swift.struct/conflict`` if somebody is signed in at the target, or something was changed
+    ///   meanwhile; ``AccountError/Code-swift.struct/busy`` while a refresh is unfinished;
+    ///   ``AccountError/Code-swift.struct/moved`` if the session was moved elsewhere before; ``AccountError/Code-swift.struct/notSignedIn`` if
+    ///   there is none; others as for reading and writing either of the two.
+    @discardableResult
+    public func moveSession(
+        to target: AccountStore, named targetName: String, from sourceName: String
+    ) async throws(AccountError) -> Account {
+        try refuseGivenToken()
+        try target.refuseGivenToken()
+        guard targetName != sourceName else {
+            throw AccountError(.invalidArgument, "the session cannot be moved to where it is: name another place")
+        }
+        guard driver.archive.codec.context == target.driver.archive.codec.context else {
+            throw AccountError(.invalidArgument, "a session can be moved only to another place of the same app and session")
+        }
+        // A person is not asked under a lock, where others would wait.
+        _ = await driver.load()
+        _ = await target.driver.load()
+        let lease: any ArchiveLease
+        do {
+            lease = try await driver.archive.storage.acquireRefreshLease(timeout: driver.lockTimeout)
+        } catch {
+            throw AccountError(wrapping: error)
+        }
+        let move = SessionTransport(
+            source: driver, target: target.driver, sourceName: sourceName, targetName: targetName, lease: lease)
+        do throws(AccountError) {
+            let account = try await move.run()
+            await lease.end()
+            return account
+        } catch {
+            await lease.end()
+            throw error
+        }
+    }
+
+    /// The session whose move to here was begun and not completed, if there is one that opens.
+    ///
+    /// - Parameter asksPerson: Whether a person may be asked for a passphrase.
+    package func incomingMove(asksPerson: Bool = false) async throws -> SessionMove? {
+        guard givenToken == nil else { return nil }
+        let incoming = try await driver.archive.incoming(asksPerson: asksPerson) {
+            try await driver.archive.storage.read($0)
+        }
+        return incoming.map { SessionMove($0.transfer, isComplete: false) }
+    }
+
+    /// Where nobody is signed in, who signs out does not want one either whose move was not completed.
+    func discardIncoming() async throws(AccountError) {
+        do {
+            // The usual case takes no lock.
+            guard try await driver.archive.storage.read(.incoming) != nil else { return }
+        } catch {
+            throw AccountError(wrapping: error)
+        }
+        try await driver.withTransaction { transaction in
+            guard case .absent = await driver.archive.load(in: transaction) else { return }
+            try await driver.archive.removeIncoming(in: transaction)
+        }
+    }
+}
+
+/// One try to move a session, for whoever holds the refresh lease of the source.
+private struct SessionTransport {
+    let source: SessionDriver
+    let target: SessionDriver
+    let sourceName: String
+    let targetName: String
+    let lease: any ArchiveLease
+
+    /// What is at the source.
+    private enum Start {
+        /// The session is here. `before` is the move that brought it.
+        case here(Account, ArchiveRevision, incoming: IncomingSession, ArchiveKeys, before: SessionTransfer?)
+        case gone(Account, SessionTransfer, ArchiveKeys)
+    }
+
+    func run() async throws(AccountError) -> Account {
+        let transfer = SessionTransfer(
+            id: UUID().uuidString, place: sourceName, date: source.clock.now, role: .arrived)
+        switch try await begin(transfer) {
+        case .here(let account, let revision, let incoming, let keys, let before):
+            try await send(incoming, of: account, transfer, keys, before)
+            var leaving = transfer
+            (leaving.place, leaving.role) = (targetName, .leaving)
+            try await leave(account, revision, incoming, leaving)
+            let arrived = try await arrive(transfer.id, keys)
+            try await complete(leaving)
+            return arrived
+        case .gone(let account, let transfer, let keys):
+            if transfer.role == .leaving, try await isWaiting(transfer.id, keys) {
+                try await confirm(account, transfer)
+            }
+            let arrived = try await arrive(transfer.id, keys, leaving: transfer)
+            if transfer.role == .leaving { try await complete(transfer) }
+            return arrived
+        }
+    }
+
+    // MARK: The source
+
+    private func begin(_ transfer: SessionTransfer) async throws(AccountError) -> Start {
+        try await source.withTransaction(under: lease) { transaction in
+            let (account, revision) = try await present(in: transaction)
+            let opened = try await source.archive.opened(revision, in: transaction)
+            if let old = account.transfer, old.role != .arrived { return .gone(account, old, opened.keys) }
+            if let date = try await source.archive.journal.record(in: transaction)?.date {
+                throw AccountError(
+                    .busy,
+                    "a refresh that was begun on \(date.formatted(.iso8601)) is unfinished, so nobody knows which refresh token is "
+                        + "good: refresh first, then move the session")
+            }
+            // A process that died while it signed out has left these tokens to be revoked.
+            try await source.revocations.withdraw(account, in: transaction)
+            try await source.discardLeftover(of: account, in: transaction)
+            var arriving = account
+            arriving.transfer = transfer
+            let (bytes, _) = try source.archive.codec.seal(
+                arriving, generation: opened.nextGeneration, with: opened.keys)
+            let incoming = IncomingSession(
+                account: bytes, offlineKeys: try await source.offlineKeys.stored(in: transaction))
+            return .here(account, revision, incoming: incoming, opened.keys, before: account.transfer)
+        }
+    }
+
+    private func present(in transaction: any ArchiveTransaction) async throws -> (Account, ArchiveRevision) {
+        switch await source.load(transaction) {
+        case .present(let account, let revision): return (account, revision)
+        case .absent(let signOut): throw AccountError(notSignedIn: signOut)
+        case .unreadable(let error): throw error
+        }
+    }
+
+    /// The point of no return: from here on the source does not refresh.
+    private func leave(
+        _ account: Account, _ revision: ArchiveRevision, _ incoming: IncomingSession, _ transfer: SessionTransfer
+    ) async throws(AccountError) {
+        try await source.withTransaction(under: lease) { transaction in
+            let keys = try await source.offlineKeys.stored(in: transaction)
+            guard try await present(in: transaction).1 == revision, keys.map({ Data($0) }) == incoming.offlineKeys else {
+                throw AccountError(
+                    .conflict, "the session was changed by another process meanwhile: nothing was moved; try again")
+            }
+            var rest = account
+            rest.credentials.refreshToken = nil
+            rest.transfer = transfer
+            try await save(rest, revision, in: transaction)
+        }
+    }
+
+    /// Writes once more what is there, since nobody knows whether it survives a power cut.
+    private func confirm(_ account: Account, _ transfer: SessionTransfer) async throws(AccountError) {
+        try await source.withTransaction(under: lease) { transaction in
+            let (stored, revision) = try await present(in: transaction)
+            guard stored.transfer?.id == transfer.id else { throw changed }
+            try await save(stored, revision, in: transaction)
+        }
+    }
+
+    private func save(
+        _ account: Account, _ revision: ArchiveRevision, in transaction: any ArchiveTransaction
+    ) async throws {
+        let (saved, receipt) = try await source.archive.save(
+            account, ifRevision: revision, at: source.clock.now, in: transaction)
+        source.shared.publish(saved, isSignIn: false)
+        try check(receipt.durability)
+    }
+
+    private func complete(_ transfer: SessionTransfer) async throws(AccountError) {
+        let sent = try await target.withTransaction { try await target.offlineKeys.stored(in: $0) }
+        try await source.withTransaction(under: lease) { transaction in
+            var (account, revision) = try await present(in: transaction)
+            // Somebody has signed in anew, or out.
+            guard account.transfer?.id == transfer.id else { return }
+            account.transfer?.role = .left
+            // What it seals is read with the key that is at the target, which goes when the user signs out there.
+            try await source.offlineKeys.remove(storedIn: sent, in: transaction)
+            try await save(account, revision, in: transaction)
+        }
+    }
+
+    // MARK: The target
+
+    /// Writes what is to wait there, if nobody is signed in.
+    private func send(
+        _ session: IncomingSession, of account: Account, _ transfer: SessionTransfer, _ keys: ArchiveKeys,
+        _ before: SessionTransfer?
+    ) async throws(AccountError) {
+        let bytes = try session.encode()
+        try await target.withTransaction { transaction in
+            switch await target.load(transaction) {
+            case .absent: target.archive.use(keys)
+            case .present(let other, _):
+                guard let move = other.move else { throw occupied(by: other) }
+                // What is there may be all that tells where its own session waits; but that is here.
+                guard move.isComplete || other.transfer?.id == before?.id else { throw AccountError(move) }
+            case .unreadable(let error): throw error
+            }
+            let waiting = try await target.archive.incoming(knowing: keys) { try await transaction.read($0) }
+            if let waiting, waiting.transfer.place != sourceName {
+                throw AccountError(
+                    .conflict,
+                    "a session from \(waiting.transfer.place) waits at \(targetName), and its move was not completed: complete that "
+                        + "first, or sign out at \(targetName) to discard it")
+            }
+            // They go there later; that there is room is found out now.
+            _ = try await target.offlineKeys.changes(for: session.offlineKeys.map { [UInt8]($0) }, keys, in: transaction)
+            let receipt = try await transaction.replace(.incoming, with: bytes, ifRevision: waiting?.revision)
+            try check(receipt.durability)
+        }
+    }
+
+    private func isWaiting(_ id: String, _ keys: ArchiveKeys) async throws(AccountError) -> Bool {
+        try await target.withTransaction { transaction in
+            try await target.archive.incoming(knowing: keys) { try await transaction.read($0) }?.transfer.id == id
+        }
+    }
+
+    /// Puts what waits in the place of the account.
+    ///
+    /// - Parameter transfer: What the source says, if it says so from an earlier time.
+    private func arrive(
+        _ id: String, _ keys: ArchiveKeys, leaving transfer: SessionTransfer? = nil
+    ) async throws(AccountError) -> Account {
+        try await target.withTransaction { transaction in
+            var revision: ArchiveRevision?
+            let content = await target.load(transaction)
+            let waiting = try await target.archive.incoming(knowing: keys) { try await transaction.read($0) }
+            switch content {
+            case .present(let account, _) where account.transfer?.id == id && account.move == nil:
+                if waiting?.transfer.id == id { try await target.archive.removeIncoming(in: transaction) }
+                return account
+            case .present(let other, _) where waiting?.transfer.id == id && other.move == nil: throw occupied(by: other)
+            case .present(let other, let stored):
+                revision = stored
+                if waiting?.transfer.id != id, let move = other.move { throw AccountError(move) }
+            case .absent: break
+            case .unreadable(let error): throw error
+            }
+            guard let waiting, waiting.transfer.id == id else { throw missing(transfer) }
+            let changes = try await target.offlineKeys.changes(
+                for: waiting.session.offlineKeys.map { [UInt8]($0) }, keys, in: transaction)
+            for change in changes {
+                _ = try await transaction.replace(change.place, with: change.bytes, ifRevision: change.revision)
+            }
+            let receipt = try await transaction.replace(
+                .account, with: [UInt8](waiting.session.account), ifRevision: revision)
+            try check(receipt.durability)
+            await target.archive.forgetLastSession(in: transaction)
+            try await target.archive.removeIncoming(in: transaction)
+            target.archive.use(keys)
+            return await target.load(transaction).account ?? waiting.account
+        }
+    }
+
+    // MARK: Errors
+
+    private func occupied(by account: Account) -> AccountError {
+        AccountError(
+            .conflict,
+            "\(account.displayName) is signed in at \(targetName), and nobody is signed out by a move: sign out there first, then try "
+                + "again")
+    }
+
+    private func missing(_ transfer: SessionTransfer?) -> AccountError {
+        guard let transfer, transfer.place != targetName else {
+            return AccountError(
+                .notSignedIn,
+                "the session that was moved to \(targetName) is not there any more: somebody has signed out there; sign in again")
+        }
+        return AccountError(SessionMove(transfer, isComplete: transfer.role == .left))
+    }
+
+    private var changed: AccountError {
+        AccountError(.conflict, "the session was changed by another process meanwhile: try again")
+    }
+
+    /// What a power cut could undo is no ground for the next step.
+    private func check(_ durability: ArchiveReceipt.Durability) throws(AccountError) {
+        guard case .unknown(let reason) = durability else { return }
+        throw AccountError(
+            .durabilityUnknown,
+            "the disk did not confirm that the change survives a power cut (\(reason)): the move was not continued; try again once "
+                + "the disk is healthy")
+    }
+}

@@ -1,0 +1,156 @@
+import Logging
+
+/// Refreshes: one at a time for those who want the same in this process, and one at a time on all machines that share a storage.
+extension SessionDriver {
+    /// How long a refresh waits for that of another process: for two of its exchanges.
+    private static let leaseTimeout = Duration.seconds(150)
+
+    /// Refreshes an account, or derives a token from it, or joins those who are at the same.
+    ///
+    /// - Parameter deadline: Until when to wait for it. It goes on afterwards.
+    func refresh(
+        _ account: Account, deriving derivation: Derivation? = nil, _ authority: any AccountAuthority,
+        until deadline: ContinuousClock.Instant? = nil
+    ) async -> RefreshOutcome {
+        let request = Request(account: account, derivation: derivation)
+        do throws(SingleFlight<Request, RefreshOutcome>.Departure) {
+            return try await refreshes.value(for: request, until: deadline) { progress in
+                await refresh(request, authority, progress)
+            }
+        } catch {
+            let reason: UnverifiedReason =
+                switch error {
+                case .cancelled: .init(.cancelled)
+                case .timeout(isCommitted: true): .init(.awaitingResponse)
+                case .timeout: .init(.busy, detail: "another program is refreshing this sign-in")
+                }
+            return .kept(account, reason)
+        }
+    }
+
+    private func refresh(
+        _ request: Request, _ authority: any AccountAuthority,
+        _ progress: SingleFlight<Request, RefreshOutcome>.Progress
+    ) async -> RefreshOutcome {
+        let account = request.account
+        // A record that cannot be read holds nobody up.
+        let failureCount = (try? await archive.journal.record())?.failureCount ?? 0
+        await archive.askBeforeLock()
+        let lease: any ArchiveLease
+        do {
+            switch try await awaitLease(request, failureCount: failureCount) {
+            case .lease(let acquired): lease = acquired
+            case .outcome(let outcome): return outcome
+            }
+        } catch is CancellationError {
+            return .kept(account, .init(.cancelled))
+        } catch {
+            return .kept(account, .init(.init(savingFailure: error), detail: "\(error)"))
+        }
+        // It is cancelled only if everybody has left before it was about to be sent.
+        let machine = RefreshStateMachine(
+            of: account, deriving: request.derivation, now: clock.now,
+            revokesSingleGrants: authority.revokesSingleGrants)
+        let outcome = await run(
+            machine, Context(authority: authority, lease: lease, progress: progress, failureCount: failureCount))
+        await lease.end()
+        if case .unsaved(_, let error) = outcome {
+            logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
+        }
+        return outcome
+    }
+
+    // MARK: Waiting for another's
+
+    private enum Awaited: Sendable {
+        case lease(any ArchiveLease)
+
+        /// What the refresh of another process has brought.
+        case outcome(RefreshOutcome)
+    }
+
+    /// Waits for the lease, or, while another process holds it, for what its refresh brings.
+    ///
+    /// A thousand that wait are served by that one's commit, and need not take the lease one after the other.
+    private func awaitLease(_ request: Request, failureCount: Int) async throws -> Awaited {
+        do {
+            return .lease(try await archive.storage.acquireRefreshLease(timeout: .zero))
+        } catch {
+            guard (error as? AccountError)?.code == .busy else { throw error }
+        }
+        let result = await withTaskGroup(of: Result<Awaited?, any Error>.self) { group in
+            group.addTask {
+                do {
+                    return .success(.lease(try await archive.storage.acquireRefreshLease(timeout: Self.leaseTimeout)))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            for entry in [ArchiveEntry.account, .refreshRecord] {
+                group.addTask {
+                    .success(await outcomeOfAnother(request, entry, failureCount: failureCount).map(Awaited.outcome))
+                }
+            }
+            var result: Result<Awaited, any Error>?
+            for await next in group {
+                switch (result, next) {
+                // Changes that cannot be told: then only the lease is waited for.
+                case (_, .success(nil)): continue
+                case (nil, .success(let awaited?)): result = .success(awaited)
+                case (nil, .failure(let error)): result = .failure(error)
+                case (_?, .success(.lease(let late))): await late.end()
+                case (_?, _): continue
+                }
+                group.cancelAll()
+            }
+            // The one that waits for the lease always has one.
+            return result!
+        }
+        return try result.get()
+    }
+
+    /// Listens to an entry, till what is stored makes a refresh of one's own unnecessary.
+    ///
+    /// - Returns: `nil` if that cannot be told any more.
+    private func outcomeOfAnother(
+        _ request: Request, _ entry: ArchiveEntry, failureCount: Int
+    ) async -> RefreshOutcome? {
+        // Without them the lease is waited for.
+        func look() async -> RefreshOutcome? {
+            entry == .account
+                ? await outcomeWithoutRefresh(request)
+                : await pauseOfAnother(failureCount: failureCount).map { .kept(request.account, $0) }
+        }
+        let changes = archive.storage.changes(of: entry)
+        // What happened before they are told.
+        if let outcome = await look() { return outcome }
+        do {
+            for try await _ in changes {
+                if let outcome = await look() { return outcome }
+            }
+        } catch {
+            logger?.debug("what another process stores cannot be followed", metadata: ["error": "\(error)"])
+        }
+        return nil
+    }
+
+    private func outcomeWithoutRefresh(_ request: Request) async -> RefreshOutcome? {
+        switch await load() {
+        case .present(let stored, _):
+            let machine = RefreshStateMachine(of: request.account, deriving: request.derivation, now: clock.now)
+            return machine.isToBeUsed(stored) ? nil : .adopted(stored)
+        // Without a reason, only who holds the lock knows that nobody is signing in at this moment.
+        case .absent(let signOut): return signOut.reason == .neverSignedIn ? nil : .signedOut(signOut)
+        case .unreadable: return nil
+        }
+    }
+
+    /// Why the service is to be left alone, if a refresh of another process has failed meanwhile.
+    private func pauseOfAnother(failureCount: Int) async -> UnverifiedReason? {
+        // A record that cannot be read holds nobody up.
+        guard let record = try? await archive.journal.record(), record.failureCount ?? 0 != failureCount else {
+            return nil
+        }
+        return record.pause(at: clock.now)
+    }
+}

@@ -1,0 +1,305 @@
+import AccountTesting
+import Sealing
+import Testing
+
+@testable import AccountKit
+
+/// Moving a session from one storage to another.
+struct MoveTests {
+    private let places = TwoPlaces()
+    private var service: ModelService { places.service }
+
+    private func note(with key: OfflineKey) -> [UInt8] { key.seal.seal([1, 2, 3], type: "note", id: []) }
+
+    @Test func `There and back ten times, with a refresh at each place`() async throws {
+        try await places.signIn()
+        let note = note(with: try await places.store(.here).offlineKey())
+        for _ in 1...10 {
+            for (source, target) in [(TwoPlaces.Place.here, TwoPlaces.Place.there), (.there, .here)] {
+                let moved = try await places.move(source, to: target)
+                #expect(moved.username == "alice")
+                #expect(moved.move == nil)
+                #expect(await places.live() == [target])
+                #expect(try await !places.refreshes(source))
+                #expect(try await places.refreshes(target))
+                let key = try await places.store(target).offlineKey()
+                #expect(key.seal.open(note, type: "note", id: []) != nil)
+                #expect(Set(places.storage(source).entries.keys) == [.account])
+            }
+        }
+        #expect(service.alarmCount == 0)
+        #expect(service.revocationCount == 0)
+    }
+
+    @Test func `The archive keeps its lineage, and its keys as they are`() async throws {
+        try await places.signIn()
+        let before = try places.here.storedGeneration
+        let slots = try await places.store(.here).driver.archive.envelope()?.slots
+        try await places.move()
+        let after = try places.there.storedGeneration
+        #expect(after?.lineage == before?.lineage)
+        #expect(after?.generation == before.map { $0.generation + 1 })
+        #expect(try await places.store(.there).driver.archive.envelope()?.slots == slots)
+    }
+
+    @Test func `What is left hands out the token that is good, and then says where the session is`() async throws {
+        try await places.signIn()
+        let token = try await places.store(.here).accessToken(with: service)
+        try await places.move()
+        let left = places.store(.here)
+        #expect(try await left.accessToken(with: service) == token)
+        guard case .verified(let account) = await left.checkSession(with: service) else {
+            Issue.record("the service knows the token")
+            return
+        }
+        #expect(account.move?.place == "there")
+        #expect(account.move?.isComplete == true)
+
+        places.clock.advance(by: .seconds(7200))
+        for _ in 1...2 {
+            let error = await expectAccountError(.moved) { try await left.accessToken(with: service) }
+            #expect(error?.message.contains("was moved to there") == true)
+            await expectAccountError(.moved) { try await left.refresh(with: service) }
+            await expectAccountError(.moved) {
+                try await left.accessToken(for: try TokenTarget(resources: ["urn:api"]), with: service)
+            }
+            #expect(await left.checkSession(with: service).unverifiedReason == .moved)
+        }
+        _ = try await places.store(.there).accessToken(with: service)
+        #expect(service.alarmCount == 0)
+    }
+
+    @Test func `That the token was replaced where the session is signs nobody out where it was`() async throws {
+        try await places.signIn()
+        try await places.move()
+        let authority = ScriptedAuthority(
+            verify: [.refuse(.bearerChallenge(error: "invalid_token"))], clock: places.clock)
+        #expect(await places.store(.here).checkSession(with: authority).unverifiedReason == .moved)
+        #expect(await places.store(.here).load().account?.move != nil)
+    }
+
+    @Test func `A process that still knows the session does not refresh it`() async throws {
+        try await places.signIn()
+        let process = places.store(.here)
+        let known = try #require(await process.load().account)
+        try await places.move()
+        places.clock.advance(by: .seconds(7200))
+        guard case .kept(_, let reason) = await process.driver.refresh(known, service) else {
+            Issue.record("the refresh token was sent")
+            return
+        }
+        #expect(reason.code == .moved)
+        #expect(try await places.refreshes(.there))
+        #expect(service.alarmCount == 0)
+    }
+
+    @Test func `A refresh that is under way is waited for, and its tokens go along`() async throws {
+        try await places.signIn()
+        let authority = ScriptedAuthority(refresh: [.hang], clock: places.clock)
+        let process = places.store(.here)
+        async let refreshed = process.refresh(with: authority)
+        await authority.waitForRequest(.refresh)
+        await expectAccountError(.busy) {
+            let hasty = places.store(.here, lockTimeout: .milliseconds(20))
+            try await hasty.moveSession(to: places.store(.there), named: "there", from: "here")
+        }
+        async let moved = places.move()
+        authority.release()
+        let tokens = try await refreshed.credentials.refreshToken
+        #expect(try await moved.credentials.refreshToken == tokens)
+    }
+
+    @Test func `An unfinished refresh keeps the session where it is`() async throws {
+        try await places.signIn()
+        let transaction = try await places.here.beginTransaction(timeout: .seconds(1))
+        _ = try await RefreshJournal(storage: places.here).recordIntent(at: places.clock.now, in: transaction)
+        await transaction.end()
+        let error = await expectAccountError(.busy) { try await places.move() }
+        #expect(error?.message.contains("refresh first") == true)
+        #expect(places.there.entries.isEmpty)
+        #expect(try await places.refreshes(.here))
+        try await places.move()
+        #expect(try await places.refreshes(.there))
+    }
+
+    @Test func `Who is signed in at the target stays`() async throws {
+        try await places.signIn()
+        try await places.signIn(.there, as: "bob")
+        let before = places.there.entries
+        let error = await expectAccountError(.conflict) { try await places.move() }
+        #expect(error?.message.contains("bob is signed in at there") == true)
+        #expect(places.there.entries == before)
+        #expect(try await places.refreshes(.here))
+    }
+
+    @Test func `Who signs in at the target in the middle stays, and the move goes on once they have signed out`() async throws
+    {
+        try await interruptAfterLeaving()
+        try await places.signIn(.there, as: "bob")
+        await expectAccountError(.conflict) { try await places.move() }
+        #expect(await places.store(.there).load().account?.username == "bob")
+        try await places.store(.there).signOut(with: service)
+        try await places.move()
+        #expect(await places.store(.there).load().account?.username == "alice")
+        #expect(try await places.refreshes(.there))
+    }
+
+    @Test func `A sign-out is forgotten where the session goes, and nobody is moved who signed out`() async throws {
+        try await places.signIn(.there, as: "bob")
+        try await places.store(.there).signOut(with: service)
+        try await places.signIn()
+        try await places.move()
+        #expect(places.there.entries[.signOut] == nil)
+        try await places.store(.there).signOut(with: service)
+        await expectAccountError(.notSignedIn) { try await places.move(.there, to: .here) }
+        let error = await expectAccountError(.notSignedIn) { try await places.move() }
+        #expect(error?.message.contains("not there any more") == true)
+    }
+
+    @Test func `Signing out where the session was leaves it alone`() async throws {
+        try await places.signIn()
+        try await places.move()
+        let report = try await places.store(.here).signOut(with: service)
+        #expect(report.account?.move?.place == "there")
+        #expect(report.revocation == .notNeeded)
+        #expect(service.revocationCount == 0)
+        #expect(await places.store(.here).load().account == nil)
+        #expect(try await places.refreshes(.there))
+    }
+
+    @Test func `Signing in where the session was makes another one`() async throws {
+        try await places.signIn()
+        try await places.move()
+        try await places.signIn(.here, as: "bob")
+        #expect(await places.store(.here).load().account?.move == nil)
+        #expect(await places.store(.here).deliverRevocations(with: { _ in service }).isEmpty)
+        #expect(try await places.refreshes(.here))
+        #expect(try await places.refreshes(.there))
+        #expect(service.revocationCount == 0)
+    }
+
+    @Test func `Signing out in the middle says that the tokens wait elsewhere, unless the service is not to be told`() async throws
+    {
+        try await interruptAfterLeaving()
+        await expectAccountError(.moved) { try await places.store(.here).signOut(with: service) }
+        #expect(await places.store(.here).load().account?.move?.isComplete == false)
+        let waiting = try await places.store(.there).incomingMove()
+        #expect(waiting?.place == "here")
+        #expect(try await !places.refreshes(.here))
+        try await places.store(.here).signOut()
+        #expect(await places.store(.here).load().account == nil)
+    }
+
+    @Test func `Signing out where a session waits discards it`() async throws {
+        try await interruptAfterLeaving()
+        try await places.store(.there).signOut(with: service)
+        #expect(places.there.entries[.incoming] == nil)
+        await expectAccountError(.notSignedIn) { try await places.move() }
+    }
+
+    @Test func `A session that has ended is not brought back by what its move has left`() async throws {
+        try await places.signIn()
+        // Each death after the account is there, and before what waited is gone.
+        var deaths = 0
+        for calls in 1...200 {
+            let places = TwoPlaces()
+            try await places.signIn()
+            let life = Life(calls: calls)
+            let source = places.store(.here, on: MortalStorage(base: places.here, life: life))
+            let target = places.store(.there, on: MortalStorage(base: places.there, life: life))
+            _ = try? await source.moveSession(to: target, named: "there", from: "here")
+            guard places.there.entries[.account] != nil, places.there.entries[.incoming] != nil else { continue }
+            deaths += 1
+            try await places.store(.there).signOut(with: places.service)
+            await expectAccountError(.notSignedIn) { try await places.move() }
+            #expect(places.there.entries[.account] == nil)
+        }
+        #expect(deaths > 0)
+    }
+
+    @Test func `A move that was begun goes on to the same place, and to no other`() async throws {
+        try await interruptAfterLeaving()
+        let third = InMemoryArchiveStorage()
+        let error = await expectAccountError(.moved) {
+            try await places.store(.here).moveSession(
+                to: places.store(.there, on: third), named: "third", from: "here")
+        }
+        #expect(error?.message.contains("to there") == true)
+        #expect(third.entries.isEmpty)
+        // Nor does another session take the place of what waits there.
+        try await places.store(.here, on: third).signIn(username: "bob", password: Secret("password"), with: service)
+        await expectAccountError(.conflict) {
+            try await places.store(.here, on: third).moveSession(
+                to: places.store(.there), named: "there", from: "third")
+        }
+        // Nor back, before it is there.
+        await expectAccountError(.notSignedIn) { try await places.move(.there, to: .here) }
+        try await places.move()
+        #expect(try await places.refreshes(.there))
+    }
+
+    @Test func `A session that is there already is left alone`() async throws {
+        try await places.signIn()
+        try await places.move()
+        let before = (places.here.entries, places.there.entries)
+        #expect(try await places.move().username == "alice")
+        #expect(places.here.entries == before.0)
+        #expect(places.there.entries == before.1)
+    }
+
+    @Test func `Another key of offline data at the target is not overwritten`() async throws {
+        try await places.signIn(.there)
+        _ = try await places.store(.there).offlineKey()
+        service.endSessions()
+        _ = await places.store(.there).checkSession(with: service)
+        try await places.signIn()
+        _ = try await places.store(.here).offlineKey()
+        await expectAccountError(.conflict) { try await places.move() }
+        #expect(try await places.refreshes(.here))
+    }
+
+    @Test func `Where the session was, no new key of offline data is made`() async throws {
+        try await places.signIn()
+        try await places.move()
+        await expectAccountError(.moved) { _ = try await places.store(.here).offlineKey() }
+    }
+
+    @Test func `It goes to another place of the same app and session only`() async throws {
+        try await places.signIn()
+        let other = AccountStore(
+            storage: places.there, appIdentifier: "testing", session: try SessionName("work"),
+            keySources: [InMemoryKey()])
+        await expectAccountError(.invalidArgument) {
+            try await places.store(.here).moveSession(to: other, named: "there", from: "here")
+        }
+        await expectAccountError(.invalidArgument) { try await places.move(.here, to: .here) }
+    }
+
+    @Test func `An archive at the target that does not open is not overwritten`() async throws {
+        try await places.signIn()
+        places.there.overwrite(.account, with: [1, 2, 3])
+        await expectAccountError(.damaged) { try await places.move() }
+        #expect(places.there.entries[.account]?.bytes == [1, 2, 3])
+        #expect(try await places.refreshes(.here))
+    }
+
+    /// Dies once the source has nothing to refresh with, and before the target has.
+    private func interruptAfterLeaving() async throws {
+        try await places.signIn()
+        let target = HookedStorage(base: places.there) { [here = places.here] entry in
+            let store = AccountStore(storage: here, appIdentifier: "testing", keySources: [InMemoryKey()])
+            if await store.load().account?.move != nil { throw AccountError(.inaccessible, "the process is dead") }
+        }
+        await expectAccountError(.inaccessible) {
+            try await places.store(.here).moveSession(
+                to: places.store(.there, on: target), named: "there", from: "here")
+        }
+        #expect(await places.live().isEmpty)
+    }
+}
+
+extension SessionState {
+    fileprivate var unverifiedReason: UnverifiedReason.Code? {
+        if case .unverified(_, let reason) = self { reason.code } else { nil }
+    }
+}

@@ -1,0 +1,83 @@
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+@testable import AccountKit
+
+/// A refresh that finds another process at it, which holds the lease to the end of the test, if it does not say otherwise.
+struct WaitingForAnotherTests {
+    private let clock = ManualClock()
+    private let base = InMemoryArchiveStorage()
+    private let other: AccountStore
+    private let lease: any ArchiveLease
+
+    init() async throws {
+        other = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: base)
+        lease = try await base.acquireRefreshLease(timeout: .zero)
+    }
+
+    /// One that wants new tokens, and waits for the lease when this returns.
+    private func waiting(
+        changes: AsyncThrowingStream<Void, any Error>? = nil, _ authority: ScriptedAuthority
+    ) async throws -> Task<Account, any Error> {
+        let (waits, continuation) = AsyncStream.makeStream(of: Void.self)
+        let storage = HookedStorage(
+            base: base, onLease: { if $0 > .zero { continuation.yield() } }, changes: changes)
+        let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
+        let task = Task { try await store.refresh(with: authority, timeout: nil) }
+        for await _ in waits { break }
+        return task
+    }
+
+    @Test func `It has the tokens once they are stored`() async throws {
+        let authority = ScriptedAuthority(clock: clock)
+        let waiting = try await waiting(authority)
+        try await other.signIn { Fixture.replaced }
+        #expect(try await waiting.value == Fixture.replaced)
+        #expect(authority.requests.isEmpty)
+    }
+
+    @Test func `It hears at once of what ended the session`() async throws {
+        let authority = ScriptedAuthority(clock: clock)
+        let waiting = try await waiting(authority)
+        try await other.signOut()
+        await expectAccountError(.notSignedIn) { try await waiting.value }
+        #expect(authority.requests.isEmpty)
+    }
+
+    @Test func `It leaves a service alone that has just failed another`() async throws {
+        let authority = ScriptedAuthority(clock: clock)
+        let waiting = try await waiting(authority)
+        let transaction = try await lease.beginTransaction(timeout: .seconds(60))
+        try await RefreshJournal(storage: base).recordFailure(
+            UnverifiedReason(.serverError), mayBeSpent: true, at: clock.now, in: transaction)
+        await transaction.end()
+        await expectAccountError(.serviceUnavailable) { try await waiting.value }
+        #expect(authority.requests.isEmpty)
+    }
+
+    @Test(arguments: [true, false])
+    func `Whatever else changes, or where nothing is told, it waits for the lease`(isTold: Bool) async throws {
+        let authority = ScriptedAuthority(clock: clock)
+        let waiting = try await waiting(changes: isTold ? nil : AsyncThrowingStream { $0.finish() }, authority)
+        try await other.update { $0.profile.points = 7 }
+        #expect(authority.requests.isEmpty)
+        await lease.end()
+        #expect(try await waiting.value.profile.points == 7)
+        #expect(authority.requests == [.refresh])
+    }
+
+    @Test func `What it waited for in vain is let go of`() async throws {
+        let waiting = try await waiting(ScriptedAuthority(clock: clock))
+        try await other.signIn { Fixture.replaced }
+        _ = try await waiting.value
+        await lease.end()
+        let next = try await base.acquireRefreshLease(timeout: .zero)
+        await next.end()
+    }
+}

@@ -1,0 +1,150 @@
+import AccountKit
+import AccountTesting
+import Synchronization
+
+/// Two storages that a session is moved between, and a strict service. Each store stands for a process of its own.
+struct TwoPlaces: Sendable {
+    enum Place: String, Sendable { case here, there }
+
+    let here = InMemoryArchiveStorage()
+    let there = InMemoryArchiveStorage()
+    let clock = ManualClock()
+    let service: ModelService
+
+    init() { service = ModelService(clock: clock, isStrict: true) }
+
+    func storage(_ place: Place) -> InMemoryArchiveStorage { place == .here ? here : there }
+
+    /// A store on the storage, or on one that stands before it.
+    func store(
+        _ place: Place, on storage: (any ArchiveStorage)? = nil, lockTimeout: Duration = .seconds(30)
+    ) -> AccountStore {
+        AccountStore(
+            storage: storage ?? self.storage(place), appIdentifier: "testing", keySources: [InMemoryKey()],
+            clock: clock, lockTimeout: lockTimeout)
+    }
+
+    func signIn(_ place: Place = .here, as username: String = "alice") async throws {
+        try await store(place).signIn(username: username, password: Secret("password"), with: service)
+    }
+
+    @discardableResult
+    func move(_ source: Place = .here, to target: Place = .there) async throws(AccountError) -> Account {
+        try await store(source).moveSession(to: store(target), named: target.rawValue, from: source.rawValue)
+    }
+
+    /// Whether the session can be refreshed at a place; then it is.
+    func refreshes(_ place: Place) async throws -> Bool {
+        do {
+            try await store(place).refresh(with: service)
+            return true
+        } catch {
+            guard [.moved, .notSignedIn].contains(error.code) else { throw error }
+            return false
+        }
+    }
+
+    /// At which places there is a refresh token that a program would use.
+    func live() async -> [Place] {
+        var places: [Place] = []
+        for place in [Place.here, .there]
+        where await store(place).load().account?.credentials.refreshToken != nil {
+            places.append(place)
+        }
+        return places
+    }
+}
+
+/// What a process may do to its storages before it dies: so many calls, whatever they are.
+final class Life: Sendable {
+    private let rest: Mutex<Int>
+
+    init(calls: Int) { rest = Mutex(calls) }
+
+    /// Whether it died.
+    var isOver: Bool { rest.withLock { $0 < 0 } }
+
+    fileprivate func spend() throws {
+        let isOver = rest.withLock { rest in
+            rest -= 1
+            return rest < 0
+        }
+        if isOver { throw AccountError(.inaccessible, "the process is dead") }
+    }
+}
+
+/// A storage as a process sees it until it dies. Its locks go with it.
+struct MortalStorage: ArchiveStorage {
+    let base: any ArchiveStorage
+    let life: Life
+
+    func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+        try life.spend()
+        return try await base.read(entry)
+    }
+
+    func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+        try life.spend()
+        return Transaction(base: try await base.beginTransaction(timeout: timeout), life: life)
+    }
+
+    func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
+        try life.spend()
+        return Lease(base: try await base.acquireRefreshLease(timeout: timeout), life: life)
+    }
+
+    func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { base.changes(of: entry) }
+
+    private struct Lease: ArchiveLease {
+        let base: any ArchiveLease
+        let life: Life
+
+        func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
+            try life.spend()
+            return Transaction(base: try await base.beginTransaction(timeout: timeout), life: life)
+        }
+
+        func end() async { await base.end() }
+    }
+
+    private struct Transaction: ArchiveTransaction {
+        let base: any ArchiveTransaction
+        let life: Life
+
+        func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
+            try life.spend()
+            return try await base.read(entry)
+        }
+
+        func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
+            try life.spend()
+            try await base.reserve(entry, byteCount: byteCount)
+        }
+
+        func replace(
+            _ entry: ArchiveEntry, with bytes: [UInt8], ifRevision revision: ArchiveRevision?
+        ) async throws -> ArchiveReceipt {
+            try life.spend()
+            return try await base.replace(entry, with: bytes, ifRevision: revision)
+        }
+
+        func remove(
+            _ entry: ArchiveEntry, ifRevision revision: ArchiveRevision
+        ) async throws -> ArchiveReceipt.Durability {
+            try life.spend()
+            return try await base.remove(entry, ifRevision: revision)
+        }
+
+        func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {
+            try life.spend()
+            return try await base.quarantine(entry, label: label)
+        }
+
+        func restore(_ entry: ArchiveEntry, from place: String) async throws {
+            try life.spend()
+            try await base.restore(entry, from: place)
+        }
+
+        func end() async { await base.end() }
+    }
+}
