@@ -345,7 +345,7 @@ class Case:
         kvs = self.world.cluster.gateway("/v3/kv/range", {
             "key": cluster.encoded(prefix), "range_end": cluster.encoded(cluster.end_of(prefix))}).get("kvs", [])
         names = [cluster.base64.b64decode(kv["key"]).decode()[len(prefix):] for kv in kvs]
-        return [name for name, kv in zip(names, kvs) if int(kv.get("lease", 0)) or name.startswith(
+        return [name for name, kv in zip(names, kvs) if int(kv.get("lease", 0)) or name.replace("/.", "/").startswith(
             tuple("default/" + one for one in history.TRANSIENT))]
 
     def collect(self):

@@ -155,7 +155,7 @@ def foreign(world):
     case.expect(now == encoded("theirs"), "what is not an account was overwritten")
     # A key of theirs in place of the lock, which nobody lets go of: in words, and soon.
     world.cluster.gateway("/v3/kv/put", {"key": account, "value": stored})
-    lock = encoded(f"{case.prefix}/account/default/lock")
+    lock = encoded(f"{case.prefix}/account/default/.lock")
     world.cluster.gateway("/v3/kv/put", {"key": lock, "value": encoded("theirs")})
     said = case.machines["B"].run("refresh")
     case.expect(said.status == 75 and "theirs" in said.text, f"a lock that nobody lets go of: {said.status} {said.text}")

@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "ReaderTests"))
 import read_account  # noqa: E402
 
-# Keys that are there only while somebody is doing something.
+# Keys that are there only while somebody is doing something, after a dot.
 TRANSIENT = ("lock", "refresh", "reserved", "wait")
 
 
@@ -130,7 +130,7 @@ class History:
             if len(set(self.successors(token))) > 1:
                 found.append("fork at the service: one token was exchanged for two")
         for commit in self.commits:
-            written = [name for name in commit.entries if not name.startswith(TRANSIENT)]
+            written = [name for name in commit.entries if not name.lstrip(".").startswith(TRANSIENT)]
             if written and not commit.locks and not self.is_removed_by_hand:
                 found.append(f"change without the lock: {written} at {commit.revision}")
             if "Account.plist" not in commit.entries:
@@ -253,7 +253,7 @@ def commits(changes, requests, keys):
         began, ended = times.get(change.revision, (None, None))
         commit = found.setdefault(change.revision, Commit(change.revision, {}, (), began, ended))
         commit.entries[entry] = None if change.is_deletion else change.value
-        if entry.startswith("lock") and not change.is_deletion:
+        if entry.lstrip(".").startswith("lock") and not change.is_deletion:
             commit.locks.add(change.create_revision)
         if entry == "Account.plist" and not change.is_deletion:
             commit.account = read(change.value, keys)
