@@ -122,6 +122,7 @@ private struct FaultyLease: ArchiveLease {
         return FaultyTransaction(base: try await base.beginTransaction(timeout: timeout), storage: storage)
     }
 
+    func lasts(for duration: Duration) async -> Bool { await base.lasts(for: duration) }
     func end() async { await base.end() }
 }
 

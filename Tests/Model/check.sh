@@ -120,12 +120,12 @@ holds "two tasks of one process" 1000000 some -DONE_PROCESS -DSECOND=1 -DDEATHS=
 if $complete; then
     for property in 1 2 3 4 5 6 7 8 9; do report holds "P${property}: ${properties[$property]}"; done
 fi
-# Locks that their holder loses without notice, as on a storage of many machines: P1 (what is cleared is what was sent), P3 to
-# P6, P9.
+# Locks that their holder loses at any time, at a store that compares them: all of P1 to P9.
+fenced=(-DFENCED -DSECOND=1 -DDEATHS=0 -DFAULTS=0 -DLEAVES=0 -DDERIVATIONS=0)
+holds "locks that run out, at a store with a fence" 8000000 some "${fenced[@]}" || true
+# Locks that are lost once, and nobody notices: P1 (what is cleared is what was sent), P3 to P6, P9.
 holds "locks that run out, and a write that fails" 3000000 some -DLOSES_LOCKS -DSECOND=1 -DDEATHS=0 -DFAULTS=1 -DLEAVES=0 \
     -DDERIVATIONS=0 || true
-holds "locks that run out, and programs that die" 4000000 some -DLOSES_LOCKS -DSECOND=1 -DFAULTS=0 -DLEAVES=0 -DDERIVATIONS=0 ||
-    true
 # A service that ends all of a user's grants when one is revoked: P1, P6.
 holds "one user, whose grants end together" 900000 some -DONE_USER -DONLY=1 -DDEATHS=0 -DFAULTS=0 || true
 
@@ -136,6 +136,13 @@ notices 1 CLEAR_WITHOUT_COMPARING
 notices 1 REFRESH_CLEARS_WITHOUT_COMPARING
 notices 3 COMMIT_WITHOUT_COMPARING
 notices 3 WITHOUT_REVISIONS -DLOSES_LOCKS
+notices 1 WITHOUT_FENCE "${fenced[@]}"
+notices 7 WITHOUT_FENCE "${fenced[@]}"
+notices 8 WITHOUT_FENCE "${fenced[@]}"
+notices 2 LEASE_NOT_KEPT_ALIVE "${fenced[@]}"
+notices 2 SENDS_UNDER_LOST_LEASE "${fenced[@]}"
+notices 2 GIVES_UP_WITH_THE_LOCK "${fenced[@]}"
+notices 2 RENEWS_A_LEASE_THAT_IS_HELD "${fenced[@]}"
 notices 2 DERIVATION_WITHOUT_LEASE
 notices 2 DERIVATION_DROPS_REFRESH_TOKEN
 notices 1 DERIVATION_WITHOUT_INTENT

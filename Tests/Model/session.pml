@@ -36,6 +36,14 @@
 #define require(property, condition) assert(condition)
 #endif
 
+/*
+ * A store that many machines share: locks are its holder's for a time only, and each write compares that they still are. Without
+ * FENCED a write compares revisions alone, and a lock is lost once.
+ */
+#ifdef FENCED
+#define LOSES_LOCKS
+#endif
+
 /* A transaction is two steps, what it reads and what it writes, and the program can die after each write. */
 #ifdef LOSES_LOCKS
 #define THEN(label) } label: atomic {
@@ -170,6 +178,12 @@ inline endBy(grant) {
 #define TAKE_LEASE (lease == FREE) -> lease = me + 1
 #endif
 
+#ifdef FENCED
+#define FORGET_LEASE hasLease = false
+#else
+#define FORGET_LEASE skip
+#endif
+
 /* A token exchange spends nothing; and what was spent for the tokens of a reply is the one before. */
 #define SPENT (token - !isExchange)
 #ifdef DERIVATION_WITHOUT_INTENT
@@ -181,11 +195,18 @@ inline endBy(grant) {
 /* A request is out: then nobody may have to wait for it who does not want the same. */
 #define REQUEST require(9, lock != me + 1)
 
+/* Whether the locks of a write still are its writer's. It takes one anew only when it has let go of the one before. */
+#if defined(FENCED) && !defined(WITHOUT_FENCE)
+#define IS_HELD (lock == me + 1 && (!hasLease || lease == me + 1))
+#else
+#define IS_HELD (true)
+#endif
+
 /* Whether the account still is the one that was read. With a lock that is not lost, it always is. */
 #if defined(WITHOUT_REVISIONS) || defined(WITHOUT_LOCK)
-#define IS_UNCHANGED (true)
+#define IS_UNCHANGED IS_HELD
 #else
-#define IS_UNCHANGED (isRead[me])
+#define IS_UNCHANGED (isRead[me] && IS_HELD)
 #endif
 #ifdef LOSES_LOCKS
 #define CONFLICT (!IS_UNCHANGED)
@@ -244,7 +265,10 @@ inline forgetIntent() {
     :: intent ->
         if
         :: DISK_FAILS
-        :: true -> intent = false
+        :: IS_HELD -> intent = false
+#ifdef FENCED
+        :: !IS_HELD
+#endif
         fi
     :: else
     fi
@@ -269,7 +293,7 @@ inline settleUnsaved() {
 
 /* What holds whenever nobody holds the lock. */
 inline checkAtRest() {
-#ifdef LOSES_LOCKS
+#if defined(LOSES_LOCKS) && !defined(FENCED)
     skip
 #else
     if
@@ -303,7 +327,8 @@ inline endLease() {
     if
     :: lease == me + 1 -> lease = FREE
     :: else
-    fi
+    fi;
+    FORGET_LEASE
 }
 
 inline forgetMemory() {
@@ -320,6 +345,12 @@ proctype Program(byte me; byte operations) {
     bool isCheck, afterRefusal, justRefreshed, isRetry, hadIntent, queueFailed;
     bool isDerivation;          /* it is a token for another API that is wanted */
     bool isExchange;            /* and it is had in exchange for the access token */
+#ifdef LOSES_LOCKS
+    byte conflicts;             /* how often its locks were found to be lost when new tokens had come */
+#endif
+#ifdef FENCED
+    bool hasLease;              /* its transactions are those of a refresh */
+#endif
 
 /* Whatever came before, the next operation is any of these. */
 choosing:
@@ -470,7 +501,11 @@ clearingChecked:
 leasing:
     atomic {
         if
+#ifdef FENCED
+        :: TAKE_LEASE; hasLease = true
+#else
         :: TAKE_LEASE
+#endif
 #ifdef DERIVATION_WITHOUT_LEASE
         :: isDerivation
 #endif
@@ -517,7 +552,10 @@ withdrawing:
         :: isQueued(grant, token) ->
             if
             :: DISK_FAILS; finish()
-            :: true -> unqueue(grant, token)
+            :: IS_HELD -> unqueue(grant, token)
+#ifdef FENCED
+            :: !IS_HELD -> finish()
+#endif
             fi;
             MAY_DIE
         :: else
@@ -537,7 +575,10 @@ withdrawing:
             lease = FORGOTTEN;
 #endif
             finish()
-        :: true
+        :: IS_HELD
+#ifdef FENCED
+        :: !IS_HELD -> finish()
+#endif
         fi;
 #ifdef SEND_BEFORE_RESERVE
         if
@@ -556,7 +597,10 @@ withdrawing:
         :: isDerivation && !isExchange
 #endif
         :: IS_RECORDED && DISK_FAILS; finish()
-        :: IS_RECORDED -> hadIntent = intent; intent = true; hasLaterIntent[home] = isUnsaved[home]
+#ifdef FENCED
+        :: IS_RECORDED && !IS_HELD -> finish()
+#endif
+        :: IS_RECORDED && IS_HELD -> hadIntent = intent; intent = true; hasLaterIntent[home] = isUnsaved[home]
         fi;
         isHeld = true;
 #ifndef LEASE_IS_ACCOUNT_LOCK
@@ -567,6 +611,14 @@ requesting:
     atomic {
         MAY_DIE;
         REQUEST;
+#if defined(FENCED) && !defined(SENDS_UNDER_LOST_LEASE)
+        /* ArchiveLease.lasts(for:): it was stopped since it took the lease, and another may have sent the token. */
+        if
+        :: lease == me + 1
+        :: lease != me + 1 && hadIntent -> finish()
+        :: lease != me + 1 && !hadIntent -> goto forgetting
+        fi;
+#endif
         if
         /* Not reached, or told that nothing was done. Of an earlier one whose record was found that is not known. */
 #ifdef FORGET_EARLIER_INTENT
@@ -648,7 +700,10 @@ saving:
         :: isQueued(grant, SPENT) ->
             if
             :: DISK_FAILS; excused[grant] = excused[grant] || !isExchange
-            :: true -> unqueue(grant, SPENT)
+            :: IS_HELD -> unqueue(grant, SPENT)
+#ifdef FENCED
+            :: !IS_HELD
+#endif
             fi;
             MAY_DIE
         :: else
@@ -670,7 +725,7 @@ saving:
             commit(grant, token);
             reply = NONE; inHand[me] = NOBODY; isHeld = false
 #ifdef LOSES_LOCKS
-        :: CONFLICT -> goto supersededSave
+        :: CONFLICT -> goto renewingLease
 #endif
         fi;
     THEN(forgettingRenewed)
@@ -690,21 +745,49 @@ saving:
         if
         :: isCheck && afterRefusal ->
             justRefreshed = true; afterRefusal = false; isRetry = false; hadIntent = false;
+#ifdef LOSES_LOCKS
+            conflicts = 0;
+#endif
             goto verifying
         :: else -> finish()
         fi
     }
 #ifdef LOSES_LOCKS
-supersededSave:
+/* What was lost is taken again: the lock, and the lease if its time is over. */
+renewingLease:
     atomic {
         MAY_DIE;
-        read(readGrant, readToken);
+        readGrant = NOBODY; readToken = 0; isRetry = false;
+        conflicts++;
+        unlock();
+#ifdef GIVES_UP_WITH_THE_LOCK
+        conflicts = 3;
+#endif
         if
-        :: readGrant == grant && readToken == SPENT && !isRetry -> isRetry = true; goto saving
-        :: readGrant == grant && readToken == SPENT && isRetry && !isExchange -> goto keeping
-        :: isExchange && (readGrant != grant || readToken != token || isRetry) -> finish()
-        :: else -> goto queueingOrphan
+        :: conflicts == 3 && isExchange -> finish()
+        :: conflicts == 3 && !isExchange -> isRead[me] = storedGrant == grant && storedToken == SPENT; goto keeping
+        :: conflicts < 3
+        fi;
+#ifdef FENCED
+#ifdef RENEWS_A_LEASE_THAT_IS_HELD
+        endLease()
+#else
+        if
+        :: lease == me + 1 -> goto comparingToCommit
+        :: else
         fi
+#endif
+    }
+leasingAgain:
+    atomic {
+        if
+        :: TAKE_LEASE
+        /* Another's refresh takes too long. */
+        :: lease != FREE && isExchange -> finish()
+        :: lease != FREE && !isExchange -> isRead[me] = storedGrant == grant && storedToken == SPENT; goto keeping
+        fi;
+#endif
+        goto comparingToCommit
     }
 #endif
 keeping:
@@ -713,8 +796,11 @@ keeping:
         unsavedToken[home] = token;
         hasLaterIntent[home] = false;
         isUnsaved[home] = isRead[me];
+#ifndef GIVES_UP_WITH_THE_LOCK
+        /* The disk did not take them, or the locks were lost again and again. */
         excused[grant] = true;
         isLost[grant] = true;
+#endif
         use(grant, token);
         finish()
     }
@@ -795,17 +881,29 @@ queueingOrphan:
 #endif
         if
         :: DISK_FAILS; isLost[grant] = true
-        :: true -> enqueue(grant, token)
+        :: IS_HELD -> enqueue(grant, token)
+#ifdef FENCED
+        :: !IS_HELD && hasLease && conflicts < 2 -> goto renewingLease
+        :: !IS_HELD && !(hasLease && conflicts < 2) -> isLost[grant] = true
+#endif
         fi;
         inHand[me] = NOBODY; isHeld = false; reply = NONE; readGrant = NOBODY; readToken = 0;
     THEN(forgettingOrphaned)
         MAY_DIE;
         if
+#ifdef FENCED
+        /* It may be another's by now. */
+        :: lease == me + 1 && conflicts == 0 -> forgetIntent()
+#else
         :: lease == me + 1 -> forgetIntent()
+#endif
         :: else
         fi;
         isCheck = false; afterRefusal = false; justRefreshed = false; isRetry = false; hadIntent = false;
         isDerivation = false; isExchange = false;
+#ifdef LOSES_LOCKS
+        conflicts = 0;
+#endif
         unlock();
         endLease();
         TELL
@@ -850,7 +948,10 @@ savingSignIn:
         :: readGrant != NOBODY ->
             if
             :: DISK_FAILS; queueFailed = true
-            :: true -> enqueue(readGrant, readToken)
+            :: IS_HELD -> enqueue(readGrant, readToken)
+#ifdef FENCED
+            :: !IS_HELD -> queueFailed = true
+#endif
             fi;
             MAY_DIE
         :: else
@@ -893,7 +994,10 @@ withdrawingReplaced:
         :: readGrant != NOBODY && !queueFailed ->
             if
             :: DISK_FAILS
-            :: true -> unqueue(readGrant, readToken)
+            :: IS_HELD -> unqueue(readGrant, readToken)
+#ifdef FENCED
+            :: !IS_HELD
+#endif
             fi
         :: else
         fi;
@@ -935,7 +1039,10 @@ queueing:
         if
         /* A full disk keeps nobody signed in. */
         :: DISK_FAILS; queueFailed = true; signedOut[grant] = false
-        :: true -> enqueue(grant, token)
+        :: IS_HELD -> enqueue(grant, token)
+#ifdef FENCED
+        :: !IS_HELD -> queueFailed = true
+#endif
         fi;
 #ifdef CLEAR_BEFORE_QUEUE
         goto forgettingSignedOut;
@@ -983,7 +1090,10 @@ removing:
         :: isQueued(grant, token) ->
             if
             :: DISK_FAILS
-            :: true -> unqueue(grant, token)
+            :: IS_HELD -> unqueue(grant, token)
+#ifdef FENCED
+            :: !IS_HELD
+#endif
             fi
         :: else
         fi;
@@ -997,6 +1107,9 @@ finishing:
         grant = NOBODY; token = 0; readGrant = NOBODY; readToken = 0; reply = NONE;
         isCheck = false; afterRefusal = false; justRefreshed = false;
         isRetry = false; hadIntent = false; queueFailed = false; isHeld = false;
+#ifdef LOSES_LOCKS
+        conflicts = 0;
+#endif
         IS_TOLD;
         isDerivation = false; isExchange = false;
         goto choosing
@@ -1042,7 +1155,7 @@ done:
 proctype World() {
     bool mayEndGrant = true;
     mtype:answer ignored = NONE;
-#ifdef LOSES_LOCKS
+#if defined(LOSES_LOCKS) && !defined(FENCED)
     bool mayTakeLock = true;
 #endif
 end:
@@ -1056,7 +1169,18 @@ end:
         lateGrant = NOBODY; lateToken = 0; ignored = NONE;
         checkAtRest()
     }
-#ifdef LOSES_LOCKS
+#ifdef FENCED
+    /* Nothing was heard of the holder for too long: it was stopped, or is cut off, or has died. */
+    :: atomic { lock != FREE -> lock = FREE; checkAtRest() }
+    /* An exchange is over by then: whoever wakes later than that may find its tokens spent by others. */
+    :: atomic {
+        lease != FREE ->
+#ifndef LEASE_NOT_KEPT_ALIVE
+        excused[inHand[lease - 1]] = true;
+#endif
+        lease = FREE
+    }
+#elif defined(LOSES_LOCKS)
     /* Whoever holds the lock is not told. What then becomes of the refresh token is no fault of the programs. */
     :: atomic { mayTakeLock && lock != FREE -> mayTakeLock = false; lock = FREE; excused[1] = true; excused[2] = true }
     :: atomic { mayTakeLock && lease != FREE -> mayTakeLock = false; lease = FREE; excused[1] = true; excused[2] = true }

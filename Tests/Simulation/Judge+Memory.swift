@@ -53,7 +53,7 @@ extension Judge {
         }
         process.isKnown = true
         // Who loses the lock before hearing of a write can only tell of it too late.
-        if world.weather.canLockBeLost { return }
+        if world.weather.canLockBeLost || process.hearsTooLate { return }
         if !isFitting {
             violate(.eventForEveryChange, "\(process.name) had \(old?.token ?? "nobody"), and heard \(text)")
         }

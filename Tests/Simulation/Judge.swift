@@ -26,7 +26,7 @@ final class Judge: @unchecked Sendable {
     private(set) var violation: Violation?
 
     /// Spent refresh tokens whose successors nobody may have: the response was lost, the process died, or the disk failed.
-    private var excused: Set<Tokens> = []
+    var excused: Set<Tokens> = []
 
     /// Sign-ins that may live on at the service although nobody holds them any more: nobody knows their newest tokens, or nothing
     /// could be written down, or to end them would end one that is still stored.
@@ -64,7 +64,7 @@ final class Judge: @unchecked Sendable {
     }
 
     /// What is on the disk now.
-    private func readDisk() -> Version {
+    func readDisk() -> Version {
         guard world.entries[.account] != nil else { return .absent }
         let box = Box()
         Task.detached { [reader] in box.account = await reader.load().account }
@@ -131,6 +131,9 @@ final class Judge: @unchecked Sendable {
         if [.update, .updateProfile].contains(operation?.kind) { world.coverage.count(.update) }
         if isTokenChange {
             world.coverage.count(turn.process.unsaved.contains(new.tokens) ? .unsavedSaved : .refresh)
+            if operation?.lease?.isLost == true || turn.process.unsavedLate.contains(new.tokens) {
+                world.coverage.count(.lateTokensSaved)
+            }
         }
         if isTokenChange, operation?.outcome != nil { world.coverage.count(.lateResponseStored) }
         if !isTokenChange, isRefreshing(new.tokens.grant) { world.coverage.count(.changeDuringRefresh) }
@@ -404,7 +407,7 @@ final class Judge: @unchecked Sendable {
         if turn.call.isExchange, turn.operation?.outcome != nil { world.coverage.count(.lateResponse) }
         switch turn.truth {
         case .renewed(let tokens, let spent):
-            process.unwritten.append((tokens, spent))
+            process.unwritten.append((tokens, spent, turn.operation?.lease))
             if world.leaseHolder?.process === process { world.leaseHolder?.failureCount = 0 }
         case .issued(let tokens): turn.operation?.obtained = tokens
         case .refused(let tokens):
@@ -424,20 +427,22 @@ final class Judge: @unchecked Sendable {
         if case .read = turn.call, turn.operation == nil, case .failure? = turn.answer {
             process.hasMissedChange = true
         }
+        if case .renewed = turn.truth { turn.operation?.lease?.phase = .beforeCommit }
         if case .verify = turn.call, case .success? = turn.answer { world.coverage.count(.verified) }
     }
 
     /// A refresh is over.
     func ended(_ lease: ProcessLease) {
         let process = lease.process
-        let unwritten = process.unwritten
-        process.unwritten = []
-        for (tokens, spent) in unwritten {
+        let unwritten = process.unwritten.filter { $0.lease === lease }
+        process.unwritten.removeAll { $0.lease === lease }
+        for (tokens, spent, _) in unwritten {
             let stored = versions.last!
-            if lease.failureCount >= 2 || stored.isUnreadable || world.weather.canLockBeLost {
+            if lease.failureCount >= 2 || lease.isLost || stored.isUnreadable || world.weather.canLockBeLost {
                 excused.insert(spent)
                 excuse(tokens.grant)
                 process.unsaved.insert(tokens)
+                if lease.isLost { process.unsavedLate.insert(tokens) }
                 world.coverage.count(.unsaved)
                 if process.store?.account?.tokens == tokens, isStored(tokens.grant), !world.weather.canLockBeLost {
                     // Once its sign-in is over the process puts them into the queue, however often it tries.
@@ -457,7 +462,7 @@ final class Judge: @unchecked Sendable {
     func died(_ process: SimulatedProcess, with turns: [Turn], isKilled: Bool) {
         for tokens in process.unsaved { excuse(tokens.grant) }
         guard isKilled else { return }
-        for (_, spent) in process.unwritten { excused.insert(spent) }
+        for (_, spent, _) in process.unwritten { excused.insert(spent) }
         for turn in turns {
             if case .renewed(_, let spent) = turn.truth { excused.insert(spent) }
         }

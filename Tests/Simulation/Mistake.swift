@@ -89,17 +89,57 @@ enum Mistake: String, CaseIterable, Sendable {
     /// What happens depends on more than the seed.
     case usesOtherRandomness = "uses-other-randomness"
 
+    /// A change compares revisions only, and not whether its locks are still held.
+    case commitsWithoutFence = "commits-without-fence"
+
+    /// A change compares whose the locks are only, and neither their revisions nor the entry's.
+    case commitsWithoutCompare = "commits-without-compare"
+
+    /// The lease of a refresh is short, nothing keeps it alive, and its holder relies on it.
+    case leaseIsNotKeptAlive = "lease-is-not-kept-alive"
+
+    /// A refresh token is sent though its sender was stopped for longer than the lease lasts.
+    case sendsUnderLostLease = "sends-under-lost-lease"
+
+    /// A commit that arrives late is carried out, whatever was stored since.
+    case lateWriterOverwrites = "late-writer-overwrites"
+
+    /// What is read under the lock does not go into the replica, which is older than what the process knows then.
+    case replicaMissesLockedReads = "replica-misses-locked-reads"
+
+    /// Once the store is reached again it is given what the replica has.
+    case writesReplicaBack = "writes-replica-back"
+
+    /// A store that cannot be reached counts as one in which nobody is signed in.
+    case takesUnreachableForSignedOut = "takes-unreachable-for-signed-out"
+
+    /// The kind of storage that it needs; `nil` for any.
+    var store: Weather.Store? {
+        switch self {
+        case .ignoresRevisions: .unfenced
+        case .commitsWithoutFence, .commitsWithoutCompare, .leaseIsNotKeptAlive, .sendsUnderLostLease,
+            .lateWriterOverwrites, .writesReplicaBack, .replicaMissesLockedReads, .takesUnreachableForSignedOut:
+            .fenced
+        default: nil
+        }
+    }
+
     /// The rules of which one at least must be seen to be broken.
     var breaks: Set<Rule> {
         switch self {
         case .callsTroubleDefinite: [.onlyUserOrRejectionClears]
-        case .locksNobodyOut, .leasesToAll, .sendsAgain, .losesRecord: [.refreshTokenIsSentOnce]
+        case .locksNobodyOut: [.refreshTokenIsSentOnce, .eventForEveryChange, .signOutReachesTheService]
+        case .leasesToAll, .sendsAgain, .losesRecord: [.refreshTokenIsSentOnce]
+        case .commitsWithoutFence, .leaseIsNotKeptAlive, .sendsUnderLostLease: [.refreshTokenIsSentOnce]
+        case .commitsWithoutCompare: [.onlyUserOrRejectionClears, .nobodyElsesSessionIsTouched]
+        case .lateWriterOverwrites, .writesReplicaBack: [.nobodyElsesSessionIsTouched]
+        case .takesUnreachableForSignedOut: [.onlyUserOrRejectionClears]
         case .cutsExchangesOff, .diesAtOnce: [.refreshTokenIsSentOnce]
         case .keepsLateTokens: [.nothingIsLeftBehind]
         case .ignoresRevisions: [.nobodyElsesSessionIsTouched]
         case .tearsWrites, .tellsNobody: [.memoryAndDiskAgree]
         case .forgetsWrites: [.memoryAndDiskAgree, .eventForEveryChange]
-        case .readsTheOld, .losesEvents, .swapsEvents: [.eventForEveryChange]
+        case .readsTheOld, .losesEvents, .swapsEvents, .replicaMissesLockedReads: [.eventForEveryChange]
         case .keepsLockOfTheDead: [.everythingEnds]
         case .dropsRevocations: [.signOutReachesTheService]
         case .usesOtherRandomness: [.seedReplaysExactly]

@@ -68,11 +68,14 @@ final class Operation: @unchecked Sendable {
     let ignoresPauses: Bool
     let process: SimulatedProcess
 
-    /// The version that was stored when it began.
-    let firstVersion: Int
+    /// The version that was stored when it began, or an older one that it was given from a replica.
+    var firstVersion: Int
 
     /// The last turn before it began.
     let firstTurn: Int
+
+    /// The lease of its last refresh.
+    var lease: ProcessLease?
 
     private(set) var task: Task<Void, Never>?
     var isCancelled = false

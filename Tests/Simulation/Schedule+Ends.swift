@@ -11,7 +11,7 @@ extension Schedule {
     mutating func startProcess(_ index: Int) {
         lifeCount += 1
         let process = SimulatedProcess(
-            world: world, name: "\("PQR".dropFirst(index).prefix(1))\(lifeCount)",
+            world: world, name: "\("PQR".dropFirst(index).prefix(1))\(lifeCount)", machine: index,
             isFollowing: Bool.random(using: &world.random))
         if index < world.processes.count { world.processes[index] = process } else { world.processes.append(process) }
         process.start()
@@ -41,6 +41,7 @@ extension Schedule {
         world.turns.removeAll { $0.process === process }
         for turn in turns where turn.answer == nil {
             if turn.call.isRequest, world.happens(0.5) { world.lateRequests.append(turn.call) }
+            if turn.call.isWrite, world.weather.isFenced, world.happens(0.5) { world.lateCommits.append(turn) }
             if case .replace(.account, let bytes, _) = turn.call, world.mistake == .tearsWrites {
                 world.put(.account, StoredEntry(bytes: Array(bytes.prefix(100)), revision: world.nextRevision()))
                 world.judge.committed(turn)
@@ -49,8 +50,11 @@ extension Schedule {
         process.die()
         for turn in turns { turn.continuation.resume(returning: .failure(Died())) }
         world.runJobs()
-        if world.leaseHolder?.process === process, world.mistake != .keepsLockOfTheDead { world.leaseHolder = nil }
-        if world.lockHolder?.process === process, world.mistake != .keepsLockOfTheDead { world.lockHolder = nil }
+        // A store of many machines does not see it, and waits.
+        if !world.weather.isFenced, world.mistake != .keepsLockOfTheDead {
+            if world.leaseHolder?.process === process { world.leaseHolder = nil }
+            if world.lockHolder?.process === process { world.lockHolder = nil }
+        }
         world.judge.checkAtRest()
         startProcess(index)
     }
@@ -73,7 +77,10 @@ extension Schedule {
     mutating func drain(calmly isCalm: Bool) {
         world.isCalm = isCalm
         defer { world.isCalm = false }
-        while world.judge.violation == nil, world.turns.contains(where: { !world.isBlocked($0) }) { takeATurn() }
+        for process in world.processes { world.resume(process) }
+        repeat {
+            while world.judge.violation == nil, world.turns.contains(where: { !world.isBlocked($0) }) { takeATurn() }
+        } while world.judge.violation == nil && world.outlivesTheDead()
         operations.removeAll { $0.outcome != nil || !$0.process.isAlive }
         guard world.judge.violation == nil else { return }
         if let operation = operations.first {
@@ -89,8 +96,9 @@ extension Schedule {
         world.note("From here on nothing fails.")
         drain(calmly: true)
         while !world.lateRequests.isEmpty { arriveLate() }
+        while !world.lateCommits.isEmpty { world.commitLate() }
         guard world.judge.violation == nil else { return }
-        let followers = world.processes.filter { $0.isFollowing && !$0.hasMissedChange }
+        let followers = world.processes.filter { $0.isFollowing && !$0.hasMissedChange && !$0.hearsTooLate }
         if !world.weather.canLockBeLost { world.judge.checkAgreement(isStrict: false, followers) }
         // Whoever has new tokens that could not be saved saves them, a moment after the last try, which the others see when
         // they look again.

@@ -79,6 +79,7 @@ struct Schedule {
             world.coverage.count(.leaseLost)
             world.leaseHolder = nil
         }
+        if weather.isFenced { happensToStore() }
         if world.happens(weather.damage) { damage() }
         let isQuiet = world.turns.allSatisfy { world.isBlocked($0) || world.isLate($0) }
         if isMoreToDo, operations.count < weather.concurrency, isQuiet || world.happens(0.2) {
@@ -93,7 +94,7 @@ struct Schedule {
     mutating func takeATurn() {
         let blocked = world.turns.filter(world.isBlocked)
         for turn in blocked { turn.hasWaited = true }
-        if let first = blocked.first, !world.isCalm, world.happens(0.01) {
+        if let first = blocked.first(where: { !$0.process.isStopped }), !world.isCalm, world.happens(0.01) {
             world.reachTimeout(first)
             return
         }
@@ -106,9 +107,8 @@ struct Schedule {
 
     private mutating func beginSomething() {
         // Who is about to end begins nothing.
-        guard let process = world.processes.filter({ !$0.isSignalled }).randomElement(using: &world.random) else {
-            return
-        }
+        let processes = world.processes.filter { !$0.isSignalled && !$0.isStopped }
+        guard let process = processes.randomElement(using: &world.random) else { return }
         // With nobody signed in little happens.
         if world.judge.versions.last!.account == nil, world.happens(0.4) {
             begin(.signIn, in: process)
@@ -149,7 +149,7 @@ struct Schedule {
     }
 
     private func cancel() {
-        var candidates = operations.filter { !$0.isCancelled }
+        var candidates = operations.filter { !$0.isCancelled && !$0.process.isStopped }
         // Who waits for an exchange has most to lose.
         if world.happens(0.5) {
             let waiting = candidates.filter { operation in
@@ -167,8 +167,8 @@ struct Schedule {
 
     /// A process is asked to end. It does at once, or once its exchanges are over; asked again it does not wait.
     private mutating func signal() {
-        var candidates = world.processes.filter { $0.exchangeCount > 0 }
-        if world.happens(0.1) { candidates = world.processes }
+        var candidates = world.processes.filter { $0.exchangeCount > 0 && !$0.isStopped }
+        if world.happens(0.1) { candidates = world.processes.filter { !$0.isStopped } }
         guard let process = candidates.randomElement(using: &world.random) else { return }
         signalCount += 1
         if process.isSignalled {
@@ -188,7 +188,7 @@ struct Schedule {
     }
 
     private mutating func endSignalled() {
-        for process in world.processes where process.isSignalled && process.exchangeCount == 0 {
+        for process in world.processes where process.isSignalled && !process.isStopped && process.exchangeCount == 0 {
             world.coverage.count(.signalAfterExchange)
             end(process, isKilled: false)
         }

@@ -12,6 +12,9 @@ import Foundation
 final class SimulatedProcess: @unchecked Sendable {
     let world: World
     let name: String
+
+    /// Which machine it runs on.
+    let machine: Int
     private(set) var store: AccountStore?
     private(set) var isAlive = true
 
@@ -26,8 +29,11 @@ final class SimulatedProcess: @unchecked Sendable {
     var account: Account?
     var isKnown = false
     var seenVersion = 0
-    var unwritten: [(tokens: Tokens, spent: Tokens)] = []
+    var unwritten: [(tokens: Tokens, spent: Tokens, lease: ProcessLease?)] = []
     var unsaved: Set<Tokens> = []
+
+    /// Those of them whose lease was lost.
+    var unsavedLate: Set<Tokens> = []
 
     /// Sign-ins whose newest tokens nobody else has, and which are not stored yet.
     var inHand: Set<Int> = []
@@ -40,11 +46,23 @@ final class SimulatedProcess: @unchecked Sendable {
     private(set) var isSignalled = false
     private(set) var exchangeCount = 0
 
+    /// Whether it was suspended: nothing of it goes on, and it does not know.
+    var isStopped = false
+
+    /// Whether the store cannot be reached from it.
+    var isCutOff = false
+
+    /// Whether its lock was lost after it had made a change: it tells of that too late.
+    var hearsTooLate = false
+
+    var isReached: Bool { !isStopped && !isCutOff }
+
     private var watchers: [AsyncThrowingStream<Void, any Error>.Continuation] = []
 
-    init(world: World, name: String, isFollowing: Bool) {
+    init(world: World, name: String, machine: Int, isFollowing: Bool) {
         self.world = world
         self.name = name
+        self.machine = machine
         self.isFollowing = isFollowing
         store = AccountStore(
             storage: ProcessStorage(process: self), appIdentifier: "simulation", keySources: [SimulatedKey()],
@@ -98,6 +116,7 @@ final class SimulatedProcess: @unchecked Sendable {
     ) async throws -> Answer {
         guard isAlive else { throw Died() }
         world.judge.asked(call)
+        if call.redeemed != nil { Operation.current?.lease?.phase = .afterSending }
         let number = world.nextTurn()
         // Half as often as the response.
         let dueStep = call.isRequest && world.happens(0.5) ? world.dueStep() : 0
@@ -155,6 +174,7 @@ private struct ProcessStorage: ArchiveStorage {
 
     func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         let lease = ProcessLease(process: process)
+        Operation.current?.lease = lease
         _ = try await process.call(.lease(isPatient: timeout > .zero), in: nil, lease)
         return lease
     }
@@ -169,6 +189,14 @@ final class ProcessLease: ArchiveLease, @unchecked Sendable {
     /// How often, since new tokens came, the account could not be read or written, twice for a lock that was not got.
     var failureCount = 0
 
+    /// When the store last heard of its holder.
+    var lastKeepAlive = 0.0
+
+    /// How far the refresh is.
+    var phase = RefreshPhase.beforeIntent
+    var isLost = false
+    var hasEnded = false
+
     init(process: SimulatedProcess) { self.process = process }
 
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
@@ -176,6 +204,8 @@ final class ProcessLease: ArchiveLease, @unchecked Sendable {
         _ = try await process.call(.begin, in: transaction, self)
         return transaction
     }
+
+    func lasts(for duration: Duration) async -> Bool { process.world.lasts(self, duration) }
 
     func end() async {
         guard process.isAlive else { return }
@@ -188,6 +218,17 @@ final class ProcessTransaction: ArchiveTransaction, @unchecked Sendable {
     let process: SimulatedProcess
     let operation: Operation?
     let lease: ProcessLease?
+
+    /// When the store last heard of its holder.
+    var lastKeepAlive = 0.0
+
+    /// How many changes were made under its lock.
+    var lockRevision = 0
+    var isLost = false
+    var hasEnded = false
+
+    /// Whether a change was refused since its lock, or its lease, was lost.
+    var isRefused = false
 
     init(process: SimulatedProcess, lease: ProcessLease? = nil) {
         self.process = process

@@ -58,6 +58,13 @@ enum Call: Sendable {
         }
     }
 
+    var isOfAccount: Bool {
+        switch self {
+        case .read(.account), .replace(.account, _, _), .remove(.account, _), .quarantine, .restore: true
+        default: false
+        }
+    }
+
     /// Whether it spends something that cannot be spent again.
     var isExchange: Bool {
         switch self {
@@ -110,6 +117,15 @@ final class Turn {
     /// Whether it had to wait for a lock.
     var hasWaited = false
 
+    /// When its process made it, by ``World/elapsed``.
+    let start: Double
+
+    /// Whether its process was stopped before it had left.
+    var isUnsent = false
+
+    /// The revision that the transaction's lock had then.
+    let lockRevision: Int
+
     /// What the service did, or truly said, with `answer`.
     var truth: Truth?
 
@@ -136,5 +152,7 @@ final class Turn {
         self.lease = lease
         self.call = call
         self.continuation = continuation
+        start = process.world.elapsed
+        lockRevision = transaction?.lockRevision ?? 0
     }
 }

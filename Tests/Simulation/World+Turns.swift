@@ -10,6 +10,7 @@ import Foundation
 extension World {
     /// Whether it waits for a lock that somebody holds.
     func isBlocked(_ turn: Turn) -> Bool {
+        if turn.process.isStopped, turn.answer != nil || turn.isUnsent { return true }
         guard turn.answer == nil else { return false }
         let isHeld =
             switch turn.call {
@@ -48,13 +49,23 @@ extension World {
         if turn.call.isRequest { turn.dueStep = dueStep() }
         if case .failure(let error) = answer {
             note("\(turn.process.name): \(turn.call.text): \(error)")
-            if turn.call.isWrite { failed(turn) }
+            if turn.call.isWrite { failed(turn, error) }
         } else {
             note("\(turn.process.name): \(turn.call.text)")
+            if weather.isFenced { carriedOut(turn) }
         }
     }
 
-    private func failed(_ turn: Turn) {
+    private func failed(_ turn: Turn, _ error: any Error) {
+        // Once for a lock that was lost: it is to be taken anew.
+        if !isHeld(turn), (error as? AccountError)?.code == .conflict {
+            // Whoever refreshes takes it again; others tell the service without an entry in the queue, once.
+            if case .replace(let entry, _, _) = turn.call, entry.isRevocation, turn.transaction?.lease == nil {
+                judge.hindered(turn.operation)
+            }
+            if turn.transaction?.isRefused == true { return }
+            turn.transaction?.isRefused = true
+        }
         switch turn.call {
         case .replace(.account, _, _), .remove(.account, _): turn.transaction?.lease?.failureCount += 1
         case .remove(let entry, _) where entry.isRevocation: judge.hasMissedRevocation = true
@@ -77,19 +88,21 @@ extension World {
         switch turn.call {
         case .begin:
             if cancelledTurns.contains(turn.number), lockHolder != nil { throw CancellationError() }
-            if let error = failure() {
+            if let error = unreachable(turn.process) ?? failure() {
                 turn.lease?.failureCount += 2
                 judge.hindered(turn.operation)
                 throw error
             }
             lockHolder = turn.transaction
+            turn.transaction?.lastKeepAlive = elapsed
             turn.operation?.transactionCount += 1
             return .done
         case .lease(let isPatient):
             if cancelledTurns.contains(turn.number), leaseHolder != nil { throw CancellationError() }
             if leaseHolder != nil, !isPatient { throw AccountError(.busy, "simulated") }
-            if let error = failure() { throw error }
+            if let error = unreachable(turn.process) ?? failure() { throw error }
             leaseHolder = turn.lease
+            turn.lease?.lastKeepAlive = elapsed
             if turn.hasWaited { coverage.count(.leaseWaitedFor) }
             return .done
         case .sleep:
@@ -101,10 +114,33 @@ extension World {
             judge.hindered(turn.operation)
             throw error
         }
-        switch turn.call {
-        case .read(let entry):
+        if case .read(let entry) = turn.call {
+            if turn.process.isCutOff { return .entry(try readReplica(entry, turn)) }
             turn.tokensRead = judge.versions.last!.account?.tokens
             return .entry(readUnlocked(entry))
+        }
+        if let error = unreachable(turn.process) {
+            // Nobody can tell whether it was carried out.
+            if turn.call.isWrite, happens(0.3), (try? change(turn)) != nil {
+                coverage.count(.unknownCommit)
+                turn.operation?.hasStored = false
+            }
+            judge.hindered(turn.operation)
+            throw error
+        }
+        return try change(turn)
+    }
+
+    /// Changes an entry.
+    func change(_ turn: Turn) throws -> Answer {
+        try checkFence(turn)
+        let answer = try changeUnfenced(turn)
+        turn.transaction?.lockRevision += 1
+        return answer
+    }
+
+    func changeUnfenced(_ turn: Turn) throws -> Answer {
+        switch turn.call {
         case .replace(let entry, let bytes, let revision):
             try compare(entry, revision)
             let stored = StoredEntry(bytes: bytes, revision: nextRevision())

@@ -37,6 +37,17 @@ final class World: @unchecked Sendable {
     /// Requests whose sender has given up on them, and that have not arrived yet.
     var lateRequests: [Call] = []
 
+    // MARK: A store as etcd is
+
+    /// The seconds that have passed by a clock that nobody sets.
+    var elapsed = 0.0
+
+    /// Commits whose sender has died, and those that arrive a second time.
+    var lateCommits: [Turn] = []
+
+    /// What each machine has of the account for when the store cannot be reached.
+    var replicas: [Int: Replica] = [:]
+
     let judge: Judge
     var coverage = Coverage()
 
@@ -93,14 +104,17 @@ final class World: @unchecked Sendable {
     }
 
     func read(_ entry: ArchiveEntry, in transaction: ProcessTransaction) throws -> StoredEntry? {
-        if let error = failure() {
+        if let error = unreachable(transaction.process) ?? failure() {
             if entry == .account { transaction.lease?.failureCount += 2 }
             if entry.isRevocation { judge.hasMissedRevocation = true }
             judge.hindered(transaction.operation)
             note("\(transaction.process.name): cannot read \(entry.rawValue)")
             throw error
         }
-        if entry == .account { judge.looked(transaction) }
+        if entry == .account {
+            judge.looked(transaction)
+            if weather.isFenced, mistake != .replicaMissesLockedReads { noteReplica(transaction.process) }
+        }
         return entries[entry]
     }
 
@@ -110,7 +124,8 @@ final class World: @unchecked Sendable {
     }
 
     func compare(_ entry: ArchiveEntry, _ revision: ArchiveRevision?) throws {
-        guard entries[entry]?.revision == revision || mistake == .ignoresRevisions else {
+        let isIgnored = [.ignoresRevisions, .commitsWithoutCompare, .lateWriterOverwrites].contains(mistake)
+        guard entries[entry]?.revision == revision || isIgnored else {
             coverage.count(.conflict)
             throw AccountError(.conflict, "\(entry.rawValue) was changed meanwhile")
         }
@@ -125,13 +140,14 @@ final class World: @unchecked Sendable {
         oldEntries[entry] = entries[entry]
         entries[entry] = stored
         guard entry == .account, mistake != .tellsNobody else { return }
-        for process in processes { process.changeHappened() }
+        for process in processes where process.isReached { process.changeHappened() }
     }
 
     func end(_ transaction: ProcessTransaction) {
         note("\(transaction.process.name): ends its transaction")
         transaction.operation?.transactionCount -= 1
-        guard lockHolder === transaction else { return }
+        transaction.hasEnded = true
+        guard lockHolder === transaction, !transaction.process.isCutOff else { return }
         lockHolder = nil
         judge.checkAtRest()
     }
@@ -139,7 +155,8 @@ final class World: @unchecked Sendable {
     func end(_ lease: ProcessLease) {
         note("\(lease.process.name): gives up the lease")
         judge.ended(lease)
-        if leaseHolder === lease { leaseHolder = nil }
+        lease.hasEnded = true
+        if leaseHolder === lease, !lease.process.isCutOff { leaseHolder = nil }
     }
 }
 
@@ -160,8 +177,28 @@ struct Weather {
     let signals: Int
     let cancellations: Double
     let clockJumps: Double
-    let canLockBeLost: Bool
+    let store: Store
+
+    /// How often a process is stopped, or cannot reach the store.
+    let stops: Double
+    let cutOffs: Double
     let damage: Double
+
+    /// What kind of storage it is.
+    enum Store {
+        /// The kernel keeps the locks.
+        case files
+
+        /// Locks can be lost, and nobody notices.
+        case unfenced
+
+        /// As etcd: locks can be lost, and a change compares them.
+        case fenced
+    }
+
+    /// Whether a lock can be lost unnoticed.
+    var canLockBeLost: Bool { store == .unfenced }
+    var isFenced: Bool { store == .fenced }
 
     init(_ mistake: Mistake?, using random: inout SeededGenerator) {
         policy = [.strict, .strict, .strict, .rotating, .lasting, .without].randomElement(using: &random)!
@@ -179,7 +216,16 @@ struct Weather {
         signals = [0, 0, 1, 2, 3].randomElement(using: &random)!
         cancellations = [0, 0, 0.02, 0.05, 0.1].randomElement(using: &random)!
         clockJumps = [0, 0.01, 0.04].randomElement(using: &random)!
-        canLockBeLost = Int.random(in: 0..<6, using: &random) == 0 || mistake == .ignoresRevisions
+        let store: Store =
+            switch Int.random(in: 0..<12, using: &random) {
+            case 0...1: .unfenced
+            case 2...4: .fenced
+            default: .files
+            }
+        self.store = mistake?.store ?? store
+        // A mistake of such a store shows only where this happens.
+        stops = mistake?.store == .fenced ? 0.06 : [0, 0.02, 0.06].randomElement(using: &random)!
+        cutOffs = mistake?.store == .fenced ? 0.02 : [0, 0, 0.02].randomElement(using: &random)!
         damage = [0, 0, 0, 0, 0, 0.03].randomElement(using: &random)!
     }
 }

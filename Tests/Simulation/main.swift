@@ -64,14 +64,17 @@ func runSeed(_ seed: UInt64, _ mistake: Mistake?) {
 func runMistakes(_ count: UInt64) {
     var unnoticed = 0
     for mistake in Mistake.allCases {
+        var others: Set<Int> = []
         let first = (0..<count).first { seed in
-            run(seed, mistake).violation.map { mistake.breaks.contains($0.rule) } ?? false
+            guard let rule = run(seed, mistake).violation?.rule else { return false }
+            others.insert(rule.rawValue)
+            return mistake.breaks.contains(rule)
         }
         if let first {
             print("noticed  \(mistake.rawValue), by seed \(first)")
         } else {
             unnoticed += 1
-            print("FAIL     \(mistake.rawValue) was not noticed")
+            print("FAIL     \(mistake.rawValue) was not noticed, but for the rules \(others.sorted())")
         }
     }
     if unnoticed > 0 { fail("\(unnoticed) mistakes were not noticed as they should be") }

@@ -125,6 +125,7 @@ final class EtcdTransaction: ArchiveTransaction {
         if reply.isRepeated, isDone(stored) { return stored?.modRevision ?? response.revision }
         if held?.createRevision != lock.createRevision { throw lost("the lock of") }
         if let refresh, response.ranges.last??.createRevision != refresh.createRevision {
+            refresh.noteLoss()
             throw lost("the right to refresh")
         }
         throw conflict(entry)
@@ -157,7 +158,7 @@ final class EtcdRefreshLease: ArchiveLease {
     }
 
     func lasts(for duration: Duration) async -> Bool {
-        ContinuousClock.now + min(duration, EtcdArchiveStorage.longestExchange) < lock.lease.end
+        lock.lasts(for: min(duration, EtcdArchiveStorage.longestExchange))
     }
 
     func end() async { await lock.end() }

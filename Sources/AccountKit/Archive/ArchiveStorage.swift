@@ -58,8 +58,22 @@ public protocol ArchiveLease: Sendable {
     /// change fails with ``AccountError/Code-swift.struct/conflict`` once it is another's.
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction
 
+    /// Whether nobody else gets the lease for so long, even if nothing more is heard of its holder.
+    ///
+    /// Asked just before a refresh token is sent: a process that was suspended since it took the lease may have lost it, and
+    /// another may have spent the token. A storage whose leases last for a time goes by a clock that goes on while a machine
+    /// sleeps, and counts from when it last asked for more time, not from when it was told that it has it.
+    ///
+    /// - Parameter duration: As long as the exchange may take.
+    func lasts(for duration: Duration) async -> Bool
+
     /// Gives up the lease and what was reserved under it. Never fails.
     func end() async
+}
+
+extension ArchiveLease {
+    /// For a storage whose leases last as long as the processes that hold them.
+    public func lasts(for duration: Duration) async -> Bool { true }
 }
 
 /// Exclusive access to a storage.

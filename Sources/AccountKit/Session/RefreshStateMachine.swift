@@ -14,6 +14,10 @@ import Foundation
 ///    Otherwise nothing is changed, and the new tokens are revoked. Likewise a refusal is written down only for those that
 ///    were sent.
 ///
+/// Where several machines share a storage, a process that was suspended may have lost the lock or the lease, and is told so by
+/// a conflict. What it has brought is not lost by that: it takes the lock again, and another lease if need be, and goes on
+/// with 3.
+///
 /// A token for another API is had in the same steps: it may cost the same refresh token, and is stored together with the next
 /// one. What is said against such a request is no word about the sign-in, and is not written down. Where it is had in exchange
 /// for the access token, nothing is spent, and so no intent is recorded.
@@ -31,7 +35,7 @@ struct RefreshStateMachine: SessionStateMachine {
         case comparingToCommit(Credentials, Account, ArchiveRevision)
         case withdrawingSpent(Account, ArchiveRevision)
         case saving(Account, ArchiveRevision, isRetry: Bool)
-        case supersededSave(Account, ArchiveRevision, AccountError, isRetry: Bool)
+        case renewingLease(Account, ArchiveRevision, orphanedBy: RefreshOutcome?)
         case keepingUnsaved(RefreshOutcome)
 
         case openingToClear(Account, String)
@@ -57,6 +61,12 @@ struct RefreshStateMachine: SessionStateMachine {
 
     /// When a refresh of these tokens was begun before, whose response was never stored.
     private var unfinishedRefresh: Date?
+
+    /// What the service has issued, and for which revision of the archive.
+    private var received: (credentials: Credentials, revision: ArchiveRevision)?
+
+    /// How often the lock or the lease was found to be lost since.
+    private var conflictCount = 0
 
     /// - Parameters:
     ///   - account: Whose tokens are to be replaced; if the archive holds others, those are the result.
@@ -108,11 +118,12 @@ struct RefreshStateMachine: SessionStateMachine {
                 to: .requesting(stored, revision), derivation.map { .deriveToken(stored, $0) } ?? .requestTokens(stored)
             )
         case (.requesting(let stored, let revision), .renewed(let credentials)):
+            received = (credentials, revision)
             return go(to: .openingToCommit(credentials, stored, revision), .beginTransaction)
         case (.requesting(let stored, _), .refused(let failure)):
             return decide(on: failure, stored)
 
-        case (.openingToCommit, _), (.comparingToCommit, _), (.withdrawingSpent, _), (.saving, _), (.supersededSave, _),
+        case (.openingToCommit, _), (.comparingToCommit, _), (.withdrawingSpent, _), (.saving, _), (.renewingLease, _),
             (.keepingUnsaved, _):
             return commit(event)
         case (.openingToClear, _), (.comparingToClear, _), (.clearing, _), (.supersededClear, _):
@@ -187,8 +198,9 @@ struct RefreshStateMachine: SessionStateMachine {
             // The record of a refresh that was interrupted is still about the stored refresh token.
             guard spendsRefreshToken else { return finish(.renewed(account)) }
             return go(to: .updatingRecord(.renewed(account)), .forgetRefreshRecord)
-        case (.saving(let renewed, let revision, let isRetry), .failed(let error)) where error.code == .conflict:
-            return go(to: .supersededSave(renewed, revision, error, isRetry: isRetry), .load)
+        case (.saving(let renewed, let revision, _), .failed(let error)) where error.code == .conflict:
+            return beginAgain(renewed, revision)
+                ?? keepUnsaved(renewed, account, revision, .unsaved(renewed, error))
         // The old token is spent, so it is worth a second try: with a new file, not with what was reserved. What can be had again
         // makes room.
         case (.saving(var renewed, let revision, isRetry: false), .failed(let error)):
@@ -200,20 +212,27 @@ struct RefreshStateMachine: SessionStateMachine {
         case (.saving(let renewed, let revision, isRetry: true), .failed(let error)):
             return keepUnsaved(renewed, account, revision, .unsaved(renewed, error))
 
-        // Somebody changed the archive although it was locked, but not the tokens: the new ones belong into it.
-        case (.supersededSave(let renewed, _, let error, let isRetry), .content(.present(var stored, let revision)))
-        where isStillStored(stored):
-            stored.credentials = renewed.credentials
-            stored.verifiedAt = renewed.verifiedAt
-            if isRetry { return keepUnsaved(stored, account, revision, .unsaved(stored, error)) }
-            return go(to: .saving(stored, revision, isRetry: true), .save(stored, ifRevision: revision))
-        case (.supersededSave(let renewed, let revision, _, _), .content(.unreadable(let error))):
-            return keepUnsaved(renewed, account, revision, .unreadable(error))
-        case (.supersededSave(let renewed, _, _, _), .content(let content)): return orphan(renewed, content)
+        case (.renewingLease, .done):
+            return go(to: .openingToCommit(received!.credentials, account, received!.revision), .beginTransaction)
+        case (.renewingLease(let renewed, _, orphanedBy: let outcome?), .failed):
+            return go(to: .closingForOrphan(renewed, nil, outcome), .endTransaction)
+        case (.renewingLease(let renewed, let revision, orphanedBy: nil), .failed(let error)):
+            return keepUnsaved(renewed, account, revision, .unsaved(renewed, error))
 
         case (.keepingUnsaved(let outcome), .done): return finish(outcome)
         default: unexpected(event, in: state)
         }
+    }
+
+    /// Takes what was lost again.
+    ///
+    /// - Returns: `nil` the third time.
+    private mutating func beginAgain(
+        _ renewed: Account, _ revision: ArchiveRevision, orphanedBy outcome: RefreshOutcome? = nil
+    ) -> SessionAction<RefreshOutcome>? {
+        conflictCount += 1
+        guard conflictCount < 3 else { return nil }
+        return go(to: .renewingLease(renewed, revision, orphanedBy: outcome), .renewLease)
     }
 
     private func renewed(_ stored: Account, _ credentials: Credentials) -> Account {
@@ -251,10 +270,11 @@ struct RefreshStateMachine: SessionStateMachine {
             return finish(outcome(of: content))
         }
         // Where a sign-in cannot be ended without the user's others, that would end the new one.
-        // Of an exchange nothing came that could replace what is stored, so what was sent may be of the same sign-in.
+        // Of an exchange nothing came that could replace what is stored, so what was sent may be of the same sign-in. So may
+        // what another machine has got, which had the lease in between: some services accept a spent token for a while.
         if case .present(let stored, _) = content,
             stored.isEnded(byRevoking: renewed, revokesSingleGrants: revokesSingleGrants)
-                || !spendsRefreshToken && stored.isSameUser(as: renewed)
+                || (!spendsRefreshToken || conflictCount > 0) && stored.isSameUser(as: renewed)
         {
             return finish(outcome(of: content))
         }
@@ -265,6 +285,9 @@ struct RefreshStateMachine: SessionStateMachine {
         switch (state, event) {
         case (.queueingOrphan(let renewed, let outcome), .queued(let pending)):
             return go(to: .closingForOrphan(renewed, pending, outcome), .endTransaction)
+        case (.queueingOrphan(let renewed, let outcome), .failed(let error)) where error.code == .conflict:
+            return beginAgain(renewed, received!.revision, orphanedBy: outcome)
+                ?? go(to: .closingForOrphan(renewed, nil, outcome), .endTransaction)
         // Without an entry there is one try.
         case (.queueingOrphan(let renewed, let outcome), .failed):
             return go(to: .closingForOrphan(renewed, nil, outcome), .endTransaction)

@@ -53,7 +53,6 @@ extension SessionDriver {
             revokesSingleGrants: authority.revokesSingleGrants)
         let outcome = await run(
             machine, Context(authority: authority, lease: lease, progress: progress, failureCount: failureCount))
-        await lease.end()
         if case .unsaved(_, let error) = outcome {
             logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
         }

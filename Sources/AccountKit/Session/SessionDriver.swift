@@ -33,7 +33,7 @@ struct SessionDriver: Sendable {
     struct Context {
         var authority: (any AccountAuthority)?
 
-        /// The lease of a refresh, whose transactions it uses.
+        /// The lease of a refresh, whose transactions it uses, and which it ends.
         var lease: (any ArchiveLease)?
 
         /// Until when a request that can be broken off is waited for.
@@ -49,19 +49,21 @@ struct SessionDriver: Sendable {
     /// What a state machine has begun, and must not leave behind.
     private struct Begun {
         var transaction: (any ArchiveTransaction)?
+        var lease: (any ArchiveLease)?
         var isExchanging = false
     }
 
-    /// Runs a state machine to its end. Whatever happens, the transaction that it began is ended.
+    /// Runs a state machine to its end. Whatever happens, the transaction that it began is ended, and so is the lease.
     func run<Machine: SessionStateMachine>(_ machine: Machine, _ context: Context = Context()) async -> Machine.Outcome
     {
         var machine = machine
-        var begun = Begun()
+        var begun = Begun(lease: context.lease)
         var action = machine.start()
         while true {
             if case .finish(let outcome) = action {
                 await begun.transaction?.end()
                 if begun.isExchanging { exchanges.end() }
+                await begun.lease?.end()
                 return outcome
             }
             action = machine.resume(after: await perform(action, context, &begun))
@@ -86,10 +88,15 @@ struct SessionDriver: Sendable {
         do {
             switch action {
             case .load: return .content(await load(begun.transaction))
-            case .beginTransaction: begun.transaction = try await begin(lockTimeout, context.lease)
+            case .beginTransaction: begun.transaction = try await begin(lockTimeout, begun.lease)
             case .beginTransactionSoon:
-                begun.transaction = try await begin(min(lockTimeout, .seconds(1)), context.lease)
+                begun.transaction = try await begin(min(lockTimeout, .seconds(1)), begun.lease)
             case .endTransaction: await begun.transaction.take()?.end()
+            case .renewLease:
+                await begun.transaction.take()?.end()
+                guard await begun.lease?.lasts(for: .zero) != true else { return .done }
+                await begun.lease.take()?.end()
+                begun.lease = try await archive.storage.acquireRefreshLease(timeout: lockTimeout)
             case .prepareSave: try await archive.prepareSave(in: transaction)
             case .recordIntent:
                 if let reason = try await beginExchange(transaction, authority, context, &begun) {
@@ -109,6 +116,7 @@ struct SessionDriver: Sendable {
             case .verify(let account): return await verify(account, authority, until: context.deadline)
             case .requestTokens(let account):
                 do {
+                    try await checkLease(begun, authority)
                     return .renewed(try await authority.refresh(account))
                 } catch {
                     return .refused(AuthorityError(error))
@@ -118,6 +126,7 @@ struct SessionDriver: Sendable {
                     return .refused(.misconfigured("this service is not known to issue tokens for other APIs"))
                 }
                 do {
+                    if derivation.means == .refresh { try await checkLease(begun, authority) }
                     return .renewed(
                         try await authority.deriveToken(for: derivation.target, of: account, by: derivation.means))
                 } catch {
@@ -168,6 +177,12 @@ struct SessionDriver: Sendable {
         // is sent.
         if let progress = context.progress, !progress.commit() { throw CancellationError() }
         return nil
+    }
+
+    /// A process that was suspended since it took the lease may have lost it, and another may have spent the refresh token.
+    private func checkLease(_ begun: Begun, _ authority: any AccountAuthority) async throws {
+        guard await begun.lease?.lasts(for: authority.exchangeTimeout) == false else { return }
+        throw AuthorityError.notSent(.noResponse(.init(.timeout, stage: .connection)))
     }
 
     private func begin(_ timeout: Duration, _ lease: (any ArchiveLease)?) async throws -> any ArchiveTransaction {

@@ -40,6 +40,9 @@ enum SessionAction<Outcome: Sendable>: Sendable {
     /// End the transaction, so that others can change the archive (`done`).
     case endTransaction
 
+    /// End the transaction, and take another lease if the one of this refresh may be lost (`done`, `failed`).
+    case renewLease
+
     /// Make sure that the account could be saved (`done`, `failed`).
     case prepareSave
 

@@ -365,14 +365,18 @@ struct DerivationStateMachineTests {
             }
             let isKept = actions.contains("keep unsaved")
             let isRevoked = actions.contains("queue revocation") && actions.contains("revoke")
+            // With another lease what is stored may be of the same sign-in, and would be ended.
+            let isSpared =
+                actions.contains("renew lease") && lastContent?.account?.isSameUser(as: Fixture.alice) == true
             if isByRefresh {
-                #expect([isSaved, isKept, isRevoked].count { $0 } == 1, "a refresh token is lost: \(actions)")
+                let count = [isSaved, isKept, isRevoked].count { $0 }
+                #expect(count == 1 || count == 0 && isSpared, "a refresh token is lost: \(actions)")
             } else {
                 #expect(!isKept, "\(actions)")
             }
             // Only for tokens that took the place of those that it was had with.
             if case .kept(_, let reason) = outcome {
-                #expect(reason.code == .replacedMeanwhile && (isRevoked || !isByRefresh), "\(actions)")
+                #expect(reason.code == .replacedMeanwhile && (isRevoked || isSpared || !isByRefresh), "\(actions)")
             }
         default: break
         }

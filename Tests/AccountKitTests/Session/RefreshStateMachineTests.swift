@@ -262,8 +262,7 @@ struct RefreshStateMachineTests {
         var runs = [try comparing(to: .absent(Fixture.ended))]
         // The same in spite of the lock.
         var superseded = try saving()
-        superseded.answer(.failed(Fixture.conflict))
-        try superseded.expect("load", then: .content(.absent(Fixture.ended)))
+        try superseded.lose(then: .absent(Fixture.ended))
         runs.append(superseded)
         for run in runs {
             for event in [SessionEvent.queued(Fixture.pending), .failed(Fixture.diskFull)] {
@@ -302,9 +301,11 @@ struct RefreshStateMachineTests {
         var superseded = try comparing(
             to: .present(Fixture.alice, Fixture.old), revokesSingleGrants: revokesSingleGrants)
         try superseded.expect("withdraw revocation", then: .done)
-        try superseded.expect("save", then: .failed(Fixture.conflict))
-        try superseded.expect("load", then: .content(content))
-        for run in [try comparing(to: content, revokesSingleGrants: revokesSingleGrants), superseded] {
+        try superseded.lose(then: content)
+        // Who had lost the lock may have lost the lease, and does not know whether what is stored is of the same sign-in.
+        let isSpared = stored.isSameUser(as: Fixture.alice)
+        let plain = try comparing(to: content, revokesSingleGrants: revokesSingleGrants)
+        for (run, isRevoked) in [(plain, isRevoked), (superseded, isRevoked && !isSpared)] {
             var run = run
             if isRevoked {
                 try run.expect("queue revocation", then: .queued(Fixture.pending))
@@ -376,10 +377,11 @@ struct RefreshStateMachineTests {
         }
     }
 
-    @Test func `A change of the profile in spite of the lock is stored with the response`() throws {
+    @Test func `Who has lost the lock takes it again, and stores the response with what was changed meanwhile`() throws
+    {
         var run = try saving()
-        run.answer(.failed(Fixture.conflict))
-        try run.expect("load", then: .content(.present(Fixture.renamed, Fixture.other)))
+        try run.lose(then: .present(Fixture.renamed, Fixture.other))
+        try run.expect("withdraw revocation", then: .done)
         guard case .save(let account, let revision) = run.action else {
             Issue.record("the token is spent, and its successor is lost: \(run.actions)")
             return
@@ -387,18 +389,68 @@ struct RefreshStateMachineTests {
         #expect(revision == Fixture.other)
         #expect(account.credentials.accessToken == Secret("access-2"))
         #expect(account.profile.nickname == "Ally")
+        run.answer(.saved(account))
+        try run.expect("forget refresh record", then: .done)
+        #expect(run.outcome?.text == "renewed access-2")
+    }
 
-        // It is changed again and again: the new tokens are remembered for the newest revision.
-        let newest = ArchiveRevision(bytes: [3])
-        run.answer(.failed(Fixture.conflict))
-        try run.expect("load", then: .content(.present(Fixture.renamed, newest)))
-        guard case .keepUnsaved(let kept, _, newest) = run.action else {
-            Issue.record("\(run.actions)")
-            return
+    /// One that has lost the lock, and has looked at what is stored by now.
+    private func renewing(then content: AccountArchive.Content, revokesSingleGrants: Bool = true) throws -> Run {
+        var run = try comparing(
+            to: .present(Fixture.alice, Fixture.old), revokesSingleGrants: revokesSingleGrants)
+        try run.expect("withdraw revocation", then: .done)
+        try run.lose(then: content)
+        return run
+    }
+
+    @Test func `After a lost lease nothing is revoked that may be of the same sign-in as what is stored`() throws {
+        // Some services accept a spent token for a while, and give each of two new ones.
+        let run = try renewing(then: .present(Fixture.replaced, Fixture.other))
+        #expect(run.outcome?.text == "adopted other-access")
+        for content in [AccountArchive.Content.present(Fixture.bob, Fixture.other), .absent(Fixture.ended)] {
+            let run = try renewing(then: content)
+            #expect(run.action.name == "queue revocation", "live tokens are dropped: \(run.actions)")
         }
-        #expect(kept.credentials.accessToken == Secret("access-2"))
-        run.answer(.done)
-        #expect(run.outcome?.text == "unsaved access-2: conflict")
+    }
+
+    @Test func `Tokens that nobody wants any more are queued under another lease`() throws {
+        var run = try comparing(to: .absent(Fixture.ended))
+        try run.expect("queue revocation", then: .failed(Fixture.conflict))
+        var alone = run
+        try run.expect("renew lease", then: .done)
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.absent(Fixture.ended)))
+        try run.expect("queue revocation", then: .queued(Fixture.pending))
+        // Where there is none to be had the service is told all the same.
+        try alone.expect("renew lease", then: .failed(Fixture.diskFull))
+        for var run in [run, alone] {
+            try run.expect("end", then: .done)
+            try run.expect("revoke", then: .done)
+            #expect(run.outcome?.text == "signed out: signedOutByUser")
+        }
+    }
+
+    @Test func `Without another lease, or after a third conflict, the response is remembered`() throws {
+        var last = try renewing(then: .present(Fixture.renamed, Fixture.other))
+        try last.expect("withdraw revocation", then: .done)
+        try last.lose(then: .present(Fixture.renamed, Fixture.other))
+        try last.expect("withdraw revocation", then: .failed(Fixture.conflict))
+        try last.expect("save", then: .failed(Fixture.conflict))
+        var none = try saving()
+        try none.lose(then: .present(Fixture.renamed, Fixture.other))
+        try none.expect("withdraw revocation", then: .done)
+        try none.expect("save", then: .failed(Fixture.conflict))
+        try none.expect("renew lease", then: .failed(AccountError(.busy, "")))
+        for (run, code) in [(last, "conflict"), (none, "busy")] {
+            var run = run
+            guard case .keepUnsaved(let kept, _, Fixture.other) = run.action else {
+                Issue.record("\(run.actions)")
+                return
+            }
+            #expect(kept.credentials.accessToken == Secret("access-2") && kept.profile.nickname == "Ally")
+            run.answer(.done)
+            #expect(run.outcome?.text == "unsaved access-2: \(code)")
+        }
     }
 
     @Test func `An explicit rejection about a revision that was replaced meanwhile clears nothing`() throws {
@@ -478,5 +530,15 @@ extension Credentials {
         credentials.scopes = scopes
         credentials.clientID = clientID
         return credentials
+    }
+}
+
+extension StateMachineRun<RefreshStateMachine> {
+    /// Its lock was lost when it saves: it takes it again, and looks at what is stored by now.
+    fileprivate mutating func lose(then content: AccountArchive.Content) throws {
+        try expect("save", then: .failed(Fixture.conflict))
+        try expect("renew lease", then: .done)
+        try expect("begin", then: .done)
+        try expect("load", then: .content(content))
     }
 }

@@ -54,6 +54,51 @@ struct RefreshUnderWayTests {
         }
     }
 
+    @Test func `A process that was suspended since it took the lease sends no token that another may have spent`()
+        async throws
+    {
+        let (clock, base) = (ManualClock(), InMemoryArchiveStorage())
+        let asked = Mutex<[Duration]>([])
+        let storage = HookedStorage(
+            base: base,
+            onSending: { duration in
+                asked.withLock { $0.append(duration) }
+                return false
+            })
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
+        let authority = SteppedAuthority()
+        await #expect(throws: AccountError.self) { try await store.refresh(with: authority) }
+        #expect(authority.requests == [])
+        #expect(asked.withLock { $0 } == [authority.exchangeTimeout])
+        // Nothing was spent, so nothing says that it may have been.
+        #expect(try await store.unfinishedRefresh() == nil)
+        #expect(
+            try await base.stateForNewProcess().account?.credentials.accessToken
+                == store.account?.credentials.accessToken)
+    }
+
+    @Test(arguments: [false, true])
+    func `Who has lost the lock stores the response all the same, under another lease if that was lost too`(
+        isLeaseLost: Bool
+    ) async throws {
+        let (clock, base) = (ManualClock(), InMemoryArchiveStorage())
+        let endCount = Mutex(0)
+        let faulty = FaultyArchiveStorage(base)
+        let storage = HookedStorage(
+            base: faulty, onLeaseEnd: { endCount.withLock { $0 += 1 } },
+            onSending: { duration in duration > .zero || !isLeaseLost })
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock, storage: storage)
+        // The intent is written first, and then the account.
+        faulty.inject(.fails(AccountError(.conflict, "the lock was lost")), at: 2, of: .replace)
+        let account = try await store.refresh(with: SteppedAuthority())
+        #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
+        let stored = try #require(try await base.stateForNewProcess().account)
+        #expect(stored.credentials.hasSameTokens(as: Fixture.newTokens))
+        #expect(try await store.unfinishedRefresh() == nil)
+        // To look whether there is an unfinished refresh takes no lease, since there is no record of one.
+        #expect(endCount.withLock { $0 } == (isLeaseLost ? 2 : 1))
+    }
+
     @Test func `Nobody waits for it: neither who reads, nor who changes, signs in or signs out`() async throws {
         let scene = try await Scene()
         #expect(await scene.other.load().account?.username == "alice")

@@ -30,6 +30,7 @@ struct StateMachineRun<Machine: SessionStateMachine> {
     func isInTransaction(after events: [SessionEvent]) -> Bool {
         var isInTransaction = false
         for (name, event) in zip(actions, events) {
+            if name == "renew lease" { isInTransaction = false }
             guard case .done = event else { continue }
             if name == "begin" || name == "begin soon" { isInTransaction = true }
             if name == "end" { isInTransaction = false }
@@ -53,6 +54,7 @@ extension SessionAction {
         case .beginTransaction: "begin"
         case .beginTransactionSoon: "begin soon"
         case .endTransaction: "end"
+        case .renewLease: "renew lease"
         case .prepareSave: "prepare save"
         case .recordIntent: "record intent"
         case .beginExchange: "begin exchange"
@@ -93,7 +95,7 @@ extension StateMachineRun {
                 continue
             }
             // No machine is that long: one that is goes round in circles.
-            guard events.count < 24 else {
+            guard events.count < 32 else {
                 Issue.record("\(run.actions) does not end")
                 continue
             }

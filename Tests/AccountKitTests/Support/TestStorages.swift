@@ -18,6 +18,9 @@ struct HookedStorage: ArchiveStorage {
     /// Called when a lease has been given up.
     var onLeaseEnd: @Sendable () async -> Void = {}
 
+    /// Says whether a lease lasts for so long, just before a refresh token is sent.
+    var onSending: @Sendable (Duration) async -> Bool = { _ in true }
+
     /// What is said of each change.
     var durability = ArchiveReceipt.Durability.durable
 
@@ -49,6 +52,8 @@ struct HookedStorage: ArchiveStorage {
         func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
             Transaction(hooks: hooks, base: try await base.beginTransaction(timeout: timeout))
         }
+
+        func lasts(for duration: Duration) async -> Bool { await hooks.onSending(duration) }
 
         func end() async {
             await base.end()
