@@ -65,20 +65,23 @@ simulate-all:
 	@Scripts/bootstrap.sh build
 	@Tests/Simulation/run.sh 1000000
 
-# Nothing is lost: each system call fails, the process dies, the power goes, the disk is full. About four minutes.
+# Nothing is lost: each system call fails, the process dies, the power goes, the disk is full, the cluster of a shared session
+# loses its leader, its network, its room. About six minutes.
 faults:
 	@Scripts/bootstrap.sh faults
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product archive-exerciser
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product offline-exerciser
+	$(SWIFT) build $(EXAMPLES) $(BUILD_FLAGS) --product auth-server
 	python3 -B Tests/Faults/faults.py --build "$$($(SWIFT) build $(TRAITS) --show-bin-path)"
 
-# The same with each error at each call, death before each call, and many more combinations. About ten minutes.
+# The same with each error at each call, death before each call, and many more combinations. About twenty minutes.
 faults-all:
 	@Scripts/bootstrap.sh faults
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product account
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product archive-exerciser
 	$(SWIFT) build $(TRAITS) $(BUILD_FLAGS) --product offline-exerciser
+	$(SWIFT) build $(EXAMPLES) $(BUILD_FLAGS) --product auth-server
 	python3 -B Tests/Faults/faults.py --all --build "$$($(SWIFT) build $(TRAITS) --show-bin-path)"
 
 # A thousand flights: fifty changes without the network, deaths, losses; FLIGHT=n shows one of them in words.

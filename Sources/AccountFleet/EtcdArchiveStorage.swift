@@ -8,9 +8,9 @@ public import Logging
 ///
 /// - A read is confirmed by a quorum. Where none can be had, the account is read from this machine's replica, which is
 ///   what was read or written last, still sealed; `StoredEntry.asOf` says so. Nothing is ever written from it.
-/// - A transaction holds a lock, a key under a lease of 10 s that is kept alive; a refresh holds another of 15 s, and of 60 s once
-///   the token may have been sent, which is as long as an exchange with a service may take. Who is killed holds the others up
-///   for no longer.
+/// - A transaction holds a lock, a key under a lease of 10 s that is kept alive; a refresh holds another of 15 s, and of 75 s once
+///   the token may have been sent, since an exchange with a service may take 60 s. Who is killed holds the others up for no
+///   longer.
 /// - A change is one transaction of etcd's, which compares the entry's revision and those of the locks. Who was stopped for longer
 ///   than a lease changes nothing any more, and is told so with `AccountError.Code.conflict`.
 /// - Where no quorum can be had, changing fails with `AccountError.Code.storeUnreachable`.
@@ -97,8 +97,11 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         return EtcdTransaction(storage: self, lock: lock, refresh: refresh)
     }
 
+    /// How long an exchange may take: others wait for its end if its holder is not heard of.
+    static let longestExchange = Duration.seconds(60)
+
     /// Waits for the lease. Who dies with it holds the others up for 15 s; from when the intent to send the refresh token is
-    /// written, for 60 s, which is as long as the exchange may take.
+    /// written, for 75 s: the exchange may take 60 s.
     public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         EtcdRefreshLease(storage: self, lock: try await take(".refresh", seconds: 15, timeout))
     }
@@ -116,7 +119,9 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     }
 
     func longerLease(of refresh: EtcdLock) async throws -> EtcdLease? {
-        try await client.mapping { try await refresh.longerLease(seconds: 60) }
+        try await client.mapping {
+            try await refresh.longerLease(seconds: Self.longestExchange.components.seconds + 15)
+        }
     }
 
     // MARK: Calls

@@ -284,7 +284,7 @@ import Testing
         await expectAccountError(.busy, "the token may have been sent, and its successor not be stored") {
             _ = try await storage.acquireRefreshLease(timeout: .zero)
         }
-        #expect(try cluster.timeToLive(ofLeaseOf: "unfinished/exerciser/default/.refresh") == 60)
+        #expect(try cluster.timeToLive(ofLeaseOf: "unfinished/exerciser/default/.refresh") == 75)
     }
 
     @Test func `It says how it is`() async throws {
@@ -329,7 +329,7 @@ import Testing
         #expect(try cluster.timeToLive(ofLeaseOf: key) == 15)
         let record = try await transaction.replace(.refreshRecord, with: [1], ifRevision: nil)
         await transaction.end()
-        #expect(try cluster.timeToLive(ofLeaseOf: key) == 60)
+        #expect(try cluster.timeToLive(ofLeaseOf: key) == 75)
         // It is the same right, with which is saved what came.
         let last = try await lease.beginTransaction(timeout: .seconds(60))
         _ = try await last.replace(.account, with: [2], ifRevision: receipt.revision)

@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 
+import fleet
 import flights
 import machinery
 import offline
@@ -13,13 +14,15 @@ import power_loss
 import starvation
 import tracing
 
+PARTS = ["calls", "power", "starvation", "mistakes", "offline", "flights", "fleet"]
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True, help="the folder with the programs")
     parser.add_argument("--all", action="store_true", help="each error at each call, and every combination")
-    parser.add_argument("--only", help="one operation")
-    parser.add_argument("--part", choices=["calls", "power", "starvation", "mistakes", "offline", "flights"], help="one part")
+    parser.add_argument("--only", help="one operation, or one case of the fleet")
+    parser.add_argument("--part", choices=PARTS, help="one part")
     parser.add_argument("--flights", type=int, default=100, help="how many flights")
     arguments = parser.parse_args()
 
@@ -27,7 +30,8 @@ def main():
     results = machinery.Results()
     began = time.monotonic()
     try:
-        operations = [o for o in machinery.operations() if arguments.only in (None, o.name)]
+        operations = [
+            o for o in machinery.operations() if arguments.only in (None, o.name) and arguments.part != "fleet"]
         for operation in operations:
             operation.make_template(programs)
         parts = {
@@ -46,6 +50,10 @@ def main():
             start = time.monotonic()
             flights.run(programs, results, arguments.flights)
             print(f"flights: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+        if arguments.part == "fleet" or (arguments.part is None and arguments.only is None):
+            start = time.monotonic()
+            fleet.run(programs, results, arguments.all, arguments.only)
+            print(f"fleet: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
     finally:
         shutil.rmtree(programs.folder, ignore_errors=True)
     return report(results, time.monotonic() - began)

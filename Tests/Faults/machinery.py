@@ -29,6 +29,7 @@ class Programs:
 
     def __init__(self, build):
         build = Path(build).resolve()
+        self.build = build
         self.account = str(build / "account")
         self.exerciser = str(build / "archive-exerciser")
         self.offline_exerciser = str(build / "offline-exerciser")

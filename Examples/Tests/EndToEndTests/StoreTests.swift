@@ -77,7 +77,9 @@ struct StoreTests {
             let path = user.container.path("token")
             let keep = try await user.account("keep", "--once", "--file", path, "--store", url)
             #expect(keep.exitCode == 0, "\(keep)")
-            #expect(try String(contentsOfFile: path, encoding: .utf8) == (try await user.account.storedToken(session: "work")))
+            #expect(
+                try String(contentsOfFile: path, encoding: .utf8)
+                    == (try await user.account.storedToken(session: "work")))
 
             let exec = try await user.account("exec", "--store", url, "--", "printenv", "ACCOUNT_TOKEN")
             #expect(exec.output == (try await user.account.storedToken(session: "work")) + "\n", "\(exec)")

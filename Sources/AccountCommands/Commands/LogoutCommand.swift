@@ -96,6 +96,9 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     private func signOut(_ store: AccountStore, _ context: CommandContext<App>) async throws -> SignOutReport {
         var authority: (any AccountAuthority)?
         if !local, let account = await store.load().account {
+            if let move = account.move, !move.isComplete {
+                throw AccountError(.moved, StateText.text(move) + " With --local it is forgotten here all the same.")
+            }
             do {
                 authority = try context.authority(of: account, in: store.session, timeout: .seconds(5))
             } catch {
@@ -120,7 +123,9 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         }
         guard let account = report.account else { return "Nobody was signed in\(place)." }
         if let move = account.move {
-            return "Signed out \(account.shownName)\(place) here only: the sign-in goes on at \(move.place), and is ended there."
+            return
+                "Signed out \(account.shownName)\(place) here only: the sign-in goes on at \(move.place), and is ended "
+                + "there."
         }
         let (result, reason) = RevocationResult.of(report)
         return "Signed out \(account.shownName)\(place)."

@@ -4,7 +4,8 @@ import ArgumentParser
 struct StoreCommand<App: AccountApplication>: AsyncParsableCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "store", abstract: "Move sign-ins between this machine's files and a store that machines share.",
+            commandName: "store",
+            abstract: "Move sign-ins between this machine's files and a store that machines share.",
             subcommands: [StoreCopyCommand<App>.self])
     }
 }
@@ -57,7 +58,8 @@ struct StoreCopyCommand<App: AccountApplication>: AccountSubcommand {
                 Document(
                     session: context.session.rawValue, username: account.username, from: sourceName, to: targetName))
         } else {
-            let use = target?.isFiles == false ? "with --store \(targetName), or \(App.storeVariable)" : "without --store"
+            let isShared = target?.isFiles == false
+            let use = isShared ? "with --store \(targetName), or \(App.storeVariable)" : "without --store"
             Terminal.say("Moved \(account.shownName) from \(sourceName) to \(targetName). Use it there \(use).")
         }
         // Those stay where they are.

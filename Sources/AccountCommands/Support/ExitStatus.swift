@@ -26,7 +26,7 @@ extension SessionState {
     func exitCode(verdictNeeded: Bool = false) -> ExitCode {
         switch self {
         case .verified: .success
-        case .unverified(_, let reason) where verdictNeeded: 
+        case .unverified(_, let reason) where verdictNeeded:
             ExitCode([.misconfigured, .moved].contains(reason.code) ? 78 : 69)
         case .unverified: .success
         case .signedOut: ExitCode(77)

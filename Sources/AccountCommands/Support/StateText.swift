@@ -72,12 +72,14 @@ enum StateText {
     static func text(_ move: SessionMove) -> String {
         let isInFiles = move.place.hasPrefix(StoreLocation.files)
         guard move.isComplete else {
-            return "The move of this sign-in to \(move.place), begun on \(date(move.date)), was not completed, and nobody can refresh "
-                + "it until then. Run `\(CommandLine.toolName) store copy --to \(isInFiles ? StoreLocation.files : move.place)`"
+            return
+                "The move of this sign-in to \(move.place), begun on \(date(move.date)), was not completed, and nobody "
+                + "can refresh it until then. Run `\(CommandLine.toolName) store copy --to \(isInFiles ? StoreLocation.files : move.place)`"
                 + "\(isInFiles ? " there" : "")."
         }
-        return "This sign-in was moved to \(move.place) on \(date(move.date)), and is refreshed there only. Use it there, with --store "
-            + "\(isInFiles ? StoreLocation.files + " on that machine" : move.place)."
+        return
+            "This sign-in was moved to \(move.place) on \(date(move.date)), and is refreshed there only. Use it there, "
+            + "with --store \(isInFiles ? StoreLocation.files + " on that machine" : move.place)."
     }
 
     /// A session that is to come here.

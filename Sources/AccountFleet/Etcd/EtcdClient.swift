@@ -31,7 +31,7 @@ final class EtcdClient: Sendable {
         static let committing = Timeout(limit: .seconds(15), givesUpSoon: false)
 
         /// For tokens that nobody else knows: as long as others wait for who has sent a refresh token.
-        static let saving = Timeout(limit: .seconds(60), givesUpSoon: false)
+        static let saving = Timeout(limit: .seconds(75), givesUpSoon: false)
 
         /// Also of a node that has not responded a moment ago: others wait for what is not let go of.
         static let tidying = Timeout(limit: .seconds(3), givesUpSoon: false)

@@ -13,6 +13,7 @@ final class EtcdLock: Sendable {
 
         /// Whether a refresh token may have been sent whose successor is not stored.
         var isExchanging = false
+        var isLost = false
     }
 
     let key: String
@@ -56,10 +57,18 @@ final class EtcdLock: Sendable {
         set { state.withLock { $0.isExchanging = newValue } }
     }
 
+    /// Whether nobody else gets the lock for so long, even if nothing more is heard of its holder.
+    func lasts(for duration: Duration) -> Bool {
+        state.withLock { !$0.isLost && ContinuousClock.now + duration < $0.leases.last!.end }
+    }
+
+    /// The key was found to be gone, or another's.
+    func noteLoss() { state.withLock { $0.isLost = true } }
+
     func end() async {
-        let (leases, isExchanging) = state.withLock { ($0.leases, $0.isExchanging) }
+        let (leases, isWaitedFor) = state.withLock { ($0.leases, $0.isExchanging && !$0.isLost) }
         // Others wait until it goes by itself.
-        if isExchanging { return leases.forEach { $0.leaveAlone() } }
+        if isWaitedFor { return leases.forEach { $0.leaveAlone() } }
         // The key may be under either, where it is not known whether a change was carried out.
         await withTaskGroup(of: Void.self) { group in
             for lease in leases { group.addTask { await lease.end() } }

@@ -125,6 +125,7 @@ final class EtcdTransaction: ArchiveTransaction {
         if reply.isRepeated, isDone(stored) { return stored?.modRevision ?? response.revision }
         if held?.createRevision != lock.createRevision { throw lost("the lock of") }
         if let refresh, response.ranges.last??.createRevision != refresh.createRevision {
+            refresh.noteLoss()
             throw lost("the right to refresh")
         }
         throw conflict(entry)
@@ -154,6 +155,10 @@ final class EtcdRefreshLease: ArchiveLease {
 
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         try await storage.beginTransaction(timeout: timeout, refresh: lock)
+    }
+
+    func lasts(for duration: Duration) async -> Bool {
+        lock.lasts(for: min(duration, EtcdArchiveStorage.longestExchange))
     }
 
     func end() async { await lock.end() }

@@ -51,7 +51,8 @@ extension AccountStore {
             throw AccountError(.invalidArgument, "the session cannot be moved to where it is: name another place")
         }
         guard driver.archive.codec.context == target.driver.archive.codec.context else {
-            throw AccountError(.invalidArgument, "a session can be moved only to another place of the same app and session")
+            throw AccountError(
+                .invalidArgument, "a session can be moved only to another place of the same app and session")
         }
         // A person is not asked under a lock, where others would wait.
         _ = await driver.load()
@@ -177,7 +178,8 @@ private struct SessionTransport {
     ) async throws(AccountError) {
         try await source.withTransaction(under: lease) { transaction in
             let keys = try await source.offlineKeys.stored(in: transaction)
-            guard try await present(in: transaction).1 == revision, keys.map({ Data($0) }) == incoming.offlineKeys else {
+            guard try await present(in: transaction).1 == revision, keys.map({ Data($0) }) == incoming.offlineKeys
+            else {
                 throw AccountError(
                     .conflict, "the session was changed by another process meanwhile: nothing was moved; try again")
             }
@@ -244,7 +246,8 @@ private struct SessionTransport {
                         + "first, or sign out at \(targetName) to discard it")
             }
             // They go there later; that there is room is found out now.
-            _ = try await target.offlineKeys.changes(for: session.offlineKeys.map { [UInt8]($0) }, keys, in: transaction)
+            _ = try await target.offlineKeys.changes(
+                for: session.offlineKeys.map { [UInt8]($0) }, keys, in: transaction)
             let receipt = try await transaction.replace(.incoming, with: bytes, ifRevision: waiting?.revision)
             try check(receipt.durability)
         }
@@ -306,7 +309,8 @@ private struct SessionTransport {
         guard let transfer, transfer.place != targetName else {
             return AccountError(
                 .notSignedIn,
-                "the session that was moved to \(targetName) is not there any more: somebody has signed out there; sign in again")
+                "the session that was moved to \(targetName) is not there any more: somebody has signed out there; sign in again"
+            )
         }
         return AccountError(SessionMove(transfer, isComplete: transfer.role == .left))
     }

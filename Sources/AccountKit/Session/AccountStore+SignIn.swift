@@ -274,7 +274,8 @@ extension AccountStore {
             case .present(let old, let revision):
                 try await driver.discardLeftover(of: old, in: transaction)
                 // One that was moved goes on elsewhere.
-                let isReplaced = old.move == nil && !account.isEnded(byRevoking: old, revokesSingleGrants: revokesSingleGrants)
+                let isReplaced =
+                    old.move == nil && !account.isEnded(byRevoking: old, revokesSingleGrants: revokesSingleGrants)
                 if isReplaced { await queueReplaced(old, transaction) }
                 do {
                     return try await driver.save(account, revision, isSignIn: true, transaction)

@@ -29,7 +29,9 @@ extension AccountStore {
         case .quarantined(let place):
             return SignOutReport(account: nil, revocation: .notNeeded, quarantinedArchive: place)
         case .account(let account, let pending):
-            guard let authority, account.move == nil else { return SignOutReport(account: account, revocation: .notNeeded) }
+            guard let authority, account.move == nil else {
+                return SignOutReport(account: account, revocation: .notNeeded)
+            }
             // Whoever is cancelled has signed out all the same; so the service is told.
             let report = await shielded { [driver] in await driver.revoke(account, pending, at: authority) }
             return SignOutReport(account: account, revocation: .init(report, isQueued: pending != nil))

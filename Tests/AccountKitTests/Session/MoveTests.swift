@@ -132,7 +132,8 @@ struct MoveTests {
         #expect(try await places.refreshes(.here))
     }
 
-    @Test func `Who signs in at the target in the middle stays, and the move goes on once they have signed out`() async throws
+    @Test func `Who signs in at the target in the middle stays, and the move goes on after their sign-out`()
+        async throws
     {
         try await interruptAfterLeaving()
         try await places.signIn(.there, as: "bob")
@@ -178,8 +179,7 @@ struct MoveTests {
         #expect(service.revocationCount == 0)
     }
 
-    @Test func `Signing out in the middle says that the tokens wait elsewhere, unless the service is not to be told`() async throws
-    {
+    @Test func `Signing out in the middle says that the tokens wait elsewhere, unless it is local`() async throws {
         try await interruptAfterLeaving()
         await expectAccountError(.moved) { try await places.store(.here).signOut(with: service) }
         #expect(await places.store(.here).load().account?.move?.isComplete == false)

@@ -25,7 +25,7 @@ struct EtcdServer: Sendable {
             ]
             return try await ServerProcess.run(
                 Command(words: words, environment: container.environment),
-                readingAddress: { $0.contains("ready to serve client requests") ? client : nil },
+                readingAddress: { $0.contains("serving client traffic") ? client : nil },
                 endingAs: .signaled(Signal.terminate.rawValue)
             ) { _ in try await test(EtcdServer(port: port)) }
         }

@@ -1,0 +1,206 @@
+"""At each call to etcd that an operation makes, something happens to it, or to the program, or to its leases."""
+
+import random
+import re
+import threading
+
+import cluster
+import fleet
+import power_loss
+
+OPERATIONS = {
+    # What comes before, on which machine, and what is said on success.
+    "refresh": (["refresh"], "New tokens"),
+    "whoami": (["whoami", "--max-age", "0"], "alice"),
+    "logout": (["logout"], "Signed out"),
+    "login": (None, "Signed in"),
+    # Another user signs in over the first.
+    "replace": (None, "Signed in"),
+}
+OTHERS = {
+    "nothing": None, "a refresh": ["refresh"], "a sign-out": ["logout"], "a sign-in": ["login"],
+}
+
+
+def begin(world, operation):
+    """A case, and the machine on which the operation is done."""
+    case = fleet.Case(world, "ABC", name="call")
+    # A machine that is the first of all makes the key, which the others get then.
+    case.sign_in()
+    if operation == "login":
+        case.a.run("logout")
+        return case, case.a
+    if operation == "whoami":
+        case.expire()
+    return case, case.machines["B"]
+
+
+def start(machine, operation):
+    if operation in ("login", "replace"):
+        user = "alice" if operation == "login" else "bob"
+        return machine.start(*machine.login_arguments(user), user=user)
+    return machine.start(*OPERATIONS[operation][0])
+
+
+def positions(world, operation, results):
+    """Which calls it makes when nothing happens."""
+    case, machine = begin(world, operation)
+    count = len(machine.proxy.requests)
+    said = start(machine, operation).wait()
+    calls = [request.what() for request in machine.proxy.requests[count:] if request.path != "/v3/watch"]
+    case.expect(said.status == 0 and OPERATIONS[operation][1] in said.text, f"it failed: {said.status} {said.text}")
+    results.add(operation, "nothing", case.finish(), case.story())
+    return calls
+
+
+class Position:
+    """The n-th call of a program, counted by the proxy of its machine; `act` is what happens there."""
+
+    def __init__(self, machine, number, act):
+        self.machine, self.act, self.is_hit = machine, act, False
+        self.left, self.what = number, None
+        machine.proxy.rule = self.rule
+
+    def rule(self, request):
+        if request.path == "/v3/watch":
+            return None
+        with self.machine.proxy.lock:
+            self.left -= 1
+            if self.left != 0:
+                return None
+            self.is_hit, self.what = True, request.what()
+        return self.act
+
+
+def request_cut(proxy, request, forward):
+    return None
+
+
+def response_cut(proxy, request, forward):
+    forward()
+
+
+def unavailable(proxy, request, forward):
+    return cluster.answer(503, "Service Unavailable", b"upstream connect error")
+
+
+def failed_call(world, operation, number, act):
+    """One call fails; it is made again, and nobody notices."""
+    case, machine = begin(world, operation)
+    position = Position(machine, number, act)
+    said = start(machine, operation).wait()
+    case.expect(position.is_hit, "the call was never made")
+    case.expect(
+        said.status == 0 and OPERATIONS[operation][1] in said.text, f"one call failed, and it says: {said.status} {said.text}")
+    return case, position
+
+
+def killed(world, operation, number, is_late, is_carried_out, other):
+    """It is killed at a call, which is carried out before that, or late, or never."""
+    case, machine = begin(world, operation)
+    machines = [m for m in case.machines.values() if m is not machine]
+    gate = {}
+
+    def act(proxy, request, forward):
+        if is_carried_out:
+            forward()
+        gate["program"].kill()
+        if is_late:
+            after(case, machines[-1], other, gate)
+            forward()
+    position = Position(machine, number, lambda *arguments: gate["ready"].wait() and act(*arguments))
+    gate["ready"] = threading.Event()
+    gate["program"] = start(machine, operation)
+    gate["ready"].set()
+    gate["program"].wait()
+    cluster.wait_for("the call has been dealt with", lambda: not position.is_hit or all(
+        r.ended for r in machine.proxy.requests if r.path != "/v3/watch"))
+    case.expect(position.is_hit, "the call was never made")
+    return case, position
+
+
+def stopped(world, operation, number, is_carried_out, other):
+    """It is stopped at a call for longer than its leases last, and another machine does something; then it goes on."""
+    case, machine = begin(world, operation)
+    machines = [m for m in case.machines.values() if m is not machine]
+    gate = {"ready": threading.Event()}
+
+    def act(proxy, request, forward):
+        gate["ready"].wait()
+        response = forward() if is_carried_out else None
+        gate["program"].stop()
+        after(case, machines[-1], other, gate)
+        response = response or forward()
+        gate["program"].go_on()
+        return response
+    position = Position(machine, number, act)
+    gate["program"] = start(machine, operation)
+    gate["ready"].set()
+    said = gate["program"].wait()
+    case.expect(position.is_hit, "the call was never made")
+    if other == "nothing":
+        # Nobody was there but it.
+        case.expect(said.status in (0, 75), f"it was stopped for a while, and says: {said.status} {said.text}")
+    return case, position
+
+
+def after(case, machine, other, gate):
+    """The time of all leases is over, and another machine does something."""
+    world = case.world
+    world.cluster.revoke(world.cluster.leases_below(f"{case.prefix}/account/"))
+    if other == "a sign-in":
+        # Of another user: who signs in twice has tokens of both, where revoking the one would end the other as well.
+        said = machine.login("bob" if "bob" not in " ".join(gate["program"].arguments) else "alice")
+        case.expect(said.status == 0, f"the sign-in on another machine failed: {said.status} {said.text}")
+    elif OTHERS[other]:
+        said = machine.run(*OTHERS[other])
+        case.expect(said.status in (0, 77), f"{other} on another machine failed: {said.status} {said.text}")
+
+
+def cases(calls, operation):
+    """One of each kind of call, and each fault there."""
+    kinds, numbers = set(), []
+    for number, call in enumerate(calls, 1):
+        # The slots of a queue are looked at one after the other.
+        kind = (re.sub(r"-[2-8]\.plist", "-n.plist", call), calls[:number].count(call))
+        if kind not in kinds:
+            numbers.append(number)
+        kinds.add(kind)
+    for number in numbers:
+        yield "request cut", failed_call, (number, request_cut)
+        yield "response cut", failed_call, (number, response_cut)
+        yield "503", failed_call, (number, unavailable)
+        for is_carried_out in (False, True):
+            yield "killed", killed, (number, False, is_carried_out, "nothing")
+        for other in OTHERS:
+            yield f"late, after {other}", killed, (number, True, False, other)
+            for is_carried_out in (False, True):
+                yield f"stopped, {other} meanwhile", stopped, (number, is_carried_out, other)
+
+
+def jobs(world, results, whole, only=None):
+    """What is to be tried, each by itself."""
+    random_ = random.Random(power_loss.SEED)
+    count = 80 if whole else 7
+    work = []
+    for operation in OPERATIONS:
+        if only in (None, operation):
+            calls = positions(world, operation, results)
+            all_ = list(cases(calls, operation))
+            work += [(operation, *one) for one in random_.sample(all_, min(count, len(all_)))]
+            if operation == "refresh":
+                # Always: between what says that a token is to be spent, and its being sent.
+                number = calls.index("lease/revoke") + 1
+                work.append((operation, "stopped before sending", stopped, (number, True, "a refresh")))
+
+    def job(operation, fault, function, arguments):
+        def body():
+            words = f"{operation}, {fault}: {function.__name__}{arguments}"
+            try:
+                case, position = function(world, operation, *arguments)
+                problems = case.finish()
+                results.add(operation, fault, problems, f"{words} at {position.what}\n{case.story()}")
+            except Exception as error:  # noqa: BLE001
+                results.add(operation, fault, [f"the case broke down: {type(error).__name__} {error}"], words)
+        return body
+    return [job(*item) for item in work]
