@@ -328,6 +328,7 @@ final class Judge: @unchecked Sendable {
                 violate(.nobodyWaitsForTheService, "\(operation.kind) \(operation.number) has the lock: \(call.text)")
             }
         }
+        if case .lease = call, operation.kind == .refresh { operation.isLeasing = true }
         // To look whether it is free is no waiting. Whoever finishes exchanges waits for them anyway.
         if case .lease(isPatient: true) = call, !operation.kind.isRefreshing, operation.kind != .finishExchanges {
             violate(.nobodyWaitsForTheService, "\(operation.kind) \(operation.number) waits for a refresh")
@@ -424,7 +425,11 @@ final class Judge: @unchecked Sendable {
             operation.mustNotStore = operation.isCancelled || process.isSignalled
             if operation.mustNotStore { world.coverage.count(.signInInterrupted) }
         }
-        if case .read(.account) = turn.call, let tokens = turn.tokensRead { turn.operation?.read.insert(tokens) }
+        if case .read(.account) = turn.call, let tokens = turn.tokensRead, let operation = turn.operation,
+            !operation.isLeasing
+        {
+            operation.read.insert(tokens)
+        }
         // Only whoever follows reads outside of an operation.
         if case .read = turn.call, turn.operation == nil, case .failure? = turn.answer {
             process.hasMissedChange = true

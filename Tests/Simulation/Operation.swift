@@ -84,6 +84,9 @@ final class Operation: @unchecked Sendable {
     /// Tokens that it has found stored.
     var read: Set<Tokens> = []
 
+    /// Whether it has asked for the lease of a refresh: what it finds stored from then on is what another has brought.
+    var isLeasing = false
+
     /// What a sign-in got from the service.
     var obtained: Tokens?
 
