@@ -220,9 +220,7 @@ final class Judge: @unchecked Sendable {
         operation.lockedVersion = versions.count - 1
         // A token for another API is had with whatever is stored, and a refresh goes on with a refresh token that came with one.
         if transaction.lease != nil, let tokens = versions.last!.account?.tokens {
-            let isSameAccess = operation.read.union(transaction.process.unsaved).contains {
-                $0.grant == tokens.grant && $0.access == tokens.access
-            }
+            let isSameAccess = operation.read.contains { $0.grant == tokens.grant && $0.access == tokens.access }
             if operation.kind == .derivedToken || isSameAccess { operation.read.insert(tokens) }
         }
         // A check that finds others than it asked about begins again with those.
@@ -352,8 +350,9 @@ final class Judge: @unchecked Sendable {
 
     /// A refresh is about tokens that it has read, and adopts others that have come in their place.
     func asks(_ turn: Turn, for tokens: Tokens) {
-        guard let operation = turn.operation, !operation.read.contains(tokens), !turn.process.unsaved.contains(tokens)
-        else { return }
+        // Likewise with one that came with a token for another API, after those that could not be saved.
+        let isUnsaved = turn.process.unsaved.contains { $0.grant == tokens.grant && $0.access == tokens.access }
+        guard let operation = turn.operation, !operation.read.contains(tokens), !isUnsaved else { return }
         violate(.refreshTokenIsSentOnce, "r\(tokens.text) was sent, and it was other tokens that were to be refreshed")
     }
 
