@@ -14,9 +14,9 @@ struct EtcdMember: Sendable {
     struct State: Sendable {
         var version: String
 
-        /// 0 if it knows of none.
-        var leader: Int64
-        var id: Int64
+        /// Of whom it knows that it leads; `nil` if there is nobody. It is an unsigned number, and left as its text.
+        var leader: String?
+        var id: String
 
         /// From when it was asked till it responded, on a connection that was there.
         var latency: Duration
@@ -78,7 +78,7 @@ extension EtcdClient {
         let latency = start.duration(to: .now)
         let object = JSONObject.read([UInt8](body.readableBytesView))
         guard response.status == .ok, let object, let version = object["version"]?.string,
-            let id = object["header"]?.objectMembers?.int64("member_id")
+            let id = object["header"]?.member("member_id")?.string
         else {
             let failure = object.map { EtcdFailure($0) }
             throw AccountError(.storeUnreachable, failure?.text ?? "what responded is not etcd 3.4 or later")
@@ -86,7 +86,7 @@ extension EtcdClient {
         // It is cut off to the second, so half of one is the best guess.
         let date = response.headers.first(name: "Date").flatMap { HTTPDate.date(from: $0) }
         return EtcdMember.State(
-            version: version, leader: object.int64("leader") ?? 0, id: id, latency: latency,
+            version: version, leader: object["leader"]?.string.flatMap { $0 == "0" ? nil : $0 }, id: id, latency: latency,
             clockOffset: date.map { .seconds(($0.addingTimeInterval(0.5).timeIntervalSinceNow).rounded()) })
     }
 }

@@ -25,7 +25,7 @@ extension EtcdArchiveStorage: InspectableArchiveStorage {
                     "Members", "\(members.count) of \(count) are named",
                     advice: ": name all of them in the store's address, so that any may fail"))
         }
-        if Set(known.map(\.leader).filter { $0 != 0 }).count > 1 {
+        if Set(known.compactMap(\.leader)).count > 1 {
             observations.append(
                 StorageObservation(
                     "Members", "they do not agree who leads", advice: ": name the nodes of one cluster only"))
@@ -88,7 +88,7 @@ extension StorageObservation {
             let isOff = abs(offset) > 60
             let leads = state.id == state.leader ? ", leads" : ""
             var text = "\(member.endpoint)\(leads): etcd \(state.version), \(state.latency.milliseconds)"
-            if state.leader == 0 { text += ", knows of no leader" }
+            if state.leader == nil { text += ", knows of no leader" }
             if abs(offset) > 2 {
                 text += ", its clock is \(Duration.seconds(abs(offset)).text) \(offset > 0 ? "ahead" : "behind")"
             }
