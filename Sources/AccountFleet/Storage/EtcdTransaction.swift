@@ -16,7 +16,9 @@ final class EtcdTransaction: ArchiveTransaction {
     }
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
-        try await storage.newest(entry).map { StoredEntry($0) }
+        let stored = try await storage.newest(entry)
+        await storage.replica.note(entry, stored)
+        return stored.map { StoredEntry($0) }
     }
 
     func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
@@ -157,8 +159,12 @@ final class EtcdRefreshLease: ArchiveLease {
         try await storage.beginTransaction(timeout: timeout, refresh: lock)
     }
 
+    /// By the clock, and by what etcd says, where it responds: an administrator can take a lease away too.
     func lasts(for duration: Duration) async -> Bool {
-        lock.lasts(for: min(duration, EtcdArchiveStorage.longestExchange))
+        if let stored = try? await storage.newest(key: lock.key), stored.createRevision != lock.createRevision {
+            lock.noteLoss()
+        }
+        return lock.lasts(for: min(duration, EtcdArchiveStorage.longestExchange))
     }
 
     func end() async { await lock.end() }
