@@ -33,6 +33,8 @@ def judge_storm(case, programs):
 def during_storm(world, act, count=20, rounds=1, namespaces=None):
     """Something happens to the cluster while exchanges are under way; `act` returns what brings it back."""
     case = fleet.Case(world, "ABC", name="storm", namespaces=namespaces).sign_in()
+    # What nobody could let go of, since the store did not respond, goes with its time.
+    case.may_leave_leases = True
     for _ in range(rounds):
         before = exchanges(case)
         programs = storm(case, count)
@@ -120,17 +122,18 @@ def compaction_while_kept(world):
 
 
 def clock(world, offset):
-    """The clock of one machine is an hour off: nobody is signed out, and no storm of refreshes comes of it."""
+    """The clock of one machine is an hour off: nobody is signed out. Each goes by its own clock, so whoever comes after it, and it
+    itself, may want another token; `doctor` says why."""
     case = fleet.Case(world, "ABC", name="clock").sign_in()
     case.machines["B"].variables = {"LD_PRELOAD": world.programs.shim, "FAULTS_CLOCK": str(offset)}
-    for _ in range(4):
+    rounds = 4
+    for _ in range(rounds):
         for machine in case.machines.values():
             for command in (["token"], ["whoami", "--max-age", "0"]):
                 said = machine.run(*command)
                 case.expect(said.status == 0, f"{command} on {machine.name} ended with {said.status}: {said.text}")
     count = exchanges(case) - 1
-    # One, where the token seems to have expired; its successor seems good to all.
-    case.expect(count <= 1, f"{count} refreshes without need")
+    case.expect(count <= 2 * rounds, f"{count} refreshes without need")
     case.machines["B"].variables = {}
     return case
 
