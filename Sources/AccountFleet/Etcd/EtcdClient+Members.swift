@@ -86,7 +86,8 @@ extension EtcdClient {
         // It is cut off to the second, so half of one is the best guess.
         let date = response.headers.first(name: "Date").flatMap { HTTPDate.date(from: $0) }
         return EtcdMember.State(
-            version: version, leader: object["leader"]?.string.flatMap { $0 == "0" ? nil : $0 }, id: id, latency: latency,
+            version: version, leader: object["leader"]?.string.flatMap { $0 == "0" ? nil : $0 }, id: id,
+            latency: latency,
             clockOffset: date.map { .seconds(($0.addingTimeInterval(0.5).timeIntervalSinceNow).rounded()) })
     }
 }
