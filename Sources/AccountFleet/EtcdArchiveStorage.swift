@@ -103,7 +103,7 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     /// Waits for the lease. Who dies with it holds the others up for 15 s; from when the intent to send the refresh token is
     /// written, for 75 s: the exchange may take 60 s.
     public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
-        EtcdRefreshLease(storage: self, lock: try await take(".refresh", seconds: 15, timeout))
+        EtcdRefreshLease(storage: self, lock: try await take(".refresh", seconds: 15, timeout, looksFirst: true))
     }
 
     /// Tells when an entry was written or removed, on whatever machine, and once when it begins. All who listen to this storage
@@ -111,10 +111,12 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { watch.changes(of: entry) }
 
     private func take(
-        _ name: String, seconds: Int64, _ timeout: Duration, call: EtcdClient.Timeout = .beginning
+        _ name: String, seconds: Int64, _ timeout: Duration, call: EtcdClient.Timeout = .beginning,
+        looksFirst: Bool = false
     ) async throws -> EtcdLock {
         try await client.mapping {
-            try await EtcdLock.take(key(name), seconds: seconds, timeout: timeout, call: call, by: client)
+            try await EtcdLock.take(
+                key(name), seconds: seconds, timeout: timeout, call: call, looksFirst: looksFirst, by: client)
         }
     }
 

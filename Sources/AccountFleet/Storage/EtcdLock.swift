@@ -89,24 +89,36 @@ final class EtcdLock: Sendable {
     ///   - seconds: For how long others wait when nothing is heard of the holder any more.
     ///   - timeout: How long to wait; it is tried once in any case.
     ///   - call: How long each call to etcd may take.
+    ///   - looksFirst: Whether to ask for a lease only when the lock seems to be free: for one that many want, and few get.
     /// - Throws: `AccountError.Code.busy` after that time, `CancellationError` if the task is cancelled meanwhile.
     static func take(
-        _ key: String, seconds: Int64, timeout: Duration, call: EtcdClient.Timeout = .beginning, by client: EtcdClient
+        _ key: String, seconds: Int64, timeout: Duration, call: EtcdClient.Timeout = .beginning,
+        looksFirst: Bool = false, by client: EtcdClient
     ) async throws -> EtcdLock {
         let deadline = ContinuousClock.now + min(timeout, .seconds(86_400))
-        var lease = try await EtcdLease.granted(seconds: seconds, timeout: call, by: client)
+        var lease: EtcdLease?
         // One that nothing is under goes by itself, and nobody waits for that.
-        var mayBeUsed = true
+        var mayBeUsed = false
         var failureCount = 0
         do {
             while true {
-                mayBeUsed = true
-                switch try await attempt(key, lease, call, client) {
+                var outcome = looksFirst ? try await look(at: key, call, client) : nil
+                if outcome == nil {
+                    let own: EtcdLease
+                    if let lease {
+                        own = lease
+                    } else {
+                        own = try await EtcdLease.granted(seconds: seconds, timeout: call, by: client)
+                        lease = own
+                    }
+                    mayBeUsed = true
+                    outcome = try await attempt(key, own, call, client)
+                }
+                switch outcome! {
                 case .taken(let revision):
-                    return EtcdLock(key: key, lease: lease, createRevision: revision, client: client)
-                case .leaseLost:
-                    // It was waited for longer than the lease lasts, or this process was stopped for a while.
-                    lease = try await EtcdLease.granted(seconds: seconds, timeout: call, by: client)
+                    return EtcdLock(key: key, lease: lease!, createRevision: revision, client: client)
+                // It was waited for longer than the lease lasts, or this process was stopped for a while.
+                case .leaseLost: lease = nil
                 case .held(let holder, let revision):
                     mayBeUsed = false
                     guard ContinuousClock.now < deadline else { throw busy(holder, timeout, client) }
@@ -115,9 +127,20 @@ final class EtcdLock: Sendable {
                 }
             }
         } catch {
-            if mayBeUsed { await lease.end() }
+            if mayBeUsed { await lease?.end() }
             throw error
         }
+    }
+
+    /// - Returns: `nil` if nobody holds it.
+    private static func look(
+        at key: String, _ timeout: EtcdClient.Timeout, _ client: EtcdClient
+    ) async throws -> Outcome? {
+        let response = try await client.send(.range(key), timeout).object
+        guard let revision = response.revision, let holder = EtcdKeyValue(response["kvs"]?.elements.first) else {
+            return nil
+        }
+        return .held(by: holder, at: revision)
     }
 
     private static func attempt(

@@ -114,18 +114,14 @@ extension SessionDriver {
     private func outcomeOfAnother(
         _ request: Request, _ entry: ArchiveEntry, failureCount: Int
     ) async -> RefreshOutcome? {
-        // Without them the lease is waited for.
-        func look() async -> RefreshOutcome? {
-            entry == .account
-                ? await outcomeWithoutRefresh(request)
-                : await pauseOfAnother(failureCount: failureCount).map { .kept(request.account, $0) }
-        }
-        let changes = archive.storage.changes(of: entry)
-        // What happened before they are told.
-        if let outcome = await look() { return outcome }
         do {
-            for try await _ in changes {
-                if let outcome = await look() { return outcome }
+            // What happened before they are told is not looked for: whoever did it has let go of the lease.
+            for try await _ in archive.storage.changes(of: entry) {
+                let outcome =
+                    entry == .account
+                    ? await outcomeWithoutRefresh(request)
+                    : await pauseOfAnother(failureCount: failureCount).map { .kept(request.account, $0) }
+                if let outcome { return outcome }
             }
         } catch {
             logger?.debug("what another process stores cannot be followed", metadata: ["error": "\(error)"])

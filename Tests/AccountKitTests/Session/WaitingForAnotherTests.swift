@@ -21,16 +21,16 @@ struct WaitingForAnotherTests {
         lease = try await base.acquireRefreshLease(timeout: .zero)
     }
 
-    /// One that wants new tokens, and waits for the lease when this returns.
+    /// One that wants new tokens, and hears of what is stored when this returns.
     private func waiting(
         changes: AsyncThrowingStream<Void, any Error>? = nil, _ authority: ScriptedAuthority
     ) async throws -> Task<Account, any Error> {
-        let (waits, continuation) = AsyncStream.makeStream(of: Void.self)
-        let storage = HookedStorage(
-            base: base, onLease: { if $0 > .zero { continuation.yield() } }, changes: changes)
+        let (listens, continuation) = AsyncStream.makeStream(of: ArchiveEntry.self)
+        let storage = HookedStorage(base: base, onListen: { continuation.yield($0) }, changes: changes)
         let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
         let task = Task { try await store.refresh(with: authority, timeout: nil) }
-        for await _ in waits { break }
+        var entries: Set<ArchiveEntry> = []
+        for await entry in listens where entries.insert(entry).inserted && entries.count == 2 { break }
         return task
     }
 

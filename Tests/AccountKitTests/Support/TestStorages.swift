@@ -12,8 +12,8 @@ struct HookedStorage: ArchiveStorage {
     /// Called when the lock has been given up.
     var onEnd: @Sendable () async -> Void = {}
 
-    /// Called before a lease is asked for.
-    var onLease: @Sendable (_ timeout: Duration) async -> Void = { _ in }
+    /// Called when somebody has begun to listen to an entry.
+    var onListen: @Sendable (ArchiveEntry) -> Void = { _ in }
 
     /// Called when a lease has been given up.
     var onLeaseEnd: @Sendable () async -> Void = {}
@@ -37,12 +37,13 @@ struct HookedStorage: ArchiveStorage {
     }
 
     func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
-        await onLease(timeout)
-        return Lease(hooks: self, base: try await base.acquireRefreshLease(timeout: timeout))
+        Lease(hooks: self, base: try await base.acquireRefreshLease(timeout: timeout))
     }
 
     func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
-        changes ?? base.changes(of: entry)
+        let stream = changes ?? base.changes(of: entry)
+        onListen(entry)
+        return stream
     }
 
     private struct Lease: ArchiveLease {
