@@ -134,7 +134,10 @@ import Testing
         let before = try await lease.beginTransaction(timeout: .seconds(60))
         let second = try await before.replace(.account, with: [2], ifRevision: first).revision
         await before.end()
+        #expect(await lease.lasts(for: .seconds(10)))
+        #expect(await !lease.lasts(for: .seconds(60)), "it is one of 15 s as long as nothing is about to be sent")
         try cluster.revokeLease(of: "refreshing/exerciser/default/.refresh")
+        #expect(await !lease.lasts(for: .zero), "nobody has it")
         let other = try await storage.acquireRefreshLease(timeout: .seconds(60))
         let late = try await lease.beginTransaction(timeout: .seconds(60))
         await expectAccountError(.conflict, "a write of one that lost the right to refresh") {
@@ -335,6 +338,7 @@ import Testing
         _ = try await last.replace(.account, with: [2], ifRevision: receipt.revision)
         _ = try await last.remove(.refreshRecord, ifRevision: record.revision)
         await last.end()
+        #expect(await lease.lasts(for: .seconds(60)))
         await lease.end()
         let next = try await storage.acquireRefreshLease(timeout: .zero)
         await next.end()

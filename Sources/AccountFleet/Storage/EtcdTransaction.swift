@@ -161,8 +161,10 @@ final class EtcdRefreshLease: ArchiveLease {
 
     /// By the clock, and by what etcd says, where it responds: an administrator can take a lease away too.
     func lasts(for duration: Duration) async -> Bool {
-        if let stored = try? await storage.newest(key: lock.key), stored.createRevision != lock.createRevision {
-            lock.noteLoss()
+        do {
+            if try await storage.newest(key: lock.key)?.createRevision != lock.createRevision { lock.noteLoss() }
+        } catch {
+            // Then the clock alone says it.
         }
         return lock.lasts(for: min(duration, EtcdArchiveStorage.longestExchange))
     }
