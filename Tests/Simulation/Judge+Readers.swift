@@ -52,3 +52,9 @@ struct DiskReader: ArchiveStorage {
         AsyncThrowingStream { $0.finish() }
     }
 }
+
+/// What a reader has found.
+final class Box: @unchecked Sendable {
+    // @unchecked Sendable: as for `SimulatedProcess`.
+    var account: Account?
+}

@@ -495,8 +495,3 @@ extension Judge {
 extension Account {
     fileprivate var points: Int64 { if case .integer(let points)? = profile["points"] { points } else { 0 } }
 }
-
-private final class Box: @unchecked Sendable {
-    // @unchecked Sendable: as for `SimulatedProcess`.
-    var account: Account?
-}

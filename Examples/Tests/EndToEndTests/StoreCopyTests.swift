@@ -141,12 +141,14 @@ struct StoreCopyTests {
                     return true
                 }
                 group.addTask {
+                    // It fails only once the other has come first, or at the end of a program that said nothing: then nothing is held.
                     _ = try? await running.errors.match { $0.contains("Moved") ? true : nil }
                     return false
                 }
                 defer { group.cancelAll() }
                 return await group.next() == true
             }
+            // If it has ended meanwhile, there is nobody to be killed.
             if isHeld { try? await running.send(.kill) }
         }
         return !outcome.wasEnded(by: .kill)

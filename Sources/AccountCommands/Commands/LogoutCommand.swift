@@ -106,6 +106,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
                 Terminal.say("note: no service is told of this sign-out (\(error))")
             }
         }
+        // It is discarded whether it can be read or not.
         let incoming = store.account == nil ? try? await store.incomingMove() : nil
         let report = try await store.signOut(with: authority)
         if let incoming {

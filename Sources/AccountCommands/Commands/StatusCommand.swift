@@ -25,6 +25,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         let isOver = state.account?.isOver(at: Date()) == true
         let isMoved = state.account?.move != nil
         if isOver { document.reason = isMoved ? UnverifiedReason.Code.moved.rawValue : "expired" }
+        // What cannot be read is not shown; `doctor` says why.
         let incoming = state.isSignedOut ? try? await context.archive.incomingMove() : nil
         document.incomingFrom = incoming?.place
         if App.environmentToken != nil { document.source = App.tokenVariable }

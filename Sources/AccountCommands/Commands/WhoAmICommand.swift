@@ -54,6 +54,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
                 }
             }
         }
+        // What cannot be read is not shown; that nobody is signed in is said all the same.
         let incoming = state.isSignedOut ? try? await context.archive.incomingMove() : nil
         try present(StateDocument(state, session: context.session), state, context, incoming: incoming)
         // Only if the service has just answered: otherwise nothing must touch the network.

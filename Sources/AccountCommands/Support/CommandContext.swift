@@ -273,7 +273,7 @@ extension ContextCommand {
             let error = AccountError(
                 context.location == nil ? .inaccessible : .storeUnreachable,
                 "the service gave new tokens, and they could not be stored; if it counts the stored ones as used, the next refresh "
-                    + "ends the session: sign in again then")
+                    + "ends the session, and you have to sign in again; see `\(CommandLine.toolName) doctor`")
             Terminal.say("\(CommandLine.toolName): \(error)")
             if self is RefreshCommand<App> { failure = error }
         }

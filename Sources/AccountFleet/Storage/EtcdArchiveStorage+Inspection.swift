@@ -10,6 +10,7 @@ extension EtcdArchiveStorage: InspectableArchiveStorage {
         let members = await client.members(timeout: EtcdClient.Timeout.reading.limit)
 
         var observations = members.map { StorageObservation($0) }
+        // Those that said nothing are observations already.
         let known = members.compactMap { try? $0.state.get() }
         let count = await memberList?["members"]?.elements.count
         let lease = await leaseHolder

@@ -28,7 +28,9 @@ struct IncomingSession: Codable, Sendable {
             throw AccountError(.inaccessible, "the session cannot be copied", cause: error)
         }
         guard bytes.count <= ArchivePropertyList.maximumByteCount else {
-            throw AccountError(.tooLarge, "the account is too large to be moved: keep large profile fields elsewhere")
+            throw AccountError(
+                .tooLarge,
+                "the account is too large to be moved, and stays where it is: keep large profile fields elsewhere")
         }
         return bytes
     }

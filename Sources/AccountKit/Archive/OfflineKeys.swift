@@ -193,7 +193,7 @@ struct OfflineKeys: Sendable {
                 throw AccountError(
                     .inaccessible,
                     "there is no room for the keys of offline data: \(Self.maximumCount) users have left changes there that were not "
-                        + "sent")
+                        + "sent; sign in as one of them there, then sign out, or send the changes first")
             }
             changes.append(Change(place: free.removeFirst(), bytes: bytes, revision: nil))
         }

@@ -1,0 +1,236 @@
+@testable import AccountKit
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What came in between the request and its response.
+extension RefreshStateMachineTests {
+    @Test func `A response that comes after a sign-out changes nothing, and its tokens are revoked`() throws {
+        var runs = [try comparing(to: .absent(Fixture.ended))]
+        // The same in spite of the lock.
+        var superseded = try saving()
+        try superseded.lose(then: .absent(Fixture.ended))
+        runs.append(superseded)
+        for run in runs {
+            for event in [SessionEvent.queued(Fixture.pending), .failed(Fixture.diskFull)] {
+                var run = run
+                guard case .queueRevocation(let account) = run.action else {
+                    Issue.record("live tokens are dropped: \(run.actions)")
+                    return
+                }
+                #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
+                run.answer(event)
+                // The service may be slow, so nobody waits for the lock meanwhile.
+                try run.expect("end", then: .done)
+                guard case .revoke(let revoked, let pending) = run.action else {
+                    Issue.record("live tokens are dropped: \(run.actions)")
+                    return
+                }
+                #expect(revoked.credentials.hasSameTokens(as: Fixture.newTokens))
+                if case .queued = event { #expect(pending != nil) } else { #expect(pending == nil) }
+                run.answer(.done)
+                #expect(run.outcome?.text == "signed out: signedOutByUser")
+                #expect(run.actions.count { $0 == "save" } <= 1 && !run.actions.contains("forget refresh record"))
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            // Who is signed in by then, whether a revocation leaves the user's other sign-ins alone, whether there is one.
+            (Fixture.bob, false, true), (Fixture.bob, true, true), (Fixture.replaced, true, true),
+            (Fixture.replaced, false, false),
+        ])
+    func `A response that comes after another sign-in changes nothing, and its tokens do not live on`(
+        stored: Account, revokesSingleGrants: Bool, isRevoked: Bool
+    ) throws {
+        let content = AccountArchive.Content.present(stored, Fixture.other)
+        var superseded = try comparing(
+            to: .present(Fixture.alice, Fixture.old), revokesSingleGrants: revokesSingleGrants)
+        try superseded.expect("withdraw revocation", then: .done)
+        try superseded.lose(then: content)
+        // Who had lost the lock may have lost the lease, and does not know whether what is stored is of the same sign-in.
+        let isSpared = stored.isSameUser(as: Fixture.alice)
+        let plain = try comparing(to: content, revokesSingleGrants: revokesSingleGrants)
+        for (run, isRevoked) in [(plain, isRevoked), (superseded, isRevoked && !isSpared)] {
+            var run = run
+            if isRevoked {
+                try run.expect("queue revocation", then: .queued(Fixture.pending))
+                try run.expect("end", then: .done)
+                try run.expect("revoke", then: .done)
+            }
+            #expect(run.outcome?.text == "adopted \(stored.credentials.accessToken.reveal())")
+        }
+    }
+
+    @Test func `Of another sign-in with the same refresh token nothing is revoked`() throws {
+        // The response has no refresh token of its own, so that the new access token shares that of what is stored.
+        let stored = Fixture.alice.with(token: "another", refreshToken: "refresh-1")
+        var run = try asking(revokesSingleGrants: true)
+        run.answer(.renewed(Credentials(accessToken: Secret("access-2"), issuedAt: Fixture.now)))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(stored, Fixture.other)))
+        #expect(run.outcome?.text == "adopted another")
+    }
+
+    @Test func `A response that comes when the archive cannot be read any more is remembered`() throws {
+        var run = try comparing(to: .unreadable(AccountError(.damaged, "")))
+        guard case .keepUnsaved(let account, let spent, Fixture.old) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(account.credentials.accessToken == Secret("access-2"))
+        #expect(spent == Fixture.alice)
+        run.answer(.done)
+        #expect(run.outcome?.text == "unreadable: damaged")
+    }
+
+    @Test(arguments: Fixture.failures)
+    func `A response that comes when the lock cannot be had is remembered`(error: AccountError) throws {
+        var run = try asking()
+        try run.expect("request tokens", then: .renewed(Fixture.newTokens))
+        try run.expect("begin", then: .failed(error))
+        guard case .keepUnsaved(let account, let spent, Fixture.old) = run.action else {
+            Issue.record("the token is spent, and its successor is lost: \(run.actions)")
+            return
+        }
+        #expect(account.credentials.accessToken == Secret("access-2"))
+        #expect(spent == Fixture.alice)
+        run.answer(.done)
+        #expect(run.outcome?.text == "unsaved access-2: \(error.code)")
+    }
+
+    @Test func `A response that comes after a change of the profile is stored with the change`() throws {
+        var run = try comparing(to: .present(Fixture.renamed, Fixture.other))
+        try run.expect("withdraw revocation", then: .done)
+        guard case .save(let account, Fixture.other) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(account.credentials.accessToken == Secret("access-2"))
+        #expect(account.profile.nickname == "Ally")
+    }
+
+    @Test func `What a sign-out that died has queued is withdrawn before the new tokens are saved`() throws {
+        for event in [SessionEvent.done, .failed(Fixture.diskFull), .failed(Fixture.conflict)] {
+            var run = try comparing(to: .present(Fixture.alice, Fixture.old))
+            guard case .withdrawRevocation(let account) = run.action else {
+                Issue.record("\(run.actions)")
+                return
+            }
+            #expect(account.credentials.hasSameTokens(as: Fixture.alice.credentials), "those that were spent")
+            run.answer(event)
+            #expect(run.action.name == "save", "saving comes first")
+        }
+    }
+
+    @Test func `Who has lost the lock takes it again, and stores the response with what was changed meanwhile`() throws
+    {
+        var run = try saving()
+        try run.lose(then: .present(Fixture.renamed, Fixture.other))
+        try run.expect("withdraw revocation", then: .done)
+        guard case .save(let account, let revision) = run.action else {
+            Issue.record("the token is spent, and its successor is lost: \(run.actions)")
+            return
+        }
+        #expect(revision == Fixture.other)
+        #expect(account.credentials.accessToken == Secret("access-2"))
+        #expect(account.profile.nickname == "Ally")
+        run.answer(.saved(account))
+        try run.expect("forget refresh record", then: .done)
+        #expect(run.outcome?.text == "renewed access-2")
+    }
+
+    /// One that has lost the lock, and has looked at what is stored by now.
+    private func renewing(then content: AccountArchive.Content, revokesSingleGrants: Bool = true) throws -> Run {
+        var run = try comparing(
+            to: .present(Fixture.alice, Fixture.old), revokesSingleGrants: revokesSingleGrants)
+        try run.expect("withdraw revocation", then: .done)
+        try run.lose(then: content)
+        return run
+    }
+
+    @Test func `After a lost lease nothing is revoked that may be of the same sign-in as what is stored`() throws {
+        // Some services accept a spent token for a while, and give each of two new ones.
+        let run = try renewing(then: .present(Fixture.replaced, Fixture.other))
+        #expect(run.outcome?.text == "adopted other-access")
+        for content in [AccountArchive.Content.present(Fixture.bob, Fixture.other), .absent(Fixture.ended)] {
+            let run = try renewing(then: content)
+            #expect(run.action.name == "queue revocation", "live tokens are dropped: \(run.actions)")
+        }
+    }
+
+    @Test func `Tokens that nobody wants any more are queued under another lease`() throws {
+        var run = try comparing(to: .absent(Fixture.ended))
+        try run.expect("queue revocation", then: .failed(Fixture.conflict))
+        var alone = run
+        try run.expect("renew lease", then: .done)
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.absent(Fixture.ended)))
+        try run.expect("queue revocation", then: .queued(Fixture.pending))
+        // Where there is none to be had the service is told all the same.
+        try alone.expect("renew lease", then: .failed(Fixture.diskFull))
+        for var run in [run, alone] {
+            try run.expect("end", then: .done)
+            try run.expect("revoke", then: .done)
+            #expect(run.outcome?.text == "signed out: signedOutByUser")
+        }
+    }
+
+    @Test func `Without another lease, or after a third conflict, the response is remembered`() throws {
+        var last = try renewing(then: .present(Fixture.renamed, Fixture.other))
+        try last.expect("withdraw revocation", then: .done)
+        try last.lose(then: .present(Fixture.renamed, Fixture.other))
+        try last.expect("withdraw revocation", then: .failed(Fixture.conflict))
+        try last.expect("save", then: .failed(Fixture.conflict))
+        var none = try saving()
+        try none.lose(then: .present(Fixture.renamed, Fixture.other))
+        try none.expect("withdraw revocation", then: .done)
+        try none.expect("save", then: .failed(Fixture.conflict))
+        try none.expect("renew lease", then: .failed(AccountError(.busy, "")))
+        for (run, code) in [(last, "conflict"), (none, "busy")] {
+            var run = run
+            guard case .keepUnsaved(let kept, _, Fixture.other) = run.action else {
+                Issue.record("\(run.actions)")
+                return
+            }
+            #expect(kept.credentials.accessToken == Secret("access-2") && kept.profile.nickname == "Ally")
+            run.answer(.done)
+            #expect(run.outcome?.text == "unsaved access-2: \(code)")
+        }
+    }
+
+    @Test func `An explicit rejection about a revision that was replaced meanwhile clears nothing`() throws {
+        for (content, text) in [
+            (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
+            (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
+            (.present(Fixture.renamed, Fixture.other), "kept access-1: replacedMeanwhile"),
+            (.absent(Fixture.ended), "signed out: signedOutByUser"),
+            (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
+        ] {
+            var run = try refused(.oauthError(.invalidGrant))
+            try run.expect("clear", then: .failed(Fixture.conflict))
+            try run.expect("load", then: .content(content))
+            #expect(run.outcome?.text == text)
+        }
+    }
+
+    @Test func `An explicit rejection about tokens that were replaced meanwhile adopts the stored ones`() throws {
+        for failure in [AuthorityError.oauthError(.invalidGrant), .rejected("closed")] {
+            for (content, text) in [
+                (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
+                (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
+                (.absent(Fixture.ended), "signed out: signedOutByUser"),
+                (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
+            ] {
+                let run = try refused(failure, stored: content)
+                #expect(run.outcome?.text == text)
+            }
+        }
+    }
+}
