@@ -177,9 +177,9 @@ def storm(report, program, folder, key):
             for _ in range(PROCESSES)]
         for process in processes:
             process.stdout.readline()
-        trip = together(processes)[1]
+        trip = together(processes)[2]
         before = cluster.requests()
-        served, slowest = together(processes)
+        served, fastest, slowest = together(processes)
         counted = difference(cluster.requests(), before)
         exchanges = service.server.exchanges
     finally:
@@ -193,21 +193,22 @@ def storm(report, program, folder, key):
     report.section(
         "A storm", f"{STORES} stores in {PROCESSES} processes, each with a storage of its own, ask for a token at once when theirs has expired. The "
         f"service takes {duration(EXCHANGE)} for an exchange. Requests to etcd: {text(counted)}.",
-        ("served", "exchanges", "the slowest", "the slowest, where all read once", "requests to etcd a store"),
-        [(served, exchanges, duration(slowest), duration(trip), f"{each:.1f}")])
+        ("served", "exchanges", "the first", "the last", "the last, where all read once", "requests to etcd a store"),
+        [(served, exchanges, duration(fastest), duration(slowest), duration(trip), f"{each:.1f}")])
     report.target(f"storm of {STORES}", "all are served, 1 exchange", f"{served} served, {exchanges} exchanges", (served, exchanges) == (STORES, 1))
-    trips = (slowest - EXCHANGE) / trip
-    report.target(f"storm of {STORES}", "the slowest ≤ the exchange and 3 reads by all at once", f"the exchange and {trips:.1f}", trips <= 3)
+    # With the exchange the first one is served.
+    trips = (slowest - fastest) / trip
+    report.target(f"storm of {STORES}", "the last ≤ 3 reads by all at once after the first", f"{trips:.1f}", trips <= 3)
     report.target(f"storm of {STORES}", "≤ 6 requests to etcd a store", f"{each:.1f}", each <= 6)
 
 
 def together(processes):
-    """Has them do what is next: how many stores were served, and the seconds that the slowest took."""
+    """Has them do what is next: how many stores were served, and the seconds that the fastest and the slowest took."""
     for process in processes:
         process.stdin.write("\n")
         process.stdin.flush()
     results = [[int(word) for word in process.stdout.readline().split()] for process in processes]
-    return sum(one[0] for one in results), max(one[2] for one in results) / 1000
+    return sum(one[0] for one in results), min(one[2] for one in results) / 1000, max(one[3] for one in results) / 1000
 
 
 def failover(report, account, containers, folder, key):
@@ -247,7 +248,8 @@ def failover(report, account, containers, folder, key):
         "other; after 2 s the node that leads is killed.", ("command", "runs", "failed", "longest from one success to the next"),
         [(f"`account {word}`", len(seconds[word]) + failed[word], failed[word], duration(longest[word])) for word in seconds])
     report.target("`account token` while a leader is replaced", "0 fail", f"{failed['token']} fail", failed["token"] == 0)
-    # An election takes up to 2 s (two time-outs of a second), and the lock's lease lasts 10.
+    # An election takes up to 2 s (two time-outs of a second), and the lock of a transaction lasts 10; nobody dies here with the
+    # right to refresh, which would last 15, or 75 from when the token may have been sent.
     report.target("refreshes while a leader is replaced", "go on within 12 s", duration(longest["refresh"]), longest["refresh"] <= 12)
 
 

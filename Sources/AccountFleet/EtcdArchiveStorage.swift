@@ -92,9 +92,19 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     }
 
     func beginTransaction(timeout: Duration, refresh: EtcdLock?) async throws -> any ArchiveTransaction {
-        let lock = try await take(
-            ".lock", seconds: 10, timeout, call: refresh?.isExchanging == true ? .saving : .beginning)
+        let lock = try await client.mapping {
+            try await EtcdLock.take(
+                key(EtcdLock.transactionName), seconds: 10, timeout: timeout,
+                call: self.timeout(.beginning, of: refresh),
+                reading: folder, by: client)
+        }
         return EtcdTransaction(storage: self, lock: lock, refresh: refresh)
+    }
+
+    /// How long a call may take: for tokens that nobody else knows, as long as others wait for who has sent a refresh token.
+    func timeout(_ usual: EtcdClient.Timeout, of refresh: EtcdLock?) -> EtcdClient.Timeout {
+        guard let refresh, refresh.isExchanging else { return usual }
+        return .saving(until: refresh.lease.end)
     }
 
     /// How long an exchange may take: others wait for its end if its holder is not heard of.
@@ -103,21 +113,17 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     /// Waits for the lease. Who dies with it holds the others up for 15 s; from when the intent to send the refresh token is
     /// written, for 75 s: the exchange may take 60 s.
     public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
-        EtcdRefreshLease(storage: self, lock: try await take(".refresh", seconds: 15, timeout, looksFirst: true))
+        let lock = try await client.mapping {
+            try await EtcdLock.take(
+                key(EtcdLock.refreshName), seconds: 15, timeout: timeout, sharing: watch, by: client)
+        }
+        return EtcdRefreshLease(storage: self, lock: lock)
     }
 
-    /// Tells when an entry was written or removed, on whatever machine, and once when it begins. All who listen to this storage
-    /// share one watch.
-    public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { watch.changes(of: entry) }
-
-    private func take(
-        _ name: String, seconds: Int64, _ timeout: Duration, call: EtcdClient.Timeout = .beginning,
-        looksFirst: Bool = false
-    ) async throws -> EtcdLock {
-        try await client.mapping {
-            try await EtcdLock.take(
-                key(name), seconds: seconds, timeout: timeout, call: call, looksFirst: looksFirst, by: client)
-        }
+    /// Tells when an entry was written or removed, on whatever machine, since it was last read here; if it was not, once when it
+    /// begins. All who listen to this storage share one watch.
+    public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
+        watch.changes(of: key(entry.rawValue))
     }
 
     func longerLease(of refresh: EtcdLock) async throws -> EtcdLease? {
@@ -134,9 +140,10 @@ public struct EtcdArchiveStorage: ArchiveStorage {
 
     func newest(key: String) async throws -> EtcdKeyValue? {
         let response = try await client.mapping { try await client.send(.range(key), .reading) }
-        guard response.object.revision != nil else {
+        guard let revision = response.object.revision else {
             throw AccountError(.inaccessible, "\(location) gave an unexpected response")
         }
+        watch.noteReading(of: key, at: revision)
         return EtcdKeyValue(response.object["kvs"]?.elements.first)
     }
 

@@ -226,7 +226,7 @@ import Testing
 
     @Test func `A watch of what does not change ends after its time`() async throws {
         let client = try cluster().client()
-        try await client.watch(.watchEntries(of: "nothing/", from: 1), for: .milliseconds(300)) { _ in true }
+        try await client.watch(.watch("nothing/", toEndOf: "nothing/", from: 1), for: .milliseconds(300)) { _ in true }
     }
 
     @Test func `Changes that are not known any more are told`() async throws {
@@ -237,7 +237,7 @@ import Testing
         let last = try #require(try await storage.write([3]).modRevision)
         try cluster.etcdctl("compaction", "\(last)")
         let watch = SessionWatch(client: storage.client, folder: storage.key(""), revision: first)
-        var changes = watch.changes(of: .account).makeAsyncIterator()
+        var changes = watch.changes(of: storage.key("Account.plist")).makeAsyncIterator()
         // That it begins.
         try await changes.next()
         // Etcd ends a watch of what is gone; the next one begins where there is something.
@@ -250,7 +250,7 @@ import Testing
     @Test func `After a backup was restored, changes are told all the same`() async throws {
         let storage = try cluster().storage("restored")
         let watch = SessionWatch(client: storage.client, folder: storage.key(""), revision: 1_000_000_000)
-        var changes = watch.changes(of: .account).makeAsyncIterator()
+        var changes = watch.changes(of: storage.key("Account.plist")).makeAsyncIterator()
         // That it begins, and begins anew.
         try await changes.next()
         try await changes.next()

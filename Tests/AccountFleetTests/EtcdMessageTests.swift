@@ -35,7 +35,8 @@ import Testing
     @Test func `What is left out is zero or empty`() throws {
         let value = EtcdKeyValue(
             try object(#"{"kvs":{"key":"YQ==","create_revision":"2","mod_revision":"9007199254740993"}}"#)["kvs"])
-        #expect(value == EtcdKeyValue(value: [], createRevision: 2, modRevision: 9_007_199_254_740_993, lease: 0))
+        #expect(
+            value == EtcdKeyValue(key: "a", value: [], createRevision: 2, modRevision: 9_007_199_254_740_993, lease: 0))
     }
 
     @Test func `A transaction's response is read`() throws {
@@ -48,7 +49,8 @@ import Testing
                     {"response_range":{"header":{"revision":"4"}}}]}
                     """#.replacing("\n", with: ""))))
         #expect(!failed.isSuccess)
-        #expect(failed.ranges == [EtcdKeyValue(value: [120], createRevision: 0, modRevision: 3, lease: 0), nil])
+        #expect(
+            failed.ranges == [[EtcdKeyValue(key: "a", value: [120], createRevision: 0, modRevision: 3, lease: 0)], []])
         let success = try #require(
             EtcdTransactionResponse(
                 try object(
@@ -72,7 +74,7 @@ import Testing
         #expect(
             try message(
                 #"{"result":{"header":{"revision":"9"},"events":[{"kv":{"key":"YQ==","mod_revision":"6"}},{"type":"DELETE","kv":{"key":"Yg==","mod_revision":"7"}}]}}"#
-            ) == .change(keys: ["a", "b"], revision: 7))
+            ) == .change(written: ["a"], removed: ["b"], revision: 7))
         #expect(
             try message(
                 #"{"result":{"header":{"raft_term":"2"},"canceled":true,"compact_revision":"5"}}"#)

@@ -10,7 +10,7 @@ import SampleAccount
 //
 // fleet-storm take STORE ROOT ISSUER COUNT: COUNT stores with storages and folders of their own. Says `ready`; for each line on standard
 // input all stores do something at once, and a line says how many succeeded, how many different results there were, and the milliseconds
-// that the slowest took. First they read the archive, which is a round trip; then they ask for a token.
+// that the fastest and the slowest took. First they read the archive, which is a round trip; then they ask for a token.
 let arguments = CommandLine.arguments
 guard arguments.count >= 5 else {
     preconditionFailure("usage: fleet-storm sign-in|take STORE ROOT ISSUER [COUNT]")
@@ -42,7 +42,7 @@ let stores = try (0..<(Int(arguments[5]) ?? 0)).map {
 func together(_ body: @escaping @Sendable (AccountStore) async throws -> String) async throws {
     _ = readLine()
     let start = ContinuousClock.now
-    let (served, results, slowest, failure) = await withTaskGroup(of: (String?, Duration, String?).self) { group in
+    let (served, results, times, failure) = await withTaskGroup(of: (String?, Duration, String?).self) { group in
         for store in stores {
             group.addTask {
                 do {
@@ -52,19 +52,19 @@ func together(_ body: @escaping @Sendable (AccountStore) async throws -> String)
                 }
             }
         }
-        var (served, results, slowest, failure) = (0, Set<String>(), Duration.zero, String?.none)
+        var (served, results, times, failure) = (0, Set<String>(), [Duration](), String?.none)
         for await (result, duration, error) in group {
             if let result {
                 served += 1
                 results.insert(result)
             }
-            slowest = max(slowest, duration)
+            times.append(duration)
             failure = failure ?? error
         }
-        return (served, results, slowest, failure)
+        return (served, results, times.map { Int($0 / .milliseconds(1)) }, failure)
     }
     if let failure { FileHandle.standardError.write(Data("\(failure)\n".utf8)) }
-    try say("\(served) \(results.count) \(Int(slowest / .milliseconds(1)))")
+    try say("\(served) \(results.count) \(times.min() ?? 0) \(times.max() ?? 0)")
 }
 
 func say(_ line: String) throws {

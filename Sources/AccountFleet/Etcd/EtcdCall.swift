@@ -18,10 +18,9 @@ struct EtcdCall: Sendable, Hashable {
 
     /// The keys that begin with a prefix, which ends with a slash, without their values.
     static func keys(below prefix: String) -> EtcdCall {
-        // The first that does not: a slash is followed by a zero.
         EtcdCall(
             path: "/v3/kv/range",
-            json: #"{"key":\#(prefix.base64),"range_end":\#((prefix.dropLast() + "0").base64),"keys_only":true}"#)
+            json: #"{"key":\#(prefix.base64),"range_end":\#(prefix.endOfFolder.base64),"keys_only":true}"#)
     }
 
     /// - Parameter failure: What to do where one of the comparisons fails.
@@ -56,13 +55,14 @@ struct EtcdCall: Sendable, Hashable {
         watch(#""key":\#(key.base64),"filters":["NOPUT"]"#, from: revision)
     }
 
-    /// Tells of all that happens to the entries of a folder, which are those whose names begin with a letter or digit.
+    /// Tells of all that happens to the keys from one up to the end of its folder.
     ///
     /// - Parameters:
+    ///   - key: The first one.
     ///   - folder: What the keys begin with; it ends with a slash.
     ///   - revision: The first one to tell of.
-    static func watchEntries(of folder: String, from revision: Int64) -> EtcdCall {
-        watch(#""key":\#((folder + "0").base64),"range_end":\#((folder.dropLast() + "0").base64)"#, from: revision)
+    static func watch(_ key: String, toEndOf folder: String, from revision: Int64) -> EtcdCall {
+        watch(#""key":\#(key.base64),"range_end":\#(folder.endOfFolder.base64)"#, from: revision)
     }
 
     private static func watch(_ range: String, from revision: Int64) -> EtcdCall {
@@ -106,6 +106,9 @@ enum EtcdComparison: Sendable, Hashable {
 /// A part of a transaction; no two that write may be about the same key.
 enum EtcdOperation: Sendable, Hashable {
     case range(String)
+
+    /// The entries of a folder, which are those whose names begin with a letter or digit.
+    case entries(of: String)
     case put(String, [UInt8], lease: Int64 = 0)
 
     /// Gives a key another revision, and leaves its value and lease.
@@ -115,6 +118,8 @@ enum EtcdOperation: Sendable, Hashable {
     fileprivate var json: String {
         switch self {
         case .range(let key): #"{"request_range":{"key":\#(key.base64)}}"#
+        case .entries(let folder):
+            #"{"request_range":{"key":\#((folder + "0").base64),"range_end":\#(folder.endOfFolder.base64)}}"#
         case .put(let key, let value, let lease):
             #"{"request_put":{"key":\#(key.base64),"value":\#(Data(value).base64),"lease":"\#(lease)"}}"#
         case .touch(let key):
@@ -128,8 +133,11 @@ extension Data {
     fileprivate var base64: String { "\"\(base64EncodedString())\"" }
 }
 
-extension StringProtocol {
+extension String {
     fileprivate var base64: String { Data(utf8).base64 }
+
+    /// The first key behind all that begin with this, which ends with a slash: that is followed by a zero.
+    fileprivate var endOfFolder: String { dropLast() + "0" }
 }
 
 extension String {

@@ -30,8 +30,10 @@ final class EtcdClient: Sendable {
         /// For what must be known: longer than an election takes, and a lock's lease lasts.
         static let committing = Timeout(limit: .seconds(15), givesUpSoon: false)
 
-        /// For tokens that nobody else knows: as long as others wait for who has sent a refresh token.
-        static let saving = Timeout(limit: .seconds(75), givesUpSoon: false)
+        /// For what others wait for until then.
+        static func saving(until end: ContinuousClock.Instant) -> Timeout {
+            Timeout(limit: max(ContinuousClock.now.duration(to: end), committing.limit), givesUpSoon: false)
+        }
 
         /// Also of a node that has not responded a moment ago: others wait for what is not let go of.
         static let tidying = Timeout(limit: .seconds(3), givesUpSoon: false)
@@ -65,8 +67,8 @@ final class EtcdClient: Sendable {
     /// For how long others are not kept waiting for a store that nothing was heard of.
     private static let pause = Duration.seconds(2)
 
-    /// More than an entry at etcd's own limit has as Base64.
-    private static let responseLimit = 16 * 1024 * 1024
+    /// More than all entries of a session at etcd's own limit have as Base64.
+    private static let responseLimit = 64 * 1024 * 1024
 
     let location: EtcdLocation
     let credentials: EtcdCredentials

@@ -8,6 +8,7 @@ import Foundation
 
 /// A key as it is stored.
 struct EtcdKeyValue: Sendable, Hashable {
+    var key: String
     var value: [UInt8]
     var createRevision: Int64
     var modRevision: Int64
@@ -23,7 +24,8 @@ extension EtcdKeyValue {
             let value = Data(base64Encoded: object["value"]?.string ?? "")
         else { return nil }
         self.init(
-            value: [UInt8](value), createRevision: object.int64("create_revision") ?? 0, modRevision: modRevision,
+            key: object["key"]?.string?.base64Decoded ?? "", value: [UInt8](value),
+            createRevision: object.int64("create_revision") ?? 0, modRevision: modRevision,
             lease: object.int64("lease") ?? 0)
     }
 }
@@ -37,14 +39,14 @@ struct EtcdTransactionResponse: Sendable, Hashable {
     var revision: Int64
 
     /// What each of the ranges found, in their order.
-    var ranges: [EtcdKeyValue?]
+    var ranges: [[EtcdKeyValue]]
 
     init?(_ object: JSONObject) {
         guard let revision = object.revision else { return nil }
         isSuccess = object["succeeded"] == .boolean(true)
         self.revision = revision
         ranges = (object["responses"]?.elements ?? []).compactMap { response in
-            response.member("response_range").map { EtcdKeyValue($0.member("kvs")?.elements.first) }
+            response.member("response_range").map { ($0.member("kvs")?.elements ?? []).compactMap { EtcdKeyValue($0) } }
         }
     }
 }
@@ -54,8 +56,8 @@ enum EtcdWatchMessage: Sendable, Hashable {
     /// It has begun, or goes on: this is the revision of the node, which is at most a moment behind the store's.
     case progress(revision: Int64)
 
-    /// The keys were written or removed, the last one at this revision.
-    case change(keys: Set<String>, revision: Int64)
+    /// Keys were written or removed, the last one at this revision.
+    case change(written: Set<String>, removed: Set<String>, revision: Int64)
 
     /// The changes since the revision that was asked for are not known any more. The revision is the first that still is.
     case compacted(revision: Int64)
@@ -72,10 +74,14 @@ enum EtcdWatchMessage: Sendable, Hashable {
         } else if result["canceled"] == .boolean(true) {
             self = .failure(EtcdFailure(cancelReason: result["cancel_reason"]?.string ?? "the watch was cancelled"))
         } else if let events = result["events"]?.elements, !events.isEmpty {
-            let changed = events.compactMap { $0.member("kv")?.objectMembers }
+            var (written, removed) = (Set<String>(), Set<String>())
+            for event in events {
+                guard let key = event.member("kv")?.member("key")?.string?.base64Decoded else { continue }
+                if event.member("type")?.string == "DELETE" { removed.insert(key) } else { written.insert(key) }
+            }
             self = .change(
-                keys: Set(changed.compactMap { $0["key"]?.string?.base64Decoded }),
-                revision: changed.compactMap { $0.int64("mod_revision") }.max() ?? 0)
+                written: written, removed: removed,
+                revision: events.compactMap { $0.member("kv")?.objectMembers?.int64("mod_revision") }.max() ?? 0)
         } else {
             self = .progress(revision: result.revision ?? 0)
         }

@@ -16,8 +16,15 @@ final class EtcdLock: Sendable {
         var isLost = false
     }
 
+    /// The name of the right to refresh in a session's folder, and that of the lock of its entries, which sorts before it: who
+    /// follows a session hears of the one and not of the other.
+    static let (refreshName, transactionName) = (".refresh", ".lock")
+
     let key: String
     let createRevision: Int64
+
+    /// What was in the folder when the lock was taken; `nil` if that was not asked for, or is not known.
+    let entries: [EtcdKeyValue]?
     private let client: EtcdClient
     private let state: Mutex<State>
 
@@ -30,9 +37,12 @@ final class EtcdLock: Sendable {
     /// The one that the key is under.
     var lease: EtcdLease { state.withLock { $0.leases.last! } }
 
-    private init(key: String, lease: EtcdLease, createRevision: Int64, client: EtcdClient) {
+    private init(
+        key: String, lease: EtcdLease, createRevision: Int64, entries: [EtcdKeyValue]?, client: EtcdClient
+    ) {
         self.key = key
         self.createRevision = createRevision
+        self.entries = entries
         self.client = client
         state = Mutex(State(revision: createRevision, leases: [lease]))
         lease.keepAlive()
@@ -78,8 +88,10 @@ final class EtcdLock: Sendable {
     // MARK: Taking it
 
     private enum Outcome {
-        case taken(Int64)
-        case held(by: EtcdKeyValue, at: Int64)
+        case taken(Int64, entries: [EtcdKeyValue]?)
+
+        /// By somebody who is not known where it was not looked at again.
+        case held(by: EtcdKeyValue?, at: Int64)
         case leaseLost
     }
 
@@ -89,11 +101,13 @@ final class EtcdLock: Sendable {
     ///   - seconds: For how long others wait when nothing is heard of the holder any more.
     ///   - timeout: How long to wait; it is tried once in any case.
     ///   - call: How long each call to etcd may take.
-    ///   - looksFirst: Whether to ask for a lease only when the lock seems to be free: for one that many want, and few get.
+    ///   - folder: What to read the entries of once it is taken, in the same step.
+    ///   - watch: Tells when it is given up, for one that many want, and few get; then a lease is asked for only when it seems
+    ///     to be free.
     /// - Throws: `AccountError.Code.busy` after that time, `CancellationError` if the task is cancelled meanwhile.
     static func take(
         _ key: String, seconds: Int64, timeout: Duration, call: EtcdClient.Timeout = .beginning,
-        looksFirst: Bool = false, by client: EtcdClient
+        reading folder: String? = nil, sharing watch: SessionWatch? = nil, by client: EtcdClient
     ) async throws -> EtcdLock {
         let deadline = ContinuousClock.now + min(timeout, .seconds(86_400))
         var lease: EtcdLease?
@@ -102,7 +116,12 @@ final class EtcdLock: Sendable {
         var failureCount = 0
         do {
             while true {
-                var outcome = looksFirst ? try await look(at: key, call, client) : nil
+                var outcome: Outcome?
+                if let watch {
+                    outcome =
+                        timeout > .zero && watch.takeRefresh()
+                        ? .held(by: nil, at: 0) : try await look(at: key, watch, call, client)
+                }
                 if outcome == nil {
                     let own: EtcdLease
                     if let lease {
@@ -112,18 +131,22 @@ final class EtcdLock: Sendable {
                         lease = own
                     }
                     mayBeUsed = true
-                    outcome = try await attempt(key, own, call, client)
+                    outcome = try await attempt(key, own, folder, call, client)
                 }
                 switch outcome! {
-                case .taken(let revision):
-                    return EtcdLock(key: key, lease: lease!, createRevision: revision, client: client)
+                case .taken(let revision, let entries):
+                    return EtcdLock(
+                        key: key, lease: lease!, createRevision: revision, entries: entries, client: client)
                 // It was waited for longer than the lease lasts, or this process was stopped for a while.
                 case .leaseLost: lease = nil
                 case .held(let holder, let revision):
                     mayBeUsed = false
-                    guard ContinuousClock.now < deadline else { throw busy(holder, timeout, client) }
+                    guard ContinuousClock.now < deadline else {
+                        watch?.noteRefresh(true)
+                        throw busy(holder, timeout, client)
+                    }
                     failureCount += 1
-                    try await waitForDeletion(of: key, after: revision, until: deadline, failureCount, client)
+                    try await waitForDeletion(of: key, after: revision, until: deadline, failureCount, watch, client)
                 }
             }
         } catch {
@@ -132,53 +155,71 @@ final class EtcdLock: Sendable {
         }
     }
 
+    /// Who waits for long only to see that it is free has company, and looks again a moment later: the first of them takes it
+    /// meanwhile, and the others ask for no lease.
+    ///
     /// - Returns: `nil` if nobody holds it.
     private static func look(
-        at key: String, _ timeout: EtcdClient.Timeout, _ client: EtcdClient
+        at key: String, _ watch: SessionWatch, _ timeout: EtcdClient.Timeout, _ client: EtcdClient
     ) async throws -> Outcome? {
-        let response = try await client.send(.range(key), timeout).object
-        guard let revision = response.revision, let holder = EtcdKeyValue(response["kvs"]?.elements.first) else {
-            return nil
+        let start = ContinuousClock.now
+        func look() async throws -> Outcome? {
+            let response = try await client.send(.range(key), timeout).object
+            guard let revision = response.revision else { return nil }
+            watch.noteReading(of: key, at: revision)
+            return EtcdKeyValue(response["kvs"]?.elements.first).map { .held(by: $0, at: revision) }
         }
-        return .held(by: holder, at: revision)
+        if let held = try await look() { return held }
+        let latency = start.duration(to: .now)
+        guard latency > .milliseconds(100) else { return nil }
+        try await Task.sleep(for: latency * Double.random(in: 0...3))
+        return try await look()
     }
 
     private static func attempt(
-        _ key: String, _ lease: EtcdLease, _ timeout: EtcdClient.Timeout, _ client: EtcdClient
+        _ key: String, _ lease: EtcdLease, _ folder: String?, _ timeout: EtcdClient.Timeout, _ client: EtcdClient
     ) async throws -> Outcome {
         let call = EtcdCall.transaction(
-            if: [.createRevision(key, 0)], then: [.put(key, value, lease: lease.id)], else: [.range(key)])
+            if: [.createRevision(key, 0)],
+            then: [.put(key, value, lease: lease.id)] + (folder.map { [.entries(of: $0)] } ?? []), else: [.range(key)])
         do {
             guard let response = EtcdTransactionResponse(try await client.send(call, timeout).object) else {
                 throw AccountError(.inaccessible, "\(client.location) gave an unexpected response")
             }
-            if response.isSuccess { return .taken(response.revision) }
+            if response.isSuccess { return .taken(response.revision, entries: response.ranges.first) }
             // Gone between the two: try again at once.
-            guard let holder = response.ranges.first ?? nil else {
-                return try await attempt(key, lease, timeout, client)
+            guard let holder = response.ranges.first?.first else {
+                return try await attempt(key, lease, folder, timeout, client)
             }
             // An attempt of whose response nothing was heard was carried out.
-            if holder.lease == lease.id { return .taken(holder.createRevision) }
+            if holder.lease == lease.id { return .taken(holder.createRevision, entries: nil) }
             return .held(by: holder, at: response.revision)
         } catch EtcdClient.Failure.refused(let failure) where failure.isLeaseNotFound {
             return .leaseLost
         }
     }
 
-    /// Etcd tells of the deletion. Since a connection can be dead without anybody noticing, the lock is looked at all the same,
-    /// first after two seconds, at last every eight.
+    /// Etcd tells of the deletion. Since a connection can be dead without anybody noticing, the lock is looked at all the same:
+    /// first after two seconds, at last every eight, and always every eight where a watch is shared.
     ///
     /// - Parameter failureCount: How often it was tried; who came too late more often waits longer, so that of many who wait only
     ///   some try at the same time.
     private static func waitForDeletion(
         of key: String, after revision: Int64, until deadline: ContinuousClock.Instant, _ failureCount: Int,
-        _ client: EtcdClient
+        _ watch: SessionWatch?, _ client: EtcdClient
     ) async throws {
-        let limit = min(.seconds(1 << min(failureCount, 3)), ContinuousClock.now.duration(to: deadline))
+        let pauseLimit = Duration.seconds(1 << (watch == nil ? min(failureCount, 3) : 3))
+        let limit = min(pauseLimit, ContinuousClock.now.duration(to: deadline))
         let start = ContinuousClock.now
         do {
-            try await client.watch(.watchDeletion(of: key, from: revision + 1), for: limit) { message in
-                if case .progress = message { true } else { false }
+            if let watch {
+                _ = try await withDeadline(.now + limit) {
+                    for try await _ in watch.changes(of: key, isForRemoval: true) { return }
+                }
+            } else {
+                try await client.watch(.watchDeletion(of: key, from: revision + 1), for: limit) { message in
+                    if case .progress = message { true } else { false }
+                }
             }
         } catch {
             try Task.checkCancellation()
@@ -189,10 +230,10 @@ final class EtcdLock: Sendable {
         try await Task.sleep(for: .milliseconds(Int.random(in: isEarly ? 20...(20 + pause) : 0...pause)))
     }
 
-    private static func busy(_ holder: EtcdKeyValue, _ timeout: Duration, _ client: EtcdClient) -> AccountError {
+    private static func busy(_ holder: EtcdKeyValue?, _ timeout: Duration, _ client: EtcdClient) -> AccountError {
         AccountError(
             .busy,
-            "\(holder.holderName ?? "another process") has been using \(client.location) for more than \(timeout.text): "
+            "\(holder?.holderName ?? "another process") has been using \(client.location) for more than \(timeout.text): "
                 + "try again, or look there for a process that hangs")
     }
 }

@@ -9,14 +9,19 @@ final class EtcdTransaction: ArchiveTransaction {
     /// The lease of a refresh, if it is a transaction of one.
     private let refresh: EtcdLock?
 
+    /// What is stored, by key, as long as nobody else can have changed it: what came with the lock, and what was changed
+    /// since. `nil` if each entry is to be read.
+    private let entries: Mutex<[String: EtcdKeyValue]?>
+
     init(storage: EtcdArchiveStorage, lock: EtcdLock, refresh: EtcdLock?) {
         self.storage = storage
         self.lock = lock
         self.refresh = refresh
+        entries = Mutex(lock.entries.map { Dictionary($0.map { ($0.key, $0) }, uniquingKeysWith: { $1 }) })
     }
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
-        let stored = try await storage.newest(entry)
+        let stored = try await stored(entry)
         await storage.replica.note(entry, stored)
         return stored.map { StoredEntry($0) }
     }
@@ -24,7 +29,9 @@ final class EtcdTransaction: ArchiveTransaction {
     func reserve(_ entry: ArchiveEntry, byteCount: Int) async throws {
         // It goes with the lock. What etcd has room for and allows now, it will in a moment.
         let zeros = [UInt8](repeating: 0, count: byteCount)
-        _ = try await commit([.put(storage.key(".reserved"), zeros, lease: lock.lease.id)], about: entry, if: [])
+        _ = try await commit(
+            [.put(storage.key("\(EtcdLock.transactionName).reserved"), zeros, lease: lock.lease.id)], about: entry,
+            if: [])
     }
 
     func replace(
@@ -58,7 +65,7 @@ final class EtcdTransaction: ArchiveTransaction {
 
     func quarantine(_ entry: ArchiveEntry, label: String) async throws -> String {
         let key = storage.key(entry.rawValue)
-        guard let stored = try await storage.newest(entry) else {
+        guard let stored = try await stored(entry) else {
             throw AccountError(.conflict, "there is no \(entry.rawValue) any more that could be moved")
         }
         let place = "\(key).\(label)-\(stored.modRevision)"
@@ -81,6 +88,11 @@ final class EtcdTransaction: ArchiveTransaction {
 
     func end() async { await lock.end() }
 
+    private func stored(_ entry: ArchiveEntry) async throws -> EtcdKeyValue? {
+        if let entries = entries.withLock({ $0 }) { return entries[storage.key(entry.rawValue)] }
+        return try await storage.newest(entry)
+    }
+
     // MARK: Changing
 
     private func expected(_ revision: ArchiveRevision?, _ entry: ArchiveEntry) throws -> Int64 {
@@ -92,14 +104,33 @@ final class EtcdTransaction: ArchiveTransaction {
 
     /// Makes a change in one step, if the entries are what they should be and the locks are still held.
     ///
-    /// A call of whose response nothing was heard is made again. If the first was carried out after all, the second finds the
-    /// lock at a newer revision, which nobody else could have given it; where the lock was lost meanwhile, `isDone` looks
-    /// at the entry.
-    ///
     /// - Returns: The revision of the change.
     private func commit(
         _ operations: [EtcdOperation], about entry: ArchiveEntry, if comparisons: [EtcdComparison],
         isDone: @escaping @Sendable (EtcdKeyValue?) -> Bool = { _ in false }
+    ) async throws -> Int64 {
+        // As long as it is not known what came of it, each entry is to be read.
+        var known = entries.withLock { $0.take() }
+        let revision = try await carryOut(operations, about: entry, if: comparisons, isDone: isDone)
+        for operation in operations {
+            switch operation {
+            case .put(let key, let value, _):
+                known?[key] = EtcdKeyValue(
+                    key: key, value: value, createRevision: revision, modRevision: revision, lease: 0)
+            case .delete(let key): known?[key] = nil
+            case .range, .entries, .touch: break
+            }
+        }
+        entries.withLock { $0 = known }
+        return revision
+    }
+
+    /// A call of whose response nothing was heard is made again. If the first was carried out after all, the second finds the
+    /// lock at a newer revision, which nobody else could have given it; where the lock was lost meanwhile, `isDone` looks
+    /// at the entry.
+    private func carryOut(
+        _ operations: [EtcdOperation], about entry: ArchiveEntry, if comparisons: [EtcdComparison],
+        isDone: @escaping @Sendable (EtcdKeyValue?) -> Bool
     ) async throws -> Int64 {
         let revision = lock.revision
         var looks: [EtcdOperation] = [.range(lock.key), .range(storage.key(entry.rawValue))]
@@ -110,7 +141,7 @@ final class EtcdTransaction: ArchiveTransaction {
         }
         let call = EtcdCall.transaction(
             if: fence + comparisons, then: [.touch(lock.key)] + operations, else: looks)
-        let timeout: EtcdClient.Timeout = refresh?.isExchanging == true ? .saving : .committing
+        let timeout = storage.timeout(.committing, of: refresh)
         // What was begun is finished, whoever gives up waiting.
         let reply = try await shielded { [storage] in try await storage.send(call, timeout) }
         guard let response = EtcdTransactionResponse(reply.object), response.isSuccess || response.ranges.count >= 2
@@ -119,14 +150,14 @@ final class EtcdTransaction: ArchiveTransaction {
             lock.revision = response.revision
             return response.revision
         }
-        let (held, stored) = (response.ranges[0], response.ranges[1])
+        let (held, stored) = (response.ranges[0].first, response.ranges[1].first)
         if let held, held.createRevision == lock.createRevision, held.modRevision > revision {
             lock.revision = held.modRevision
             return held.modRevision
         }
         if reply.isRepeated, isDone(stored) { return stored?.modRevision ?? response.revision }
         if held?.createRevision != lock.createRevision { throw lost("the lock of") }
-        if let refresh, response.ranges.last??.createRevision != refresh.createRevision {
+        if let refresh, response.ranges.last?.first?.createRevision != refresh.createRevision {
             refresh.noteLoss()
             throw lost("the right to refresh")
         }

@@ -1,14 +1,19 @@
 import AccountKit
 import Synchronization
 
-/// Follows the entries of a session with one watch of etcd's, however many listen.
+/// Follows the entries of a session, and the right to refresh it, with one watch of etcd's, however many listen.
 ///
-/// A connection that is lost is made again, and nothing is missed: etcd is asked for what happened since.
+/// It begins with what has happened since the entries that are listened to were last read, so that nobody needs to read them
+/// again for that. A connection that is lost is made again, and nothing is missed: etcd is asked for what happened since.
 final class SessionWatch: Sendable {
     typealias Changes = AsyncThrowingStream<Void, any Error>
 
     private struct Listener {
         let key: String
+        let isForRemoval: Bool
+
+        /// When it was last read; `nil` if that is not known.
+        var revision: Int64?
         let continuation: Changes.Continuation
     }
 
@@ -19,6 +24,12 @@ final class SessionWatch: Sendable {
 
         /// Up to which revision the changes were told; `nil` before the first watch.
         var revision: Int64?
+
+        /// When each key was last read.
+        var readings: [String: Int64] = [:]
+
+        /// Whether somebody held the right to refresh then.
+        var isRefreshing = false
     }
 
     private let client: EtcdClient
@@ -34,15 +45,36 @@ final class SessionWatch: Sendable {
 
     deinit { state.withLock { $0.task?.cancel() } }
 
-    /// Tells when an entry was written or removed, on whatever machine, and once when it begins.
-    func changes(of entry: ArchiveEntry) -> Changes {
+    /// Takes note that a key was read, at the store's newest revision by then.
+    func noteReading(of key: String, at revision: Int64) {
+        state.withLock { $0.readings[key] = max($0.readings[key] ?? 0, revision) }
+    }
+
+    /// Takes note whether the right to refresh, whose key was read, is somebody's.
+    func noteRefresh(_ isRefreshing: Bool) { state.withLock { $0.isRefreshing = isRefreshing } }
+
+    /// Whether it was somebody's when it was last looked at; says so once. Who listens hears what has happened since.
+    func takeRefresh() -> Bool {
+        state.withLock { state in
+            defer { state.isRefreshing = false }
+            return state.isRefreshing
+        }
+    }
+
+    /// Tells when a key was written or removed, on whatever machine, since it was last read; where that is not known, once when
+    /// it begins.
+    ///
+    /// - Parameter isForRemoval: Whether to tell of removals only.
+    func changes(of key: String, isForRemoval: Bool = false) -> Changes {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
         let number = state.withLock { state in
             state.nextListener += 1
-            state.listeners[state.nextListener] = Listener(key: folder + entry.rawValue, continuation: continuation)
-            // Whoever began to listen a moment ago may have missed what happened till now.
-            if state.revision != nil { continuation.yield() }
+            let reading = state.readings[key]
+            state.listeners[state.nextListener] = Listener(
+                key: key, isForRemoval: isForRemoval, revision: reading, continuation: continuation)
+            // What others were told already.
+            if let told = state.revision, reading ?? -1 < told { continuation.yield() }
             if state.task == nil { state.task = Task { await self.run() } }
             return state.nextListener
         }
@@ -61,20 +93,30 @@ final class SessionWatch: Sendable {
         task?.cancel()
     }
 
-    /// - Parameter keys: Whose listeners to tell; `nil` for all.
-    private func tell(_ keys: Set<String>? = nil, upTo revision: Int64) {
+    private func tell(upTo revision: Int64, where isToBeTold: (Listener) -> Bool = { _ in true }) {
         state.withLock { state in
             guard !Task.isCancelled else { return }
             state.revision = revision
-            for listener in state.listeners.values where keys?.contains(listener.key) ?? true {
-                listener.continuation.yield()
+            for listener in state.listeners.values where isToBeTold(listener) { listener.continuation.yield() }
+        }
+    }
+
+    /// From when on to watch; `nil` if somebody listens of whom that is not known.
+    private func start() -> Int64? {
+        state.withLock { state in
+            if state.revision == nil, !state.listeners.values.contains(where: { $0.revision == nil }) {
+                state.revision = state.listeners.values.compactMap(\.revision).min()
             }
+            return state.revision
         }
     }
 
     private func beginAnew() {
         state.withLock { state in
-            if !Task.isCancelled { state.revision = nil }
+            guard !Task.isCancelled else { return }
+            state.revision = nil
+            state.readings = [:]
+            for number in state.listeners.keys { state.listeners[number]?.revision = nil }
         }
     }
 
@@ -108,15 +150,15 @@ final class SessionWatch: Sendable {
     /// For a minute: a connection may be dead without anybody noticing.
     private func follow() async throws {
         let known: Int64
-        if let last = state.withLock(\.revision) {
-            known = last
+        if let start = start() {
+            known = start
         } else {
             // Confirmed by a quorum, so that nothing that was written before is missed.
             guard let newest = try await client.send(.range(folder), .reading).object.revision else { return }
             known = newest
             tell(upTo: newest)
         }
-        let call = EtcdCall.watchEntries(of: folder, from: known + 1)
+        let call = EtcdCall.watch(folder + EtcdLock.refreshName, toEndOf: folder, from: known + 1)
         try await client.watch(call, for: .seconds(60)) { message in
             switch message {
             case .progress(let revision):
@@ -124,7 +166,10 @@ final class SessionWatch: Sendable {
                 guard revision < known else { return true }
                 self.beginAnew()
                 return false
-            case .change(let keys, let revision): self.tell(keys, upTo: revision)
+            case .change(let written, let removed, let revision):
+                self.tell(upTo: revision) {
+                    removed.contains($0.key) || !$0.isForRemoval && written.contains($0.key)
+                }
             case .compacted(let revision):
                 // Etcd tells nothing any more on this connection.
                 self.tell(upTo: revision - 1)

@@ -63,7 +63,8 @@ extension AccountStore {
         _ target: TokenTarget, from account: Account, _ validity: Duration?, _ authority: any DerivingAuthority,
         until deadline: ContinuousClock.Instant?
     ) async throws(AccountError) -> DerivedToken {
-        if let wait = (try? await driver.archive.journal.record())?.wait(at: clock.now) {
+        let record = try? await driver.archive.journal.record()
+        if let wait = record?.wait(at: clock.now) {
             throw AccountError(
                 .serviceUnavailable,
                 "there is no token for this now, since the service failed a moment ago: try again in \(Int(wait) + 1) s; you are "
@@ -84,7 +85,8 @@ extension AccountStore {
                 minimumValidity: nil, timeout: deadline.map { ContinuousClock.now.duration(to: $0) }, with: authority)
         }
         let derivation = Derivation(target: target, means: means, validity: validity)
-        let outcome = await driver.refresh(account, deriving: derivation, authority, until: deadline)
+        let outcome = await driver.refresh(
+            account, deriving: derivation, authority, failureCount: record?.failureCount ?? 0, until: deadline)
         switch outcome {
         case .renewed(let new), .adopted(let new), .unsaved(let new, _):
             guard new.isSameUser(as: account) else {

@@ -80,14 +80,16 @@ extension AccountStore {
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
     ) async throws(AccountError) -> Account {
         // A record that cannot be read holds nobody up.
-        if let wait = (try? await driver.archive.journal.record())?.wait(at: clock.now) {
+        let record = try? await driver.archive.journal.record()
+        if let wait = record?.wait(at: clock.now) {
             if isUsable { return account }
             throw AccountError(
                 .serviceUnavailable,
                 "the access token is no longer valid, and refreshing it failed a moment ago: try again in \(Int(wait) + 1) s; "
                     + "you are still signed in")
         }
-        let renewed = try await refreshedAccount(account, with: authority, timeout, isUsable: isUsable)
+        let renewed = try await refreshedAccount(
+            account, with: authority, timeout, isUsable: isUsable, failureCount: record?.failureCount ?? 0)
         // Another process may have signed in at another service.
         try check(renewed, isOf: authority)
         return renewed
@@ -145,9 +147,11 @@ extension AccountStore {
     }
 
     private func refreshedAccount(
-        _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
+        _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool,
+        failureCount: Int? = nil
     ) async throws(AccountError) -> Account {
-        let outcome = await driver.refresh(account, authority, until: timeout.map { .now + $0 })
+        let outcome = await driver.refresh(
+            account, authority, failureCount: failureCount, until: timeout.map { .now + $0 })
         switch outcome {
         case .renewed(let account), .adopted(let account), .unsaved(let account, _): return account
         case .signedOut(let signOut): throw AccountError(notSignedIn: signOut)

@@ -7,15 +7,20 @@ extension SessionDriver {
 
     /// Refreshes an account, or derives a token from it, or joins those who are at the same.
     ///
-    /// - Parameter deadline: Until when to wait for it. It goes on afterwards.
+    /// - Parameters:
+    ///   - failureCount: How many refreshes of these tokens had failed by now; `nil` if that was not looked at.
+    ///   - deadline: Until when to wait for it. It goes on afterwards.
     func refresh(
         _ account: Account, deriving derivation: Derivation? = nil, _ authority: any AccountAuthority,
-        until deadline: ContinuousClock.Instant? = nil
+        failureCount: Int? = nil, until deadline: ContinuousClock.Instant? = nil
     ) async -> RefreshOutcome {
         let request = Request(account: account, derivation: derivation)
         do throws(SingleFlight<Request, RefreshOutcome>.Departure) {
             return try await refreshes.value(for: request, until: deadline) { progress in
-                await refresh(request, authority, progress)
+                // A record that cannot be read holds nobody up.
+                let record = failureCount == nil ? try? await archive.journal.record() : nil
+                return await refresh(
+                    request, failureCount: failureCount ?? record?.failureCount ?? 0, authority, progress)
             }
         } catch {
             let reason: UnverifiedReason =
@@ -29,12 +34,10 @@ extension SessionDriver {
     }
 
     private func refresh(
-        _ request: Request, _ authority: any AccountAuthority,
+        _ request: Request, failureCount: Int, _ authority: any AccountAuthority,
         _ progress: SingleFlight<Request, RefreshOutcome>.Progress
     ) async -> RefreshOutcome {
         let account = request.account
-        // A record that cannot be read holds nobody up.
-        let failureCount = (try? await archive.journal.record())?.failureCount ?? 0
         await archive.askBeforeLock()
         let lease: any ArchiveLease
         do {
