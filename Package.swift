@@ -169,7 +169,7 @@ let package = Package(
             name: "AccountCommandsSystemTests",
             dependencies: ["AccountCommands", "AccountKit", "AccountTesting", "signal-exerciser"]
         ),
-        .testTarget(name: "AccountFleetTests", dependencies: ["AccountFleet", "AccountKit"]),
+        .testTarget(name: "AccountFleetTests", dependencies: ["AccountFleet", "AccountKit", "AccountTesting"]),
         .testTarget(
             name: "AccountFleetSystemTests",
             dependencies: [

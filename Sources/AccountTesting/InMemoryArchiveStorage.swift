@@ -78,14 +78,7 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
     public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
-        let id = state.withLock { state in
-            let id = state.nextID()
-            state.listeners[id] = (entry, continuation)
-            return id
-        }
-        continuation.onTermination = { [weak self] _ in
-            self?.state.withLock { state in state.listeners[id] = nil }
-        }
+        state.withLock { $0.listeners[$0.nextID()] = (entry, continuation) }
         return stream
     }
 
@@ -137,7 +130,10 @@ extension InMemoryArchiveStorage.State {
 
     mutating func set(_ entry: ArchiveEntry, _ stored: StoredEntry?) {
         entries[entry] = stored
-        for listener in listeners.values where listener.entry == entry { listener.continuation.yield() }
+        for (id, listener) in listeners where listener.entry == entry {
+            // Who has gone is noticed here: a handler of the end would wait for the lock that is held now.
+            if case .terminated = listener.continuation.yield() { listeners[id] = nil }
+        }
     }
 
     func check(_ entry: ArchiveEntry, _ revision: ArchiveRevision?) throws {

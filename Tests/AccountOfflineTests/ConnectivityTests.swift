@@ -171,5 +171,24 @@ struct ConnectivityTests {
             }, probe: Network.request)
         #expect(await monitor.check(timeout: .milliseconds(1)) == .uncertain(nil))
     }
+
+    @Test func `Who waits for changes is cancelled while there is one`() async {
+        let network = Network(.status(200))
+        let monitor = network.monitor
+        #expect(
+            await CancellationRace.run(rounds: 5000) {
+                for await _ in monitor.changes() {}
+            } against: {
+                let hasEnded = DispatchSemaphore(value: 0)
+                Task {
+                    for reply in [Reply.status(200), .refused] {
+                        network.replies.withLock { $0 = [reply] }
+                        await request(monitor)
+                    }
+                    hasEnded.signal()
+                }
+                hasEnded.wait()
+            })
+    }
 }
 #endif

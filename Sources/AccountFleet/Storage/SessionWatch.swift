@@ -68,16 +68,16 @@ final class SessionWatch: Sendable {
     func changes(of key: String, isForRemoval: Bool = false) -> Changes {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
-        let number = state.withLock { state in
+        let (number, isLate) = state.withLock { state in
             state.nextListener += 1
             let reading = state.readings[key]
             state.listeners[state.nextListener] = Listener(
                 key: key, isForRemoval: isForRemoval, revision: reading, continuation: continuation)
-            // What others were told already.
-            if let told = state.revision, reading ?? -1 < told { continuation.yield() }
             if state.task == nil { state.task = Task { await self.run() } }
-            return state.nextListener
+            return (state.nextListener, state.revision.map { reading ?? -1 < $0 } ?? false)
         }
+        // What others were told already.
+        if isLate { continuation.yield() }
         continuation.onTermination = { _ in self.remove(number) }
         return stream
     }
@@ -93,12 +93,15 @@ final class SessionWatch: Sendable {
         task?.cancel()
     }
 
-    private func tell(upTo revision: Int64, where isToBeTold: (Listener) -> Bool = { _ in true }) {
-        state.withLock { state in
-            guard !Task.isCancelled else { return }
+    /// - Parameter isToBeTold: For a key, and whether it is listened to for removals only.
+    func tell(upTo revision: Int64, where isToBeTold: (String, Bool) -> Bool = { _, _ in true }) {
+        let listeners = state.withLock { state -> [Listener] in
+            guard !Task.isCancelled else { return [] }
             state.revision = revision
-            for listener in state.listeners.values where isToBeTold(listener) { listener.continuation.yield() }
+            return state.listeners.values.filter { isToBeTold($0.key, $0.isForRemoval) }
         }
+        // Not under the lock, which who is cancelled at this moment takes as well.
+        for listener in listeners { listener.continuation.yield() }
     }
 
     /// From when on to watch; `nil` if somebody listens of whom that is not known.
@@ -167,8 +170,8 @@ final class SessionWatch: Sendable {
                 self.beginAnew()
                 return false
             case .change(let written, let removed, let revision):
-                self.tell(upTo: revision) {
-                    removed.contains($0.key) || !$0.isForRemoval && written.contains($0.key)
+                self.tell(upTo: revision) { key, isForRemoval in
+                    removed.contains(key) || !isForRemoval && written.contains(key)
                 }
             case .compacted(let revision):
                 // Etcd tells nothing any more on this connection.

@@ -117,12 +117,13 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
     }
 
     private func leave(_ waiter: Int, isTimeout: Bool) {
+        var givenUp: Task<Void, Never>?
         let left: (CheckedContinuation<Result<Value, Departure>, Never>, isCommitted: Bool)? = state.withLock { state in
             for index in state.flights.indices {
                 guard let continuation = state.flights[index].waiters.removeValue(forKey: waiter) else { continue }
                 let flight = state.flights[index]
                 if flight.waiters.isEmpty, !flight.isCommitted {
-                    flight.task?.cancel()
+                    givenUp = flight.task
                     state.givenUp[flight.id] = flight.task
                     // Who comes now begins anew.
                     state.flights.remove(at: index)
@@ -131,6 +132,8 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
             }
             return nil
         }
+        // Not under the lock: this runs the handlers of all that it waits for.
+        givenUp?.cancel()
         guard let (continuation, isCommitted) = left else { return }
         continuation.resume(returning: .failure(isTimeout ? .timeout(isCommitted: isCommitted) : .cancelled))
     }

@@ -88,11 +88,7 @@ extension SessionDriver {
                     return .failure(error)
                 }
             }
-            for entry in [ArchiveEntry.account, .refreshRecord] {
-                group.addTask {
-                    .success(await outcomeOfAnother(request, entry, failureCount: failureCount).map(Awaited.outcome))
-                }
-            }
+            group.addTask { .success(await outcomeOfAnother(request, failureCount: failureCount).map(Awaited.outcome)) }
             var result: Result<Awaited, any Error>?
             for await next in group {
                 switch (result, next) {
@@ -111,25 +107,40 @@ extension SessionDriver {
         return try result.get()
     }
 
-    /// Listens to an entry, till what is stored makes a refresh of one's own unnecessary.
+    /// Listens till what is stored makes a refresh of one's own unnecessary.
     ///
     /// - Returns: `nil` if that cannot be told any more.
-    private func outcomeOfAnother(
-        _ request: Request, _ entry: ArchiveEntry, failureCount: Int
-    ) async -> RefreshOutcome? {
-        do {
-            // What happened before they are told is not looked for: whoever did it has let go of the lease.
-            for try await _ in archive.storage.changes(of: entry) {
-                let outcome =
-                    entry == .account
-                    ? await outcomeWithoutRefresh(request)
-                    : await pauseOfAnother(failureCount: failureCount).map { .kept(request.account, $0) }
-                if let outcome { return outcome }
+    private func outcomeOfAnother(_ request: Request, failureCount: Int) async -> RefreshOutcome? {
+        // One after the other: new tokens are stored first, and then the record of their refresh goes, which need not be read.
+        let (changes, change) = AsyncStream.makeStream(of: ArchiveEntry?.self)
+        return await withTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            let entries = [ArchiveEntry.account, .refreshRecord]
+            for entry in entries {
+                group.addTask {
+                    do {
+                        // What happened before they are told is not looked for: whoever did it has let go of the lease.
+                        for try await _ in archive.storage.changes(of: entry) { change.yield(entry) }
+                    } catch {
+                        logger?.debug(
+                            "what another process stores cannot be followed", metadata: ["error": "\(error)"])
+                    }
+                    change.yield(nil)
+                }
             }
-        } catch {
-            logger?.debug("what another process stores cannot be followed", metadata: ["error": "\(error)"])
+            var endCount = 0
+            for await entry in changes {
+                let outcome: RefreshOutcome? =
+                    switch entry {
+                    case .account?: await outcomeWithoutRefresh(request)
+                    case .some: await pauseOfAnother(failureCount: failureCount).map { .kept(request.account, $0) }
+                    case nil: nil
+                    }
+                if entry == nil { endCount += 1 }
+                if outcome != nil || endCount == entries.count { return outcome }
+            }
+            return nil
         }
-        return nil
     }
 
     private func outcomeWithoutRefresh(_ request: Request) async -> RefreshOutcome? {

@@ -14,7 +14,8 @@ final class SharedAccount: Sendable {
     }
 
     fileprivate struct Listener {
-        let hear: (_ number: Int, AccountEvent, Account?) -> Void
+        /// Returns whether anybody still listens.
+        let hear: (_ number: Int, AccountEvent, Account?) -> Bool
         let finish: () -> Void
         var count = 0
     }
@@ -65,27 +66,23 @@ final class SharedAccount: Sendable {
 
     func events() -> AccountEventStream {
         let (stream, continuation) = AccountEventStream.make()
-        listen(continuation) { number, event, _ in continuation.yield((number, event)) }
+        listen(continuation) { number, event, _ in continuation.yield((number, event)).isHeard }
         return stream
     }
 
     func accountEvents() -> AsyncStream<(event: AccountEvent, account: Account?)> {
         let (stream, continuation) = AsyncStream.makeStream(of: (event: AccountEvent, account: Account?).self)
-        listen(continuation) { _, event, account in continuation.yield((event, account)) }
+        listen(continuation) { _, event, account in continuation.yield((event, account)).isHeard }
         return stream
     }
 
     private func listen<Element>(
         _ continuation: AsyncStream<Element>.Continuation,
-        _ hear: @escaping @Sendable (_ number: Int, AccountEvent, Account?) -> Void
+        _ hear: @escaping @Sendable (_ number: Int, AccountEvent, Account?) -> Bool
     ) {
-        let listener = state.withLock { state in
-            defer { state.nextListener += 1 }
+        state.withLock { state in
             state.listeners[state.nextListener] = Listener(hear: hear, finish: { continuation.finish() })
-            return state.nextListener
-        }
-        continuation.onTermination = { [weak self] _ in
-            self?.state.withLock { state in state.listeners[listener] = nil }
+            state.nextListener += 1
         }
     }
 
@@ -121,11 +118,19 @@ extension SharedAccount {
 }
 
 extension SharedAccount.State {
-    /// Under the lock, so that everyone gets the events in the order of the changes; a yield only puts into a buffer.
+    /// Under the lock, so that everyone gets the events in the order of the changes; a yield only puts into a buffer. Who has gone
+    /// is noticed here: a handler of the end would wait for the lock that is held now.
     fileprivate mutating func yield(_ event: AccountEvent) {
         for id in listeners.keys {
-            listeners[id]!.hear(listeners[id]!.count, event, account)
-            listeners[id]!.count += 1
+            if listeners[id]!.hear(listeners[id]!.count, event, account) {
+                listeners[id]!.count += 1
+            } else {
+                listeners[id] = nil
+            }
         }
     }
+}
+
+extension AsyncStream.Continuation.YieldResult {
+    fileprivate var isHeard: Bool { if case .terminated = self { false } else { true } }
 }

@@ -105,16 +105,17 @@ public final class ConnectivityMonitor: Sendable {
             startProbing(&state)
             return state.lastListener
         }
-        continuation.onTermination = { [weak self] _ in
-            self?.state.withLock { state in
-                state.listeners[id] = nil
-                if state.listeners.isEmpty {
-                    state.probing?.cancel()
-                    state.probing = nil
-                }
-            }
-        }
+        // In a task of its own: who has gone may be cancelled at the moment when it is told something, under the lock.
+        continuation.onTermination = { [weak self] _ in Task { self?.remove(id) } }
         return stream
+    }
+
+    private func remove(_ listener: Int) {
+        let probing = state.withLock { state -> Task<Void, Never>? in
+            state.listeners[listener] = nil
+            return state.listeners.isEmpty ? state.probing.take() : nil
+        }
+        probing?.cancel()
     }
 
     /// Asks the service now: twice, if the first request fails.

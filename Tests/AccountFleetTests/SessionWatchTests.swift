@@ -1,0 +1,18 @@
+import AccountTesting
+import Testing
+
+@testable import AccountFleet
+
+struct SessionWatchTests {
+    @Test func `Who listens to a session is cancelled while it is told of a change`() async throws {
+        // Nothing listens there.
+        let client = try EtcdClient(
+            location: EtcdLocation("etcd://127.0.0.1:1/test"), credentials: EtcdCredentials(), logger: nil)
+        let watch = SessionWatch(client: client, folder: "test/", revision: 1)
+        #expect(
+            await CancellationRace.run(
+                {
+                    do { for try await _ in watch.changes(of: "test/Account.plist") {} } catch {}
+                }, against: { watch.tell(upTo: 2) }))
+    }
+}
