@@ -199,7 +199,9 @@ def storm(report, program, folder, key):
     # With the exchange the first one is served.
     trips = (slowest - fastest) / trip
     report.target(f"storm of {STORES}", "the last ≤ 3 reads by all at once after the first", f"{trips:.1f}", trips <= 3)
-    report.target(f"storm of {STORES}", "≤ 6 requests to etcd a store", f"{each:.1f}", each <= 6)
+    # The account, the record of refreshes, the right to refresh (twice where that took long), a watch, the record when the token
+    # is sent, and the account again; and a few that found nobody refreshing.
+    report.target(f"storm of {STORES}", "≤ 8 requests to etcd a store", f"{each:.1f}", each <= 8)
 
 
 def together(processes):

@@ -3,10 +3,12 @@
 # session ended, find out why. Run by `make demo`. Leaves nothing running and nothing behind.
 #
 # Each step is checked: if one does not do what it says, the demo fails.
+#
+# demo.sh [FOLDER]: where the programs are, if they are not to be looked for.
 set -euo pipefail
 
 examples=$(cd "$(dirname "$0")" && pwd)
-PATH=$(swift build --package-path "$examples" --scratch-path "$examples/../.build" --show-bin-path):$PATH
+PATH=${1:-$(swift build --package-path "$examples" --scratch-path "$examples/../.build" --show-bin-path)}:$PATH
 # plutil comes with the toolchain, which may be in the path by a link to `swift` alone.
 PATH=$PATH:$(dirname "$(readlink -f "$(command -v swift)")")
 

@@ -4,10 +4,12 @@
 # nothing behind.
 #
 # Each step is checked: if one does not do what it says, the demo fails.
+#
+# fleet-demo.sh [FOLDER]: where the programs are, if they are not to be looked for.
 set -euo pipefail
 
 examples=$(cd "$(dirname "$0")" && pwd)
-PATH=$(swift build --package-path "$examples" --scratch-path "$examples/../.build" --show-bin-path):$PATH
+PATH=${1:-$(swift build --package-path "$examples" --scratch-path "$examples/../.build" --show-bin-path)}:$PATH
 
 work=$(mktemp -d)
 declare -A nodes=()

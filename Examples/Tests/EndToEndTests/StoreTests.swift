@@ -128,6 +128,43 @@ struct StoreTests {
         }
     }
 
+    @Test func `A role that may only read reads, and nothing is lost by what it may not do`() async throws {
+        try await EtcdServer.run { etcd in
+            try await Container.run { container in
+                try await ExampleServer.run { server in
+                    let account = try Tool.account(in: container).with("ACCOUNT_STORE", etcd.url("roles"))
+                    try await SignedInUser(server: server, container: container, account: account).signIn()
+                    for words in [
+                        "user add root:r", "user grant-role root root", "user add reader:secret", "role add reader",
+                        "role grant-permission --prefix reader read roles/", "user grant-role reader reader",
+                        "auth enable",
+                    ] {
+                        let outcome = try await etcd.control(words)
+                        #expect(outcome.exitCode == 0, "\(outcome)")
+                    }
+                    func run(as user: String?, _ words: String...) async throws -> Outcome {
+                        try await account.with("ETCDCTL_USER", user).run(words)
+                    }
+                    #expect(try await run(as: "reader:secret", "whoami", "--offline").output == "alice\n")
+                    // A refresh that could not be stored is not begun.
+                    for (command, exitCode) in [("refresh", 74), ("logout", 78)] {
+                        let outcome = try await run(as: "reader:secret", command)
+                        #expect(outcome.exitCode == exitCode, "\(outcome)")
+                        #expect(outcome.errors.contains("etcdctl role grant-permission"), "\(outcome)")
+                    }
+                    for (user, advice) in [("reader:wrong", "ETCDCTL_USER to name:password"), (nil, "ETCDCTL_USER")] {
+                        let outcome = try await run(as: user, "whoami", "--offline")
+                        #expect(outcome.exitCode == 78, "\(outcome)")
+                        #expect(outcome.errors.contains(advice), "\(outcome)")
+                    }
+                    #expect(try await run(as: "root:r", "refresh").exitCode == 0)
+                    #expect(try await run(as: "reader:secret", "whoami").output == "alice\n")
+                    #expect(try await server.log()["reuseAlarms"] == 0)
+                }
+            }
+        }
+    }
+
     @Test func `What another program keeps at our key is an error, and stays`() async throws {
         try await Container.run { container in
             let etcd = try EtcdServer.shared

@@ -142,7 +142,7 @@ final class EtcdLock: Sendable {
                 case .held(let holder, let revision):
                     mayBeUsed = false
                     guard ContinuousClock.now < deadline else {
-                        watch?.noteRefresh(true)
+                        watch?.noteRefresh()
                         throw busy(holder, timeout, client)
                     }
                     failureCount += 1

@@ -50,10 +50,10 @@ final class SessionWatch: Sendable {
         state.withLock { $0.readings[key] = max($0.readings[key] ?? 0, revision) }
     }
 
-    /// Takes note whether the right to refresh, whose key was read, is somebody's.
-    func noteRefresh(_ isRefreshing: Bool) { state.withLock { $0.isRefreshing = isRefreshing } }
+    /// Takes note that the right to refresh, whose key was read, is somebody's.
+    func noteRefresh() { state.withLock { $0.isRefreshing = true } }
 
-    /// Whether it was somebody's when it was last looked at; says so once. Who listens hears what has happened since.
+    /// Whether it was somebody's when its key was last read; says so once. Who listens hears what has happened since.
     func takeRefresh() -> Bool {
         state.withLock { state in
             defer { state.isRefreshing = false }

@@ -42,6 +42,22 @@ struct MoveTests {
         #expect(try await places.store(.there).driver.archive.envelope()?.slots == slots)
     }
 
+    @Test func `A passphrase goes along, and is asked for once at each place`() async throws {
+        let (first, mover, target, later) = (Person("secret"), Person("secret"), Person(), Person("secret"))
+        try await places.store(.here, key: first.key).signIn(
+            username: "alice", password: Secret("password"), with: service)
+        try await places.store(.here, key: mover.key).moveSession(
+            to: places.store(.there, key: target.key), named: "there", from: "here")
+        #expect(mover.questions.count == 1)
+        #expect(target.questions.isEmpty, "whoever moves it knows it")
+        let refreshed = try await places.store(.there, key: later.key).refresh(with: service)
+        #expect(refreshed.username == "alice")
+        #expect(later.questions.count == 1)
+        await expectAccountError(.wrongKeyOrDamaged, "another passphrase does not open it") {
+            _ = try await places.store(.there, key: Person("other", "other", "other").key).refresh(with: service)
+        }
+    }
+
     @Test func `What is left hands out the token that is good, and then says where the session is`() async throws {
         try await places.signIn()
         let token = try await places.store(.here).accessToken(with: service)

@@ -17,10 +17,11 @@ struct TwoPlaces: Sendable {
 
     /// A store on the storage, or on one that stands before it.
     func store(
-        _ place: Place, on storage: (any ArchiveStorage)? = nil, lockTimeout: Duration = .seconds(30)
+        _ place: Place, on storage: (any ArchiveStorage)? = nil, key: any KeySource = InMemoryKey(),
+        lockTimeout: Duration = .seconds(30)
     ) -> AccountStore {
         AccountStore(
-            storage: storage ?? self.storage(place), appIdentifier: "testing", keySources: [InMemoryKey()],
+            storage: storage ?? self.storage(place), appIdentifier: "testing", keySources: [key],
             clock: clock, lockTimeout: lockTimeout)
     }
 

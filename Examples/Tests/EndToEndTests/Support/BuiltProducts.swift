@@ -32,6 +32,11 @@ enum BuiltProducts {
     /// The path of a file in `Fixtures`.
     static func fixture(_ name: String) -> String { sources.path + "/Fixtures/" + name }
 
+    /// The path of a file in `Examples`.
+    static func example(_ name: String) -> String {
+        sources.deletingLastPathComponent().deletingLastPathComponent().appending(component: name).path
+    }
+
     /// Keeps something for people to look at after the tests, in place of what an earlier run has left there.
     ///
     /// - Parameter name: Its name in `.build/artefacts`.

@@ -40,6 +40,14 @@ struct EtcdServer: Sendable {
         return try JSONSerialization.jsonObject(with: Data(response.text.utf8)) as? [String: Any] ?? [:]
     }
 
+    /// Runs `etcdctl` with words that have no spaces.
+    func control(_ words: String) async throws -> Outcome {
+        try await Command(
+            words: ["etcdctl", "--endpoints", "127.0.0.1:\(port)"] + words.split(separator: " ").map(String.init),
+            environment: ["ETCDCTL_API": "3"]
+        ).run()
+    }
+
     /// Takes all leases away, as if nothing had been heard of their holders for too long.
     func revokeLeases() async throws {
         let leases = try await post("/v3/lease/leases", [:])["leases"] as? [[String: String]] ?? []
