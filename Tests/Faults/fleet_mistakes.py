@@ -88,8 +88,18 @@ def stale_reads(world):
 
     def stale(proxy, request, forward):
         return cluster.answer(200, "OK", kept["response"])
+
+    def stale_with_lock(proxy, request, forward):
+        """Likewise what comes with the lock."""
+        said = json.loads(cluster.content(forward()))
+        for part in said.get("responses", []):
+            found = part.get("response_range", {}).get("kvs", [])
+            found[:] = [kept_account if key_of(one) == "Account.plist" else one for one in found]
+        return cluster.answer(200, "OK", json.dumps(said).encode())
+    kept_account = json.loads(kept["response"])["kvs"][0]
     case.machines["B"].run("refresh")
-    c.proxy.rule = lambda request: stale if request.what() == "kv/range Account.plist" else None
+    rules = {"kv/range Account.plist": stale, "kv/txn .lock 0": stale_with_lock}
+    c.proxy.rule = lambda request: rules.get(request.what())
     c.run("refresh")
     return case
 
