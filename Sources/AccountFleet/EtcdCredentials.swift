@@ -58,7 +58,7 @@ public struct EtcdCredentials: Sendable {
     }
 
     /// The credentials that `etcdctl` takes from the environment: `ETCDCTL_CACERT`, `ETCDCTL_CERT`, `ETCDCTL_KEY` and
-    /// `ETCDCTL_USER` (`name:password`).
+    /// `ETCDCTL_USER` (`name:password`). Without the first `SSL_CERT_FILE` counts, as for all that this process trusts.
     ///
     /// - Throws: `AccountError.Code.invalidArgument` if they are not of that form.
     public static func fromEnvironment() throws(AccountError) -> EtcdCredentials {
@@ -67,7 +67,8 @@ public struct EtcdCredentials: Sendable {
 
     init(environment value: (String) -> String?) throws(AccountError) {
         self.init(
-            certificateAuthorityFile: value("ETCDCTL_CACERT"), certificateFile: value("ETCDCTL_CERT"),
+            certificateAuthorityFile: value("ETCDCTL_CACERT") ?? value("SSL_CERT_FILE"),
+            certificateFile: value("ETCDCTL_CERT"),
             keyFile: value("ETCDCTL_KEY"))
         guard (files.certificate == nil) == (files.key == nil) else {
             throw AccountError(.invalidArgument, "ETCDCTL_CERT and ETCDCTL_KEY belong together: set both, or neither")

@@ -55,6 +55,7 @@ import Testing
     @Test func `The credentials are those of etcdctl`() throws {
         let credentials = try credentials([
             "ETCDCTL_CACERT": "/ca", "ETCDCTL_CERT": "/cert", "ETCDCTL_KEY": "/key", "ETCDCTL_USER": "ci:a:b",
+            "SSL_CERT_FILE": "/all",
         ])
         #expect(credentials.certificateAuthorityFile == "/ca")
         #expect(credentials.certificateFile == "/cert")
@@ -62,6 +63,8 @@ import Testing
         #expect(credentials.user?.name == "ci")
         #expect(credentials.user?.password.reveal() == "a:b")
         #expect(try self.credentials([:]).user == nil)
+        #expect(try self.credentials([:]).certificateAuthorityFile == nil)
+        #expect(try self.credentials(["SSL_CERT_FILE": "/all"]).certificateAuthorityFile == "/all")
     }
 
     @Test(arguments: [["ETCDCTL_CERT": "/c"], ["ETCDCTL_KEY": "/k"], ["ETCDCTL_USER": "ci"], ["ETCDCTL_USER": ":x"]])

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tests of what several threads do at once, under Thread Sanitizer: run.sh [PATTERN]
+# The tests of what several threads do at once, under Thread Sanitizer: run.sh [PATTERN]; run.sh --build compiles them only.
 #
 # Fails if a test does, or if a race is reported. First a program shows that a lock is none and that a race is one.
 set -euo pipefail
@@ -8,6 +8,14 @@ cd "$(dirname "$0")/../.."
 swift=${SWIFT:-swift}
 scratch=.build/tsan
 mkdir -p "$scratch"
+
+# Without the trait `Offline`: what happens at once there happens in SQLite, which is not built with the sanitizer.
+options=(--sanitize=thread --scratch-path "$scratch")
+build() { "$swift" build --build-tests "${options[@]}" --explicit-target-dependency-import-check error; }
+if [[ ${1:-} == --build ]]; then
+    build
+    exit
+fi
 
 # The compiler's own clang: it knows Swift's calling convention.
 resources=$("$swift" -print-target-info | python3 -c 'import json, sys; print(json.load(sys.stdin)["paths"]["runtimeResourcePath"])')
@@ -31,9 +39,7 @@ done
     exit 1
 }
 
-# Without the trait `Offline`: what happens at once there happens in SQLite, which is not built with the sanitizer.
-options=(--sanitize=thread --scratch-path "$scratch")
-"$swift" build --build-tests "${options[@]}" --explicit-target-dependency-import-check error
+build
 # Not by `swift test`, which would get the library too.
 tests=$("$swift" build "${options[@]}" --show-bin-path)/swift-account-kitPackageTests.xctest
 # Few at a time: all of them at once would wait for each other's turns longer than some of them wait for a lock, or for an
