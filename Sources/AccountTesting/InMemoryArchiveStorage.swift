@@ -78,7 +78,15 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
     public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
-        state.withLock { $0.listeners[$0.nextID()] = (entry, continuation) }
+        let id = state.withLock { state in
+            let id = state.nextID()
+            state.listeners[id] = (entry, continuation)
+            return id
+        }
+        // In a task of its own: who has gone may be cancelled at the moment when it is told something, under the lock.
+        continuation.onTermination = { [weak self] _ in
+            Task { self?.state.withLock { state in state.listeners[id] = nil } }
+        }
         return stream
     }
 
@@ -130,10 +138,7 @@ extension InMemoryArchiveStorage.State {
 
     mutating func set(_ entry: ArchiveEntry, _ stored: StoredEntry?) {
         entries[entry] = stored
-        for (id, listener) in listeners where listener.entry == entry {
-            // Who has gone is noticed here: a handler of the end would wait for the lock that is held now.
-            if case .terminated = listener.continuation.yield() { listeners[id] = nil }
-        }
+        for listener in listeners.values where listener.entry == entry { listener.continuation.yield() }
     }
 
     func check(_ entry: ArchiveEntry, _ revision: ArchiveRevision?) throws {

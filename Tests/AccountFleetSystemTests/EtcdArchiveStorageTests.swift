@@ -178,6 +178,19 @@ import Testing
         await proxy.close()
     }
 
+    @Test func `A change that follows one of whose end nothing was heard is made`() async throws {
+        let cluster = try cluster()
+        let storage = try cluster.storage("uncertain")
+        let first = try await storage.write([1])
+        let transaction = try await storage.beginTransaction(timeout: .seconds(60))
+        // As if one had been carried out.
+        try cluster.etcdctl("put", "uncertain/exerciser/default/.lock", "--ignore-value", "--ignore-lease")
+        let receipt = try await transaction.replace(.account, with: [2], ifRevision: first)
+        #expect(try await transaction.read(.account)?.bytes == [2])
+        await transaction.end()
+        #expect(try await storage.read(.account) == StoredEntry(bytes: [2], revision: receipt.revision))
+    }
+
     @Test func `A value above etcd's limit is refused before anything is spent`() async throws {
         let storage = try cluster().storage("large")
         let first = try await storage.write([1])
@@ -222,6 +235,16 @@ import Testing
         await transaction.end()
         try await changes.next()
         #expect(try await here.read(.account) == nil)
+    }
+
+    @Test func `What happened since an entry was last read is told`() async throws {
+        let cluster = try cluster()
+        let (here, there) = (try cluster.storage("since"), try cluster.storage("since", machine: TemporaryFolder()))
+        try await there.write([1])
+        #expect(try await here.read(.account)?.bytes == [1])
+        let last = try await there.write([2])
+        for try await _ in here.changes(of: .account) { break }
+        #expect(try await here.read(.account)?.revision == last)
     }
 
     @Test func `A watch of what does not change ends after its time`() async throws {

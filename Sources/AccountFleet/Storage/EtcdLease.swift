@@ -14,6 +14,9 @@ final class EtcdLease: Sendable {
     /// the machine sleeps.
     var end: ContinuousClock.Instant { renewedAt.withLock { $0 } + .seconds(seconds) }
 
+    /// Whether most of its time is left.
+    var isFresh: Bool { ContinuousClock.now + .seconds(seconds) * 2 / 3 < end }
+
     /// - Parameter seconds: For how long it lasts when nothing is heard of its holder.
     static func granted(
         seconds: Int64, timeout: EtcdClient.Timeout, by client: EtcdClient

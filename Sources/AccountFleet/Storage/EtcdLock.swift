@@ -142,11 +142,13 @@ final class EtcdLock: Sendable {
                 case .held(let holder, let revision):
                     mayBeUsed = false
                     guard ContinuousClock.now < deadline else {
-                        watch?.noteRefresh()
+                        watch?.noteRefresh(isUnderWay: true)
                         throw busy(holder, timeout, client)
                     }
                     failureCount += 1
                     try await waitForDeletion(of: key, after: revision, until: deadline, failureCount, watch, client)
+                    // One that is about to end could be lost before it is kept alive.
+                    if lease?.isFresh == false { lease = nil }
                 }
             }
         } catch {
@@ -167,12 +169,16 @@ final class EtcdLock: Sendable {
             let response = try await client.send(.range(key), timeout).object
             guard let revision = response.revision else { return nil }
             watch.noteReading(of: key, at: revision)
-            return EtcdKeyValue(response["kvs"]?.elements.first).map { .held(by: $0, at: revision) }
+            guard let holder = EtcdKeyValue(response["kvs"]?.elements.first) else {
+                watch.noteRefresh(isUnderWay: false)
+                return nil
+            }
+            return .held(by: holder, at: revision)
         }
         if let held = try await look() { return held }
         let latency = start.duration(to: .now)
-        guard latency > .milliseconds(100) else { return nil }
-        try await Task.sleep(for: latency * Double.random(in: 0...3))
+        guard latency > .milliseconds(200) else { return nil }
+        try await Task.sleep(for: min(latency * Double.random(in: 0...3), .seconds(1)))
         return try await look()
     }
 

@@ -13,6 +13,9 @@ final class EtcdTransaction: ArchiveTransaction {
     /// since. `nil` if each entry is to be read.
     private let entries: Mutex<[String: EtcdKeyValue]?>
 
+    /// Whether a change may have been carried out of whose end nothing was heard.
+    private let isUncertain = Atomic(false)
+
     init(storage: EtcdArchiveStorage, lock: EtcdLock, refresh: EtcdLock?) {
         self.storage = storage
         self.lock = lock
@@ -89,7 +92,9 @@ final class EtcdTransaction: ArchiveTransaction {
     func end() async { await lock.end() }
 
     private func stored(_ entry: ArchiveEntry) async throws -> EtcdKeyValue? {
-        if let entries = entries.withLock({ $0 }) { return entries[storage.key(entry.rawValue)] }
+        if lock.lasts(for: .zero), let entries = entries.withLock({ $0 }) {
+            return entries[storage.key(entry.rawValue)]
+        }
         return try await storage.newest(entry)
     }
 
@@ -127,7 +132,7 @@ final class EtcdTransaction: ArchiveTransaction {
 
     /// A call of whose response nothing was heard is made again. If the first was carried out after all, the second finds the
     /// lock at a newer revision, which nobody else could have given it; where the lock was lost meanwhile, `isDone` looks
-    /// at the entry.
+    /// at the entry. So it does where an earlier change may have done that: if this one was not made, it is made now.
     private func carryOut(
         _ operations: [EtcdOperation], about entry: ArchiveEntry, if comparisons: [EtcdComparison],
         isDone: @escaping @Sendable (EtcdKeyValue?) -> Bool
@@ -143,9 +148,11 @@ final class EtcdTransaction: ArchiveTransaction {
             if: fence + comparisons, then: [.touch(lock.key)] + operations, else: looks)
         let timeout = storage.timeout(.committing, of: refresh)
         // What was begun is finished, whoever gives up waiting.
+        let wasUncertain = isUncertain.exchange(true, ordering: .relaxed)
         let reply = try await shielded { [storage] in try await storage.send(call, timeout) }
         guard let response = EtcdTransactionResponse(reply.object), response.isSuccess || response.ranges.count >= 2
         else { throw AccountError(.inaccessible, "\(storage.location) gave an unexpected response") }
+        isUncertain.store(false, ordering: .relaxed)
         if response.isSuccess {
             lock.revision = response.revision
             return response.revision
@@ -153,10 +160,13 @@ final class EtcdTransaction: ArchiveTransaction {
         let (held, stored) = (response.ranges[0].first, response.ranges[1].first)
         if let held, held.createRevision == lock.createRevision, held.modRevision > revision {
             lock.revision = held.modRevision
-            return held.modRevision
+            if reply.isRepeated, !wasUncertain || isDone(stored) { return held.modRevision }
+            return try await carryOut(operations, about: entry, if: comparisons, isDone: isDone)
         }
+        let isLost = held?.createRevision != lock.createRevision
+        if isLost { lock.noteLoss() }
         if reply.isRepeated, isDone(stored) { return stored?.modRevision ?? response.revision }
-        if held?.createRevision != lock.createRevision { throw lost("the lock of") }
+        if isLost { throw lost("the lock of") }
         if let refresh, response.ranges.last?.first?.createRevision != refresh.createRevision {
             refresh.noteLoss()
             throw lost("the right to refresh")

@@ -22,14 +22,17 @@ final class SessionWatch: Sendable {
         var nextListener = 0
         var task: Task<Void, Never>?
 
+        /// Which of the tasks counts: one that is cancelled may go on for a moment.
+        var taskNumber = 0
+
         /// Up to which revision the changes were told; `nil` before the first watch.
         var revision: Int64?
 
         /// When each key was last read.
         var readings: [String: Int64] = [:]
 
-        /// Whether somebody held the right to refresh then.
-        var isRefreshing = false
+        /// When somebody was found to hold the right to refresh.
+        var refreshSeenAt: ContinuousClock.Instant?
     }
 
     private let client: EtcdClient
@@ -50,15 +53,12 @@ final class SessionWatch: Sendable {
         state.withLock { $0.readings[key] = max($0.readings[key] ?? 0, revision) }
     }
 
-    /// Takes note that the right to refresh, whose key was read, is somebody's.
-    func noteRefresh() { state.withLock { $0.isRefreshing = true } }
+    /// Takes note whether the right to refresh, whose key was read, is somebody's.
+    func noteRefresh(isUnderWay: Bool) { state.withLock { $0.refreshSeenAt = isUnderWay ? .now : nil } }
 
-    /// Whether it was somebody's when its key was last read; says so once. Who listens hears what has happened since.
+    /// Whether it was somebody's a moment ago; says so once. Who listens hears what has happened since.
     func takeRefresh() -> Bool {
-        state.withLock { state in
-            defer { state.isRefreshing = false }
-            return state.isRefreshing
-        }
+        state.withLock { $0.refreshSeenAt.take() }.map { $0 + .seconds(1) > .now } ?? false
     }
 
     /// Tells when a key was written or removed, on whatever machine, since it was last read; where that is not known, once when
@@ -73,7 +73,7 @@ final class SessionWatch: Sendable {
             let reading = state.readings[key]
             state.listeners[state.nextListener] = Listener(
                 key: key, isForRemoval: isForRemoval, revision: reading, continuation: continuation)
-            if state.task == nil { state.task = Task { await self.run() } }
+            if state.task == nil { state.task = Task { [number = state.taskNumber] in await self.run(number) } }
             return (state.nextListener, state.revision.map { reading ?? -1 < $0 } ?? false)
         }
         // What others were told already.
@@ -88,15 +88,20 @@ final class SessionWatch: Sendable {
             guard state.listeners.isEmpty else { return nil }
             // Who comes after a while begins with what is there then.
             state.revision = nil
+            state.taskNumber += 1
             return state.task.take()
         }
         task?.cancel()
     }
 
-    /// - Parameter isToBeTold: For a key, and whether it is listened to for removals only.
-    func tell(upTo revision: Int64, where isToBeTold: (String, Bool) -> Bool = { _, _ in true }) {
+    /// - Parameters:
+    ///   - number: That of the task that tells; what one tells that does not count is not told.
+    ///   - isToBeTold: For a key, and whether it is listened to for removals only.
+    func tell(
+        upTo revision: Int64, by number: Int? = nil, where isToBeTold: (String, Bool) -> Bool = { _, _ in true }
+    ) {
         let listeners = state.withLock { state -> [Listener] in
-            guard !Task.isCancelled else { return [] }
+            guard number ?? state.taskNumber == state.taskNumber else { return [] }
             state.revision = revision
             return state.listeners.values.filter { isToBeTold($0.key, $0.isForRemoval) }
         }
@@ -105,8 +110,9 @@ final class SessionWatch: Sendable {
     }
 
     /// From when on to watch; `nil` if somebody listens of whom that is not known.
-    private func start() -> Int64? {
-        state.withLock { state in
+    private func start(_ number: Int) throws(CancellationError) -> Int64? {
+        try state.withLock { state throws(CancellationError) in
+            guard number == state.taskNumber else { throw CancellationError() }
             if state.revision == nil, !state.listeners.values.contains(where: { $0.revision == nil }) {
                 state.revision = state.listeners.values.compactMap(\.revision).min()
             }
@@ -114,23 +120,23 @@ final class SessionWatch: Sendable {
         }
     }
 
-    private func beginAnew() {
+    private func beginAnew(_ number: Int) {
         state.withLock { state in
-            guard !Task.isCancelled else { return }
+            guard number == state.taskNumber else { return }
             state.revision = nil
             state.readings = [:]
             for number in state.listeners.keys { state.listeners[number]?.revision = nil }
         }
     }
 
-    private func run() async {
+    private func run(_ number: Int) async {
         var pause = Duration.milliseconds(100)
         while !Task.isCancelled {
             let start = ContinuousClock.now
             do {
-                try await client.mapping { try await follow() }
+                try await client.mapping { try await follow(number) }
             } catch let error as AccountError where error.code != .storeUnreachable {
-                return fail(error)
+                return fail(error, number)
             } catch {
                 client.avoidPreferred()
             }
@@ -141,25 +147,26 @@ final class SessionWatch: Sendable {
         }
     }
 
-    private func fail(_ error: AccountError) {
+    private func fail(_ error: AccountError, _ number: Int) {
         let listeners = state.withLock { state -> [Listener] in
-            guard !Task.isCancelled else { return [] }
-            defer { state = State() }
+            guard number == state.taskNumber else { return [] }
+            // Numbers are not given again: those who are told that it has failed leave later.
+            defer { state = State(nextListener: state.nextListener, taskNumber: number + 1) }
             return Array(state.listeners.values)
         }
         for listener in listeners { listener.continuation.finish(throwing: error) }
     }
 
     /// For a minute: a connection may be dead without anybody noticing.
-    private func follow() async throws {
+    private func follow(_ number: Int) async throws {
         let known: Int64
-        if let start = start() {
+        if let start = try start(number) {
             known = start
         } else {
             // Confirmed by a quorum, so that nothing that was written before is missed.
             guard let newest = try await client.send(.range(folder), .reading).object.revision else { return }
             known = newest
-            tell(upTo: newest)
+            tell(upTo: newest, by: number)
         }
         let call = EtcdCall.watch(folder + EtcdLock.refreshName, toEndOf: folder, from: known + 1)
         try await client.watch(call, for: .seconds(60)) { message in
@@ -167,15 +174,15 @@ final class SessionWatch: Sendable {
             case .progress(let revision):
                 // Restored from a backup, the store counts from an older one, and would long tell nothing.
                 guard revision < known else { return true }
-                self.beginAnew()
+                self.beginAnew(number)
                 return false
             case .change(let written, let removed, let revision):
-                self.tell(upTo: revision) { key, isForRemoval in
+                self.tell(upTo: revision, by: number) { key, isForRemoval in
                     removed.contains(key) || !isForRemoval && written.contains(key)
                 }
             case .compacted(let revision):
                 // Etcd tells nothing any more on this connection.
-                self.tell(upTo: revision - 1)
+                self.tell(upTo: revision - 1, by: number)
                 return false
             // Gets another token, or another node.
             case .failure(let failure) where failure.isTokenExpired || failure.code == nil: return false

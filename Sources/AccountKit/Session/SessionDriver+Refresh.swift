@@ -119,8 +119,12 @@ extension SessionDriver {
             for entry in entries {
                 group.addTask {
                     do {
-                        // What happened before they are told is not looked for: whoever did it has let go of the lease.
-                        for try await _ in archive.storage.changes(of: entry) { change.yield(entry) }
+                        let told = archive.storage.changes(of: entry)
+                        // What somebody else in this process has read meanwhile need not be told any more.
+                        if entry == .account, shared.account?.isIdentical(to: request.account) != true {
+                            change.yield(entry)
+                        }
+                        for try await _ in told { change.yield(entry) }
                     } catch {
                         logger?.debug(
                             "what another process stores cannot be followed", metadata: ["error": "\(error)"])

@@ -14,8 +14,7 @@ final class SharedAccount: Sendable {
     }
 
     fileprivate struct Listener {
-        /// Returns whether anybody still listens.
-        let hear: (_ number: Int, AccountEvent, Account?) -> Bool
+        let hear: (_ number: Int, AccountEvent, Account?) -> Void
         let finish: () -> Void
         var count = 0
     }
@@ -66,23 +65,28 @@ final class SharedAccount: Sendable {
 
     func events() -> AccountEventStream {
         let (stream, continuation) = AccountEventStream.make()
-        listen(continuation) { number, event, _ in continuation.yield((number, event)).isHeard }
+        listen(continuation) { number, event, _ in continuation.yield((number, event)) }
         return stream
     }
 
     func accountEvents() -> AsyncStream<(event: AccountEvent, account: Account?)> {
         let (stream, continuation) = AsyncStream.makeStream(of: (event: AccountEvent, account: Account?).self)
-        listen(continuation) { _, event, account in continuation.yield((event, account)).isHeard }
+        listen(continuation) { _, event, account in continuation.yield((event, account)) }
         return stream
     }
 
     private func listen<Element>(
         _ continuation: AsyncStream<Element>.Continuation,
-        _ hear: @escaping @Sendable (_ number: Int, AccountEvent, Account?) -> Bool
+        _ hear: @escaping @Sendable (_ number: Int, AccountEvent, Account?) -> Void
     ) {
-        state.withLock { state in
+        let listener = state.withLock { state in
+            defer { state.nextListener += 1 }
             state.listeners[state.nextListener] = Listener(hear: hear, finish: { continuation.finish() })
-            state.nextListener += 1
+            return state.nextListener
+        }
+        // In a task of its own: who has gone may be cancelled at the moment when it is told something, under the lock.
+        continuation.onTermination = { [weak self] _ in
+            Task { self?.state.withLock { state in state.listeners[listener] = nil } }
         }
     }
 
@@ -118,19 +122,11 @@ extension SharedAccount {
 }
 
 extension SharedAccount.State {
-    /// Under the lock, so that everyone gets the events in the order of the changes; a yield only puts into a buffer. Who has gone
-    /// is noticed here: a handler of the end would wait for the lock that is held now.
+    /// Under the lock, so that everyone gets the events in the order of the changes; a yield only puts into a buffer.
     fileprivate mutating func yield(_ event: AccountEvent) {
         for id in listeners.keys {
-            if listeners[id]!.hear(listeners[id]!.count, event, account) {
-                listeners[id]!.count += 1
-            } else {
-                listeners[id] = nil
-            }
+            listeners[id]!.hear(listeners[id]!.count, event, account)
+            listeners[id]!.count += 1
         }
     }
-}
-
-extension AsyncStream.Continuation.YieldResult {
-    fileprivate var isHeard: Bool { if case .terminated = self { false } else { true } }
 }
