@@ -196,9 +196,10 @@ def storm(report, program, folder, key):
         ("served", "exchanges", "the first", "the last", "the last, where all read once", "requests to etcd a store"),
         [(served, exchanges, duration(fastest), duration(slowest), duration(trip), f"{each:.1f}")])
     report.target(f"storm of {STORES}", "all are served, 1 exchange", f"{served} served, {exchanges} exchanges", (served, exchanges) == (STORES, 1))
-    # With the exchange the first one is served.
-    trips = (slowest - fastest) / trip
-    report.target(f"storm of {STORES}", "the last ≤ 3 reads by all at once after the first", f"{trips:.1f}", trips <= 3)
+    # From when all ask; and from when the new tokens are stored, which is when the first one is served.
+    whole, after = (slowest - EXCHANGE) / trip, (slowest - fastest) / trip
+    report.target(f"storm of {STORES}", "the last ≤ the exchange and 3 reads by all at once", f"the exchange and {whole:.1f}", whole <= 3)
+    report.target(f"storm of {STORES}", "the last ≤ 3 reads by all at once after the first", f"{after:.1f}", after <= 3)
     # The account, the record of refreshes, the right to refresh (twice where that took long), a watch, the record when the token
     # is sent, and the account again; and a few that found nobody refreshing.
     report.target(f"storm of {STORES}", "≤ 8 requests to etcd a store", f"{each:.1f}", each <= 8)

@@ -57,8 +57,8 @@ func together(_ body: @escaping @Sendable (AccountStore) async throws -> String)
             if let result {
                 served += 1
                 results.insert(result)
+                times.append(duration)
             }
-            times.append(duration)
             failure = failure ?? error
         }
         return (served, results, times.map { Int($0 / .milliseconds(1)) }, failure)
