@@ -299,6 +299,24 @@ import Testing
         try await next.value
     }
 
+    @Test func `Who was told a moment ago that somebody refreshes waits without looking again`() async throws {
+        let cluster = try await EtcdCluster()
+        try await cluster.waitUntilReady()
+        let (here, there) = (try cluster.storage("wait"), try cluster.storage("wait", machine: TemporaryFolder()))
+        let held = try await there.acquireRefreshLease(timeout: .seconds(60))
+        func reads() throws -> Int {
+            try cluster.metric(
+                #"grpc_server_started_total{grpc_method="Range",grpc_service="etcdserverpb.KV",grpc_type="unary"}"#)
+        }
+        let before = try reads()
+        await expectAccountError(.busy, "somebody has it") { _ = try await here.acquireRefreshLease(timeout: .zero) }
+        let waiting = Task { try await here.acquireRefreshLease(timeout: .seconds(120)) }
+        while try cluster.metric("etcd_debugging_mvcc_watcher_total") == 0 {}
+        await held.end()
+        await (try await waiting.value).end()
+        #expect(try reads() - before == 2, "once when it was busy, and once when it was given up")
+    }
+
     @Test func `Who gives up with an exchange unfinished is waited for as if it had died`() async throws {
         let cluster = try cluster()
         let storage = try cluster.storage("unfinished")

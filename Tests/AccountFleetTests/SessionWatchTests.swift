@@ -9,10 +9,11 @@ struct SessionWatchTests {
         let client = try EtcdClient(
             location: EtcdLocation("etcd://127.0.0.1:1/test"), credentials: EtcdCredentials(), logger: nil)
         let watch = SessionWatch(client: client, folder: "test/", revision: 1)
-        #expect(
-            await CancellationRace.run(
-                {
-                    do { for try await _ in watch.changes(of: "test/Account.plist") {} } catch {}
-                }, against: { watch.tell(upTo: 2) }))
+        let hasEnded = await CancellationRace.run { isTold in
+            do { for try await _ in watch.changes(of: "test/Account.plist") { isTold() } } catch {}
+        } against: {
+            watch.tell(upTo: 2)
+        }
+        #expect(hasEnded)
     }
 }

@@ -75,7 +75,11 @@ import Testing
         defer { following.cancel() }
         // The watch has begun once the first change is told; until then it is made again and again.
         let changing = Task {
-            while !Task.isCancelled { try Exerciser.run(folder, "update", "1") }
+            while !Task.isCancelled {
+                try Exerciser.run(folder, "update", "1")
+                // Where there is one thread for tasks, who follows needs it too.
+                await Task.yield()
+            }
         }
         for await event in events {
             guard case .updated(let user) = event else { continue }

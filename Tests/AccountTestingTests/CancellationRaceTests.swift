@@ -5,10 +5,11 @@ import Testing
 struct CancellationRaceTests {
     @Test func `Who listens to a storage is cancelled while it is told of a change`() async {
         let storage = InMemoryArchiveStorage()
-        #expect(
-            await CancellationRace.run(
-                {
-                    do { for try await _ in storage.changes(of: .account) {} } catch {}
-                }, against: { storage.overwrite(.account, with: [1]) }))
+        let hasEnded = await CancellationRace.run { isTold in
+            do { for try await _ in storage.changes(of: .account) { isTold() } } catch {}
+        } against: {
+            storage.overwrite(.account, with: [1])
+        }
+        #expect(hasEnded)
     }
 }

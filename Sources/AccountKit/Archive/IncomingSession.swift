@@ -30,7 +30,8 @@ struct IncomingSession: Codable, Sendable {
         guard bytes.count <= ArchivePropertyList.maximumByteCount else {
             throw AccountError(
                 .tooLarge,
-                "the account is too large to be moved, and stays where it is: keep large profile fields elsewhere")
+                "the account is too large to be moved, and stays where it is: store less in its profile, then try again"
+            )
         }
         return bytes
     }

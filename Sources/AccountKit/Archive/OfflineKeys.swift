@@ -192,8 +192,9 @@ struct OfflineKeys: Sendable {
             guard !free.isEmpty else {
                 throw AccountError(
                     .inaccessible,
-                    "there is no room for the keys of offline data: \(Self.maximumCount) users have left changes there that were not "
-                        + "sent; sign in as one of them there, then sign out, or send the changes first")
+                    "there is no room for the keys of offline data, since \(Self.maximumCount) users have left changes there that were "
+                        + "not sent: sign in there as one of them and send the changes, or sign out, which discards them"
+                )
             }
             changes.append(Change(place: free.removeFirst(), bytes: bytes, revision: nil))
         }

@@ -12,6 +12,12 @@ struct RefreshJournal: Sendable {
         try await storage.read(.refreshRecord).flatMap { RefreshRecord.decode($0.bytes) }
     }
 
+    /// For whoever wants to know whether to leave the service alone.
+    ///
+    /// - Returns: `nil` also for a record that cannot be read: it would only have put a refresh off. Whether one may be sent is
+    ///   decided under the lock, where such a record is an error.
+    func readableRecord() async -> RefreshRecord? { try? await record() }
+
     func record(in transaction: any ArchiveTransaction) async throws -> RefreshRecord? {
         try await transaction.read(.refreshRecord).flatMap { RefreshRecord.decode($0.bytes) }
     }

@@ -63,7 +63,7 @@ extension AccountStore {
         _ target: TokenTarget, from account: Account, _ validity: Duration?, _ authority: any DerivingAuthority,
         until deadline: ContinuousClock.Instant?
     ) async throws(AccountError) -> DerivedToken {
-        let record = try? await driver.archive.journal.record()
+        let record = await driver.archive.journal.readableRecord()
         if let wait = record?.wait(at: clock.now) {
             throw AccountError(
                 .serviceUnavailable,

@@ -309,7 +309,7 @@ private struct SessionTransport {
         guard let transfer, transfer.place != targetName else {
             return AccountError(
                 .notSignedIn,
-                "the session that was moved to \(targetName) is not there any more: somebody has signed out there, so sign in again"
+                "the session was moved to \(targetName) and is not there any more, since it was signed out or ended there: sign in again"
             )
         }
         return AccountError(SessionMove(transfer, isComplete: transfer.role == .left))

@@ -79,8 +79,7 @@ extension AccountStore {
     private func renewed(
         _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?, isUsable: Bool
     ) async throws(AccountError) -> Account {
-        // A record that cannot be read holds nobody up.
-        let record = try? await driver.archive.journal.record()
+        let record = await driver.archive.journal.readableRecord()
         if let wait = record?.wait(at: clock.now) {
             if isUsable { return account }
             throw AccountError(
@@ -130,8 +129,7 @@ extension AccountStore {
 
     /// How long the service is to be left alone, since a refresh by some process failed a moment ago; `nil` if it may be asked.
     package func refreshPause() async -> Duration? {
-        // A record that cannot be read holds nobody up.
-        (try? await driver.archive.journal.record())?.wait(at: clock.now).map { .seconds($0) }
+        await driver.archive.journal.readableRecord()?.wait(at: clock.now).map { .seconds($0) }
     }
 
     package func notSignedIn(_ signOut: SignOut) -> AccountError {

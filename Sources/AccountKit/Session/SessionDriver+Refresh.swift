@@ -17,10 +17,9 @@ extension SessionDriver {
         let request = Request(account: account, derivation: derivation)
         do throws(SingleFlight<Request, RefreshOutcome>.Departure) {
             return try await refreshes.value(for: request, until: deadline) { progress in
-                // A record that cannot be read holds nobody up.
-                let record = failureCount == nil ? try? await archive.journal.record() : nil
-                return await refresh(
-                    request, failureCount: failureCount ?? record?.failureCount ?? 0, authority, progress)
+                var known = failureCount
+                if known == nil { known = await archive.journal.readableRecord()?.failureCount }
+                return await refresh(request, failureCount: known ?? 0, authority, progress)
             }
         } catch {
             let reason: UnverifiedReason =
@@ -112,6 +111,7 @@ extension SessionDriver {
     /// - Returns: `nil` if that cannot be told any more.
     private func outcomeOfAnother(_ request: Request, failureCount: Int) async -> RefreshOutcome? {
         // One after the other: new tokens are stored first, and then the record of their refresh goes, which need not be read.
+        // `nil` says that one of the two is not told any more. What is not taken yet is as many as there are changes meanwhile: few.
         let (changes, change) = AsyncStream.makeStream(of: ArchiveEntry?.self)
         return await withTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
@@ -160,8 +160,7 @@ extension SessionDriver {
 
     /// Why the service is to be left alone, if a refresh of another process has failed meanwhile.
     private func pauseOfAnother(failureCount: Int) async -> UnverifiedReason? {
-        // A record that cannot be read holds nobody up.
-        guard let record = try? await archive.journal.record(), record.failureCount ?? 0 != failureCount else {
+        guard let record = await archive.journal.readableRecord(), record.failureCount ?? 0 != failureCount else {
             return nil
         }
         return record.pause(at: clock.now)

@@ -30,6 +30,7 @@ public final class ConnectivityMonitor: Sendable {
         var listeners: [Int: AsyncStream<Connectivity>.Continuation] = [:]
         var lastListener = 0
         var probing: Task<Void, Never>?
+        var lastProbing = 0
     }
 
     private let state = Mutex(State())
@@ -168,12 +169,15 @@ public final class ConnectivityMonitor: Sendable {
 
     private func startProbing(_ state: inout State) {
         guard !state.listeners.isEmpty, state.probing == nil, state.connectivity != .online else { return }
-        state.probing = Task { [weak self] in
+        state.lastProbing += 1
+        state.probing = Task { [weak self, number = state.lastProbing] in
             var wait = Duration.seconds(1)
             while let self, !Task.isCancelled {
                 do { try await self.sleep(wait * Double.random(in: 0.75...1.25)) } catch { return }
                 if await self.ask(), !Task.isCancelled {
                     self.state.withLock { state in
+                        // Who listens by now may have another, which is not to be forgotten: it would ask for ever.
+                        guard state.lastProbing == number else { return }
                         state.probing = nil
                         // It may have failed again meanwhile.
                         self.startProbing(&state)

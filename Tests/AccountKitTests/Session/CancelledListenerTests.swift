@@ -6,10 +6,11 @@ import Testing
 struct CancelledListenerTests {
     @Test func `Who listens to events is cancelled while there is one`() async {
         let shared = SharedAccount()
-        #expect(
-            await CancellationRace.run(
-                {
-                    for await _ in shared.events() {}
-                }, against: { shared.publishUnknownDurability("") }))
+        let hasEnded = await CancellationRace.run { isTold in
+            for await _ in shared.events() { isTold() }
+        } against: {
+            shared.publishUnknownDurability("")
+        }
+        #expect(hasEnded)
     }
 }

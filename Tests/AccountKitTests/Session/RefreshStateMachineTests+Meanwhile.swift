@@ -80,21 +80,12 @@ extension RefreshStateMachineTests {
 
     @Test func `A response that comes when the archive cannot be read any more is remembered`() throws {
         var run = try comparing(to: .unreadable(AccountError(.damaged, "")))
-        guard case .keepUnsaved(let account, let spent, Fixture.old) = run.action else {
-            Issue.record("\(run.actions)")
-            return
-        }
-        #expect(account.credentials.accessToken == Secret("access-2"))
-        #expect(spent == Fixture.alice)
-        run.answer(.done)
+        expectRemembered(&run)
         #expect(run.outcome?.text == "unreadable: damaged")
     }
 
-    @Test(arguments: Fixture.failures)
-    func `A response that comes when the lock cannot be had is remembered`(error: AccountError) throws {
-        var run = try asking()
-        try run.expect("request tokens", then: .renewed(Fixture.newTokens))
-        try run.expect("begin", then: .failed(error))
+    /// That the new tokens are kept in memory, in place of those that were spent for them.
+    private func expectRemembered(_ run: inout Run) {
         guard case .keepUnsaved(let account, let spent, Fixture.old) = run.action else {
             Issue.record("the token is spent, and its successor is lost: \(run.actions)")
             return
@@ -102,6 +93,14 @@ extension RefreshStateMachineTests {
         #expect(account.credentials.accessToken == Secret("access-2"))
         #expect(spent == Fixture.alice)
         run.answer(.done)
+    }
+
+    @Test(arguments: Fixture.failures)
+    func `A response that comes when the lock cannot be had is remembered`(error: AccountError) throws {
+        var run = try asking()
+        try run.expect("request tokens", then: .renewed(Fixture.newTokens))
+        try run.expect("begin", then: .failed(error))
+        expectRemembered(&run)
         #expect(run.outcome?.text == "unsaved access-2: \(error.code)")
     }
 
