@@ -26,16 +26,10 @@ struct BlobFolder: Sendable {
 
     /// The blob, if all of it is there. That it is used now is noted.
     ///
-    /// A file that cannot be used is removed, and fetched again.
+    /// A file that cannot be used stays, till the next download puts another in its place: by now one may have done so.
     func blob(_ id: String, _ name: BlobName, at date: Date) throws -> OfflineBlob? {
         try directory.checkTrust()
-        guard let blob = try OfflineBlob(id, name, in: path, format, memory) else {
-            // A link or a folder is not this module's.
-            if try SystemCall.status(path + "/" + name.file)?.kind == .regular {
-                try SystemCall.remove(path + "/" + name.file)
-            }
-            return nil
-        }
+        guard let blob = try OfflineBlob(id, name, in: path, format, memory) else { return nil }
         touch(name, at: date)
         return blob
     }

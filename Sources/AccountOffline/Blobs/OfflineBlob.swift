@@ -38,8 +38,15 @@ public struct OfflineBlob: Sendable {
         _ id: String, _ name: BlobName, in folder: String, _ format: BlobFormat, _ memory: BlobMemory
     ) throws(SystemCallError) {
         let path = folder + "/" + name.file
+        // A link or a folder is not this module's.
         guard try SystemCall.status(path)?.kind == .regular else { return nil }
-        let file = try FileDescriptor.openForReading(path)
+        let file: FileDescriptor
+        do {
+            file = try FileDescriptor.openForReading(path)
+        } catch {
+            if error.isNoEntry { return nil }
+            throw error
+        }
         guard let (record, _) = try format.readHead(of: file, name), let byteCount = record.byteCount,
             try file.status().byteCount == BlobFormat.fileByteCount(of: byteCount)
         else { return nil }
@@ -100,8 +107,8 @@ public struct OfflineBlob: Sendable {
                         ? RowSeal.sealedByteCount(of: remaining) : ChunkSeal.sealedChunkByteCount)
                 let chunk = format.chunks.open(sealed, isLast: isLast, of: &content)
                 guard let chunk, chunk.count == min(remaining, ChunkSeal.chunkByteCount) else {
-                    // It is fetched again, rather than found damaged again.
-                    _ = try? SystemCall.remove(path)
+                    // It is fetched again, rather than found damaged again. If it stays, the next one finds the same.
+                    if (try? file.isAtItsPath()) == true { _ = try? SystemCall.remove(path) }
                     throw damage
                 }
                 try body(chunk)

@@ -34,7 +34,7 @@ public final class OfflineBlobs: Sendable {
     /// How many bytes are kept on the disk at most, about; and how many one blob may have.
     public let maximumByteCount: Int
 
-    private let folder: BlobFolder
+    let folder: BlobFolder
     private let transport: RemoteBlobTransport
     private let clock: any WallClock
     private let store: AccountStore

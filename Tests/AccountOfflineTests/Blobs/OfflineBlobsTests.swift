@@ -135,6 +135,26 @@ struct OfflineBlobsTests {
         #expect([UInt8](try await scene.open().blob("a", owner: "o").data()) == bytes)
     }
 
+    @Test func `A blob that comes while somebody looks for it stays`() async throws {
+        let scene = try await BlobScene()
+        await scene.service.put(BlobScene.bytes(10))
+        let blobs = try await scene.open()
+        let blob = try await blobs.blob("a", owner: "o")
+        let (copy, date) = (scene.scene.root + "/copy", scene.clock.now)
+        try #require(rename(blob.path, copy) == 0)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while !Task.isCancelled { _ = try blobs.folder.blob("a", blob.name, at: date) }
+            }
+            defer { group.cancelAll() }
+            for _ in 1...5000 {
+                try #require(link(copy, blob.path) == 0)
+                // Gone in the end, as one that is evicted.
+                try #require(unlink(blob.path) == 0, "who looked for it has removed it")
+            }
+        }
+    }
+
     @Test func `What was read last stays in memory, up to a limit`() async throws {
         let scene = try await BlobScene()
         let blobs = try await scene.open(maximumMemoryByteCount: 250_000)
