@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # Tries everything that can happen in session.pml, and that each mistake it knows is noticed. See README.md.
 #
-# Needs spin and gcc; 1.5 GB of memory and about a minute and a half. Fails if a property does not hold, if a mistake goes
-# unnoticed, if a search was not complete, or if some step was never taken.
+# Needs spin and gcc, and 1.5 GB of memory for each processor. Fails if a property does not hold, if a mistake goes unnoticed,
+# if a search was not complete, or if some step was never taken.
 set -euo pipefail
 
 model=$(cd "$(dirname "$0")" && pwd)/session.pml
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-cp "$model" "$folder/session.pml"
 cd "$folder"
 
 for tool in spin gcc; do
@@ -18,11 +17,25 @@ for tool in spin gcc; do
     }
 done
 
-failures=0
 report() { printf '%-6s %s\n' "$@"; }
 fail() {
     report FAIL "$1"
-    failures=$((failures + 1))
+    touch failed
+}
+
+# try NAME …: one of the claims below, in a folder of its own, as many at a time as there are processors.
+tried=0
+try() {
+    while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || true; done
+    tried=$((tried + 1))
+    mkdir "$folder/$tried"
+    (
+        cd "$folder/$tried"
+        cp "$model" session.pml
+        ("$@") >report.txt 2>errors.txt || touch failed
+        # These are large.
+        rm -f pan pan.* output.txt
+    ) &
 }
 
 # search OPTIMIZATION BITS [-Dx …] [-E]: everything that can happen, into output.txt, with a table of so many bits. -E: waiting
@@ -67,8 +80,7 @@ holds() {
     if grep -qE 'violated|invalid end state \(' output.txt; then
         fail "$name: $(grep -m1 -E 'violated|invalid end state \(' output.txt)"
         # What led to it, step by step.
-        spin "$@" -t -p session.pml >trail.txt 2>/dev/null || true
-        cat trail.txt >&2
+        spin "$@" -t -p session.pml >&2 2>/dev/null || true
     elif ! is_complete || ! grep -q 'errors: 0$' output.txt; then
         fail "$name: the search was not complete"
     elif ((count < minimum)); then
@@ -78,9 +90,7 @@ holds() {
         unreached >&2
     else
         report holds "$name: ${count} states"
-        return 0
     fi
-    return 1
 }
 
 # notices PROPERTY MISTAKE OPTIONS…: with the mistake, and only that property looked at, it is violated.
@@ -111,69 +121,76 @@ declare -A properties=(
     [9]="no request is out under Account.lock, and neither sign-out nor sign-in takes the lease"
 )
 
-complete=true
-holds "two programs, two operations and one" 8000000 all -DSECOND=1 || complete=false
-holds "two operations each, and no write fails" 7000000 some -DFAULTS=0 -DLEAVES=0 -DDERIVATIONS=0 || complete=false
-holds "two operations each, and nobody dies" 6000000 some -DDEATHS=0 -DFAULTS=1 -DLEAVES=0 || complete=false
+try holds "two programs, two operations and one" 8000000 all -DSECOND=1
+try holds "two operations each, and no write fails" 7000000 some -DFAULTS=0 -DLEAVES=0 -DDERIVATIONS=0
+try holds "two operations each, and nobody dies" 6000000 some -DDEATHS=0 -DFAULTS=1 -DLEAVES=0
 # Only here both know of tokens that could not be saved.
-holds "two tasks of one process" 1000000 some -DONE_PROCESS -DSECOND=1 -DDEATHS=0 || complete=false
-if $complete; then
-    for property in 1 2 3 4 5 6 7 8 9; do report holds "P${property}: ${properties[$property]}"; done
-fi
+try holds "two tasks of one process" 1000000 some -DONE_PROCESS -DSECOND=1 -DDEATHS=0
+of_all=$tried
 # Locks that their holder loses at any time, at a store that compares them: all of P1 to P9.
 fenced=(-DFENCED -DSECOND=1 -DDEATHS=0 -DFAULTS=0 -DLEAVES=0 -DDERIVATIONS=0)
-holds "locks that run out, at a store with a fence" 8000000 some "${fenced[@]}" || true
+try holds "locks that run out, at a store with a fence" 8000000 some "${fenced[@]}"
 # Locks that are lost once, and nobody notices: P1 (what is cleared is what was sent), P3 to P6, P9.
-holds "locks that run out, and a write that fails" 3000000 some -DLOSES_LOCKS -DSECOND=1 -DDEATHS=0 -DFAULTS=1 -DLEAVES=0 \
-    -DDERIVATIONS=0 || true
+try holds "locks that run out, and a write that fails" 3000000 some -DLOSES_LOCKS -DSECOND=1 -DDEATHS=0 -DFAULTS=1 -DLEAVES=0 \
+    -DDERIVATIONS=0
 # A service that ends all of a user's grants when one is revoked: P1, P6.
-holds "one user, whose grants end together" 900000 some -DONE_USER -DONLY=1 -DDEATHS=0 -DFAULTS=0 || true
+try holds "one user, whose grants end together" 900000 some -DONE_USER -DONLY=1 -DDEATHS=0 -DFAULTS=0
 
-notices 3 WITHOUT_LOCK
-notices 2 WITHOUT_LEASE
-notices 2 WITHOUT_READING_AGAIN
-notices 1 CLEAR_WITHOUT_COMPARING
-notices 1 REFRESH_CLEARS_WITHOUT_COMPARING
-notices 3 COMMIT_WITHOUT_COMPARING
-notices 3 WITHOUT_REVISIONS -DLOSES_LOCKS
-notices 1 WITHOUT_FENCE "${fenced[@]}"
-notices 7 WITHOUT_FENCE "${fenced[@]}"
-notices 8 WITHOUT_FENCE "${fenced[@]}"
-notices 2 LEASE_NOT_KEPT_ALIVE "${fenced[@]}"
-notices 2 SENDS_UNDER_LOST_LEASE "${fenced[@]}"
-notices 2 GIVES_UP_WITH_THE_LOCK "${fenced[@]}"
-notices 2 RENEWS_A_LEASE_THAT_IS_HELD "${fenced[@]}"
-notices 2 DERIVATION_WITHOUT_LEASE
-notices 2 DERIVATION_DROPS_REFRESH_TOKEN
-notices 1 DERIVATION_WITHOUT_INTENT
-notices 1 REFUSED_DERIVATION_CLEARS
-notices 1 REFUSED_EXCHANGE_CLEARS
-notices 1 EXCHANGE_FORGETS_INTENT
-notices 4 USE_BEFORE_SAVE
-notices 5 SEND_BEFORE_RESERVE
-notices 6 LOCK_IS_FORGOTTEN
-notices 6 LEASE_IS_FORGOTTEN -DLEAVES=0
-notices 7 CLEAR_BEFORE_QUEUE
-notices 7 DELIVER_WITHOUT_LOCK
-notices 7 REPLACED_IS_DROPPED -DSECOND=1
-notices 1 QUEUE_OUTLIVES_REFRESH -DFAULTS=0
-notices 1 QUEUE_OUTLIVES_EXCHANGE -DFAULTS=0
+try notices 3 WITHOUT_LOCK
+try notices 2 WITHOUT_LEASE
+try notices 2 WITHOUT_READING_AGAIN
+try notices 1 CLEAR_WITHOUT_COMPARING
+try notices 1 REFRESH_CLEARS_WITHOUT_COMPARING
+try notices 3 COMMIT_WITHOUT_COMPARING
+try notices 3 WITHOUT_REVISIONS -DLOSES_LOCKS
+try notices 1 WITHOUT_FENCE "${fenced[@]}"
+try notices 7 WITHOUT_FENCE "${fenced[@]}"
+try notices 8 WITHOUT_FENCE "${fenced[@]}"
+try notices 2 LEASE_NOT_KEPT_ALIVE "${fenced[@]}"
+try notices 2 SENDS_UNDER_LOST_LEASE "${fenced[@]}"
+try notices 2 GIVES_UP_WITH_THE_LOCK "${fenced[@]}"
+try notices 2 RENEWS_A_LEASE_THAT_IS_HELD "${fenced[@]}"
+try notices 2 DERIVATION_WITHOUT_LEASE
+try notices 2 DERIVATION_DROPS_REFRESH_TOKEN
+try notices 1 DERIVATION_WITHOUT_INTENT
+try notices 1 REFUSED_DERIVATION_CLEARS
+try notices 1 REFUSED_EXCHANGE_CLEARS
+try notices 1 EXCHANGE_FORGETS_INTENT
+try notices 4 USE_BEFORE_SAVE
+try notices 5 SEND_BEFORE_RESERVE
+try notices 6 LOCK_IS_FORGOTTEN
+try notices 6 LEASE_IS_FORGOTTEN -DLEAVES=0
+try notices 7 CLEAR_BEFORE_QUEUE
+try notices 7 DELIVER_WITHOUT_LOCK
+try notices 7 REPLACED_IS_DROPPED -DSECOND=1
+try notices 1 QUEUE_OUTLIVES_REFRESH -DFAULTS=0
+try notices 1 QUEUE_OUTLIVES_EXCHANGE -DFAULTS=0
 for mistake in REPLACED_ENDS_OTHER_GRANT ORPHAN_ENDS_OTHER_GRANT QUEUE_ENDS_OTHER_GRANT; do
-    notices 1 "$mistake" -DONE_USER -DFAULTS=0 -DDEATHS=0
+    try notices 1 "$mistake" -DONE_USER -DFAULTS=0 -DDEATHS=0
 done
-notices 1 FORGET_EARLIER_INTENT
-notices 1 FORGET_UNLESS_SILENT
-notices 1 SAVE_FORGETS_LATER_INTENT -DONE_PROCESS -DSECOND=1 -DDEATHS=0
-notices 1 EXCHANGE_CUT_OFF
-notices 2 EXCHANGE_CUT_OFF
-notices 1 SIGNAL_NOT_HELD
-notices 2 SIGNAL_NOT_HELD
-notices 8 LATE_TOKENS_DROPPED
-notices 8 INTERRUPTED_SIGN_IN_DROPPED
-notices 8 UNSAVED_SIGN_IN_DROPPED
-notices 9 LEASE_IS_ACCOUNT_LOCK
-notices 9 SIGN_OUT_TAKES_LEASE
+try notices 1 FORGET_EARLIER_INTENT
+try notices 1 FORGET_UNLESS_SILENT
+try notices 1 SAVE_FORGETS_LATER_INTENT -DONE_PROCESS -DSECOND=1 -DDEATHS=0
+try notices 1 EXCHANGE_CUT_OFF
+try notices 2 EXCHANGE_CUT_OFF
+try notices 1 SIGNAL_NOT_HELD
+try notices 2 SIGNAL_NOT_HELD
+try notices 8 LATE_TOKENS_DROPPED
+try notices 8 INTERRUPTED_SIGN_IN_DROPPED
+try notices 8 UNSAVED_SIGN_IN_DROPPED
+try notices 9 LEASE_IS_ACCOUNT_LOCK
+try notices 9 SIGN_OUT_TAKES_LEASE
 
+wait
+failures=0
+for ((claim = 1; claim <= tried; claim++)); do
+    cat "$claim/report.txt"
+    cat "$claim/errors.txt" >&2
+    if [[ -e $claim/failed ]]; then failures=$((failures + 1)); fi
+    if ((claim == of_all && failures == 0)); then
+        for property in 1 2 3 4 5 6 7 8 9; do report holds "P${property}: ${properties[$property]}"; done
+    fi
+done
 ((failures == 0)) || {
     echo "${failures} of the claims do not stand" >&2
     exit 1

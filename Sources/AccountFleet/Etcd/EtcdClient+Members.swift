@@ -33,6 +33,8 @@ struct EtcdMember: Sendable {
 
 extension EtcdClient {
     /// Asks each node, all at the same time.
+    ///
+    /// - Parameter timeout: How long a node may take for one of three responses.
     func members(timeout: Duration) async -> [EtcdMember] {
         await withTaskGroup(of: (Int, EtcdMember).self) { group in
             for (index, endpoint) in location.endpoints.enumerated() {
@@ -52,13 +54,9 @@ extension EtcdClient {
         do {
             let client = try httpClient()
             let token = try await token(at: endpoint, by: client, timeout)
-            let state = try await withDeadline(.now + timeout) { () -> EtcdMember.State in
-                // The first one makes the connection.
-                _ = try await self.askState(of: endpoint, token, client)
-                return try await self.askState(of: endpoint, token, client)
-            }
-            guard let state else { throw AccountError(.storeUnreachable, "no response within \(timeout.text)") }
-            return .success(state)
+            // The first one makes the connection.
+            _ = try await askState(of: endpoint, token, client, timeout)
+            return .success(try await askState(of: endpoint, token, client, timeout))
         } catch let failure as EtcdFailure {
             return .failure(AccountError(failure, store: endpoint))
         } catch let error as AccountError {
@@ -69,14 +67,12 @@ extension EtcdClient {
     }
 
     private func askState(
-        of endpoint: EtcdLocation.Endpoint, _ token: String?, _ client: HTTPClient
+        of endpoint: EtcdLocation.Endpoint, _ token: String?, _ client: HTTPClient, _ timeout: Duration
     ) async throws -> EtcdMember.State {
         let start = ContinuousClock.now
-        let response = try await client.execute(
-            request(.status, at: endpoint, token: token, needsLeader: false), deadline: .distantFuture)
-        let body = try await response.body.collect(upTo: 1 << 20)
+        let response = try await response(to: .status, token: token, at: endpoint, by: client, timeout, needsLeader: false)
         let latency = start.duration(to: .now)
-        let object = JSONObject.read([UInt8](body.readableBytesView))
+        let object = JSONObject.read(response)
         guard response.status == .ok, let object, let version = object["version"]?.string,
             let id = object["header"]?.member("member_id")?.string
         else {

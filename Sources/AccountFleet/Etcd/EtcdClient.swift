@@ -176,9 +176,12 @@ final class EtcdClient: Sendable {
         let client = try httpClient()
         let endpoint = state.withLock { location.endpoints[$0.preferred] }
         let token = try await token(at: endpoint, by: client, Timeout.reading.limit)
-        _ = try await withDeadline(.now + limit) {
-            let response = try await client.execute(
-                self.request(call, at: endpoint, token: token), deadline: .now() + .seconds(10))
+        var request = HTTPClientRequest(url: url(of: call, at: endpoint))
+        request.method = .POST
+        request.headers = headers(token: token, needsLeader: true)
+        request.body = .bytes(ByteBuffer(string: call.json))
+        _ = try await withDeadline(.now + limit) { [request] in
+            let response = try await client.execute(request, deadline: .now() + .seconds(10))
             var line: [UInt8] = []
             for try await part in response.body {
                 for byte in part.readableBytesView {
@@ -225,38 +228,57 @@ final class EtcdClient: Sendable {
         _ call: EtcdCall, token: String?, at endpoint: EtcdLocation.Endpoint, by client: HTTPClient, _ limit: Duration
     ) async -> Attempt {
         do {
-            let attempt = try await withDeadline(.now + limit) { () -> Attempt in
-                let response = try await client.execute(
-                    self.request(call, at: endpoint, token: token), deadline: .distantFuture)
-                let body = try await response.body.collect(upTo: Self.responseLimit)
-                let object = JSONObject.read([UInt8](body.readableBytesView))
-                guard response.status == .ok else {
-                    return .refused(
-                        object.map { EtcdFailure($0) }
-                            ?? EtcdFailure(status: response.status.code, text: String(buffer: body)))
-                }
-                guard let object else {
-                    return .none(problem: "what responded is not etcd 3.4 or later", isSent: true)
-                }
-                return .response(object)
+            let response = try await response(to: call, token: token, at: endpoint, by: client, limit)
+            let object = JSONObject.read(response)
+            guard response.status == .ok else {
+                return .refused(
+                    object.map { EtcdFailure($0) }
+                        ?? EtcdFailure(
+                            status: response.status.code, text: response.body.map { String(buffer: $0) } ?? ""))
             }
-            return attempt ?? .none(problem: "no response within \(limit.text)", isSent: true)
+            guard let object else {
+                return .none(problem: "what responded is not etcd 3.4 or later", isSent: true)
+            }
+            return .response(object)
         } catch {
             return .none(problem: Self.text(of: error), isSent: !Self.isBeforeSending(error))
         }
     }
 
-    func request(
-        _ call: EtcdCall, at endpoint: EtcdLocation.Endpoint, token: String?, needsLeader: Bool = true
-    ) -> HTTPClientRequest {
-        var request = HTTPClientRequest(url: "\(location.usesTLS ? "https" : "http")://\(endpoint)\(call.path)")
-        request.method = .POST
-        request.headers.add(name: "Content-Type", value: "application/json")
+    /// Sends a call to a node, and waits for all of its response.
+    ///
+    /// - Parameter limit: How long it may take. NIO counts the time, for which a command needs no more threads.
+    func response(
+        to call: EtcdCall, token: String?, at endpoint: EtcdLocation.Endpoint, by client: HTTPClient, _ limit: Duration,
+        needsLeader: Bool = true
+    ) async throws -> HTTPClient.Response {
+        let request = try HTTPClient.Request(
+            url: url(of: call, at: endpoint), method: .POST, headers: headers(token: token, needsLeader: needsLeader),
+            body: .byteBuffer(ByteBuffer(string: call.json)))
+        let task = client.execute(
+            request: request, delegate: ResponseAccumulator(request: request, maxBodySize: Self.responseLimit),
+            deadline: .now() + TimeAmount(limit))
+        do {
+            return try await withTaskCancellationHandler {
+                try await task.futureResult.get()
+            } onCancel: {
+                task.cancel()
+            }
+        } catch let error as HTTPClientError where error == .deadlineExceeded {
+            throw AccountError(.storeUnreachable, "no response within \(limit.text)")
+        }
+    }
+
+    private func url(of call: EtcdCall, at endpoint: EtcdLocation.Endpoint) -> String {
+        "\(location.usesTLS ? "https" : "http")://\(endpoint)\(call.path)"
+    }
+
+    private func headers(token: String?, needsLeader: Bool) -> HTTPHeaders {
+        var headers: HTTPHeaders = ["Content-Type": "application/json"]
         // A node that has lost its leader says so, also to who watches.
-        if needsLeader { request.headers.add(name: "Grpc-Metadata-hasleader", value: "true") }
-        if let token { request.headers.add(name: "Authorization", value: token) }
-        request.body = .bytes([UInt8](call.json.utf8))
-        return request
+        if needsLeader { headers.add(name: "Grpc-Metadata-hasleader", value: "true") }
+        if let token { headers.add(name: "Authorization", value: token) }
+        return headers
     }
 
     // MARK: The user's token
@@ -337,4 +359,8 @@ final class EtcdClient: Sendable {
 
 extension JSONObject {
     static func read(_ bytes: [UInt8]) -> JSONObject? { JSONValue.object(from: bytes) }
+
+    static func read(_ response: HTTPClient.Response) -> JSONObject? {
+        response.body.flatMap { read([UInt8]($0.readableBytesView)) }
+    }
 }
