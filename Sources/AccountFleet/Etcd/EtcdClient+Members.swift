@@ -70,7 +70,8 @@ extension EtcdClient {
         of endpoint: EtcdLocation.Endpoint, _ token: String?, _ client: HTTPClient, _ timeout: Duration
     ) async throws -> EtcdMember.State {
         let start = ContinuousClock.now
-        let response = try await response(to: .status, token: token, at: endpoint, by: client, timeout, needsLeader: false)
+        let response = try await response(
+            to: .status, token: token, at: endpoint, by: client, timeout, needsLeader: false)
         let latency = start.duration(to: .now)
         let object = JSONObject.read(response)
         guard response.status == .ok, let object, let version = object["version"]?.string,
