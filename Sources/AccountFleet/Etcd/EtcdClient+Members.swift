@@ -34,7 +34,7 @@ struct EtcdMember: Sendable {
 extension EtcdClient {
     /// Asks each node, all at the same time.
     ///
-    /// - Parameter timeout: How long a node may take for one of three responses.
+    /// - Parameter timeout: How long each of a node's responses may take, of which there are three at most.
     func members(timeout: Duration) async -> [EtcdMember] {
         await withTaskGroup(of: (Int, EtcdMember).self) { group in
             for (index, endpoint) in location.endpoints.enumerated() {
