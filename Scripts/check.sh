@@ -29,24 +29,57 @@ Scripts/snippets.py
 Scripts/commands_page.py "$(swift build --traits Offline --show-bin-path)/account"
 Scripts/session_life.py
 
-section "documentation pages: no link leads nowhere"
-python3 -B Scripts/file_links.py
-Scripts/docs.sh .build/documentation
+# These wait for the network, for other programs, or for one compiler, so they go on side by side. What they say is said when all
+# have ended, and a file says that one ended well.
+beside=$(mktemp -d)
+trap 'rm -rf "$beside"' EXIT
+names=()
+# apart NAME: the function NAME, beside the rest.
+apart() {
+    names+=("$1")
+    {
+        "$1"
+        touch "$beside/$1.passed"
+    } >"$beside/$1.log" 2>&1 &
+}
 
-section "dependencies that come with a trait only"
-Tests/Install/traits.sh
+pages() {
+    section "documentation pages: no link leads nowhere"
+    python3 -B Scripts/file_links.py
+    Scripts/docs.sh .build/documentation
+    section "dependencies that come with a trait only"
+    Tests/Install/traits.sh
+    section "manual pages and completions of the tools in Examples"
+    Tests/Install/examples.sh
+}
 
-section "installing and uninstalling"
-Tests/Install/check.sh
+installed() {
+    section "installing and uninstalling"
+    Tests/Install/check.sh
+}
 
-section "the Debian package, on a machine without Swift"
-Tests/Install/deb.sh
+package() {
+    section "the Debian package, on a machine without Swift"
+    Tests/Install/deb.sh
+}
 
-section "the manifests for Kubernetes, and what runs in their containers"
-Tests/Install/kubernetes.sh
+containers() {
+    section "the manifests for Kubernetes, and what runs in their containers"
+    Tests/Install/kubernetes.sh
+}
 
-section "manual pages and completions of the tools in Examples"
-Tests/Install/examples.sh
+for name in pages installed package containers; do apart "$name"; done
+wait
+
+failed=()
+for name in "${names[@]}"; do
+    cat "$beside/$name.log"
+    [[ -e $beside/$name.passed ]] || failed+=("$name")
+done
+((${#failed[@]} == 0)) || {
+    echo "FAILED: ${failed[*]}" >&2
+    exit 1
+}
 
 section "speed, size and memory"
 Scripts/speed.sh check

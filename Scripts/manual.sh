@@ -21,7 +21,7 @@ done
 command=${1:?$usage}
 checkouts=${2:?$usage}
 sources=${3:-Sources/AccountCommands}
-build=(swift build --quiet --package-path "$checkouts/swift-argument-parser" --scratch-path .build/manual)
+build=(swift build --quiet --package-path "$checkouts/swift-argument-parser" --scratch-path "$checkouts/../manual")
 "${build[@]}" --product generate-manual >&2
 # A page with the date of the day would be another one every day.
 generate=("$("${build[@]}" --show-bin-path)/generate-manual" "$command"

@@ -13,8 +13,17 @@ folder=${2:?usage: release.sh static|portable FOLDER}
 # shellcheck source=Scripts/release-flags.sh
 source Scripts/release-flags.sh "$kind"
 # shellcheck disable=SC2154
+mkdir -p "$scratch"
+# One at a time: what is made is also taken away before.
+exec {lock}>"$scratch/release.lock"
+flock "$lock"
 swift build "${flags[@]}" --product account
 products=$(swift build "${flags[@]}" --show-bin-path)
+
+# What was made from this very program is left as it is.
+made=$folder/.made
+is_made() { [[ $made -nt $products/account && $made -nt Scripts/release.sh && $made -nt Scripts/manual.sh ]]; }
+if is_made; then exit; fi
 
 rm -rf "$folder"
 install -d "$folder/bin" "$folder/share/bash-completion/completions" "$folder/share/zsh/site-functions" \
@@ -35,3 +44,4 @@ manual account-git-credential "account 1, git-credential 1, gitcredentials 7" gi
 manual account-keep "account 1, account-exec 1, systemd.service 5" keep
 manual account-kube-credential "account 1, kubectl 1" kube-credential
 manual docker-credential-account "account 1, docker 1, skopeo 1" docker-credential
+touch "$made"

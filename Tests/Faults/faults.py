@@ -2,8 +2,11 @@
 """Nothing is lost: faults from outside, on the programs as they are built. See README.md."""
 
 import argparse
+import os
 import shutil
+import subprocess
 import sys
+import tempfile
 import time
 
 import fleet
@@ -14,7 +17,12 @@ import power_loss
 import starvation
 import tracing
 
-PARTS = ["calls", "power", "starvation", "mistakes", "offline", "flights", "fleet"]
+# What is tried with each operation.
+OPERATIONS = {
+    "calls": tracing.run, "power": power_loss.run, "starvation": starvation.run, "mistakes": starvation.run_mistakes}
+# What is not made of operations.
+WHOLE = ["flights", "fleet"]
+PARTS = [*OPERATIONS, "offline", *WHOLE]
 
 
 def main():
@@ -26,34 +34,44 @@ def main():
     parser.add_argument("--flights", type=int, default=100, help="how many flights")
     arguments = parser.parse_args()
 
+    if arguments.part is None and arguments.only is None:
+        return run_all(arguments)
+    parts = PARTS if arguments.part is None else [arguments.part]
+    return run(arguments, [part for part in parts if part not in WHOLE or part == arguments.part])
+
+
+def run_all(arguments):
+    """All parts: the fleet beside the others, since most of its time it waits for an election or for a lease to lapse."""
+    fleet_only = [sys.executable, "-B", __file__, "--build", arguments.build, "--part", "fleet"]
+    with tempfile.TemporaryFile("w+") as said:
+        with subprocess.Popen(fleet_only + ["--all"] * arguments.all, stdout=said) as beside:
+            # The cluster comes first: if it does not get its turn, it loses what it is to keep alive.
+            os.nice(10)
+            status = run(arguments, [part for part in PARTS if part != "fleet"])
+        said.seek(0)
+        print(said.read(), end="")
+    return status or beside.returncode
+
+
+def run(arguments, parts):
     programs = machinery.Programs(arguments.build)
     results = machinery.Results()
     began = time.monotonic()
     try:
-        operations = [
-            o for o in machinery.operations() if arguments.only in (None, o.name) and arguments.part != "fleet"]
+        operations = [o for o in machinery.operations() if arguments.only in (None, o.name) and parts != ["fleet"]]
         for operation in operations:
             operation.make_template(programs)
-        parts = {
-            "calls": tracing.run, "power": power_loss.run, "starvation": starvation.run,
-            "mistakes": starvation.run_mistakes}
-        for name, part in parts.items():
-            if arguments.part in (None, name):
-                start = time.monotonic()
-                part(operations, programs, results, arguments.all)
-                print(f"{name}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
-        if arguments.part in (None, "offline"):
+        for part in parts:
             start = time.monotonic()
-            offline.run(programs, results, arguments.all, arguments.only)
-            print(f"offline: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
-        if arguments.part == "flights" or (arguments.part is None and arguments.only is None):
-            start = time.monotonic()
-            flights.run(programs, results, arguments.flights)
-            print(f"flights: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
-        if arguments.part == "fleet" or (arguments.part is None and arguments.only is None):
-            start = time.monotonic()
-            fleet.run(programs, results, arguments.all, arguments.only)
-            print(f"fleet: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+            if part == "offline":
+                offline.run(programs, results, arguments.all, arguments.only)
+            elif part == "flights":
+                flights.run(programs, results, arguments.flights)
+            elif part == "fleet":
+                fleet.run(programs, results, arguments.all, arguments.only)
+            else:
+                OPERATIONS[part](operations, programs, results, arguments.all)
+            print(f"{part}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
     finally:
         shutil.rmtree(programs.folder, ignore_errors=True)
     return report(results, time.monotonic() - began)

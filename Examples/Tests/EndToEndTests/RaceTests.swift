@@ -8,16 +8,17 @@ struct RaceTests {
         _ user: SignedInUser, _ fault: Fault, meanwhile: @escaping @Sendable () async throws -> Void
     ) async throws -> Outcome {
         try await user.server.expireTokens()
-        try await user.server.setFaults(fault)
-        async let outcome = user.account("whoami", "--max-age", "0", "--json")
-        try await waitUntil("a refresh was sent") { try await user.server.log()["refreshes"] > 0 }
-        try await meanwhile()
-        return try await outcome
+        let gate = try await user.server.hold(fault, .before)
+        return try await user.account.command(["whoami", "--max-age", "0", "--json"]).whileRunning { _ in
+            try await gate.waitUntilHeld()
+            try await meanwhile()
+            try await gate.open()
+        }
     }
 
-    /// A response to a refresh that takes its time, and is then what the service says, or something else.
+    /// A response to a refresh that is held up, and is then what the service says, or something else.
     private static func late(status: Int? = nil, body: String? = nil) -> Fault {
-        Fault(path: "/oauth/token", status: status, body: body, delayMilliseconds: 2500, times: 1)
+        Fault(path: "/oauth/token", status: status, body: body, times: 1)
     }
 
     @Test func `A sign-out during a refresh is not undone by its response, and the new tokens are taken back too`()

@@ -272,8 +272,8 @@ extension ContextCommand {
         if failure == nil, context.store.hasUnsavedTokens {
             let error = AccountError(
                 context.location == nil ? .inaccessible : .storeUnreachable,
-                "the service gave new tokens, and they could not be stored: see `\(CommandLine.toolName) doctor` for the cause. Those that "
-                    + "are stored may be spent; then the next refresh ends the session, and you sign in again")
+                "the service gave new tokens, and they could not be stored: `\(CommandLine.toolName) doctor` finds the cause. If the "
+                    + "stored ones are spent, the next refresh ends the session: then sign in again")
             Terminal.say("\(CommandLine.toolName): \(error)")
             if self is RefreshCommand<App> { failure = error }
         }
