@@ -125,6 +125,7 @@ let package = Package(
         ),
 
         // Tests: those without I/O mirror their module; those that need files and processes have a target of their own.
+        .target(name: "BoundedWaiting", path: "Tests/BoundedWaiting"),
         .testTarget(name: "SealingTests", dependencies: ["Sealing"], exclude: ["Fixtures"]),
         .testTarget(
             name: "AccountKitTests",
@@ -145,6 +146,7 @@ let package = Package(
                 "AccountHTTP",
                 "AccountKit",
                 "AccountTesting",
+                "BoundedWaiting",
                 "Sealing",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -167,7 +169,7 @@ let package = Package(
         ),
         .testTarget(
             name: "AccountCommandsSystemTests",
-            dependencies: ["AccountCommands", "AccountKit", "AccountTesting", "signal-exerciser"]
+            dependencies: ["AccountCommands", "AccountKit", "AccountTesting", "BoundedWaiting", "signal-exerciser"]
         ),
         .testTarget(name: "AccountFleetTests", dependencies: ["AccountFleet", "AccountKit", "AccountTesting"]),
         .testTarget(
@@ -176,6 +178,7 @@ let package = Package(
                 "AccountFleet",
                 "AccountKit",
                 "AccountTesting",
+                "BoundedWaiting",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]
@@ -198,13 +201,15 @@ let package = Package(
         ),
         .testTarget(
             name: "AccountKitSystemTests",
-            dependencies: ["AccountKit", "AccountTesting", "Sealing", "archive-exerciser", "memory-exerciser"],
+            dependencies: [
+                "AccountKit", "AccountTesting", "BoundedWaiting", "Sealing", "archive-exerciser", "memory-exerciser",
+            ],
             exclude: ["Support/token_server.py"]
         ),
         // An independent reader of the archive format, in Python.
         .testTarget(
             name: "ReaderTests",
-            dependencies: ["AccountKit", "AccountTesting", "Sealing"],
+            dependencies: ["AccountKit", "AccountTesting", "BoundedWaiting", "Sealing"],
             exclude: ["flip_every_bit.py", "read_account.py"]
         ),
         .executableTarget(
@@ -258,7 +263,7 @@ let package = Package(
             name: "SnippetTests",
             dependencies: [
                 "AccountCommands", "AccountFleet", "AccountHTTP", "AccountImport", "AccountKit", "AccountTesting",
-                "snippet-notes",
+                "BoundedWaiting", "snippet-notes",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),

@@ -1,5 +1,6 @@
 import AccountKit
 import AccountTesting
+import BoundedWaiting
 import Foundation
 import Testing
 
@@ -17,7 +18,7 @@ import Testing
         ]
         process.standardError = FileHandle.nullDevice
         try process.run()
-        process.waitUntilExit()
+        try process.waitForEnd()
         try #require(process.terminationStatus == 0, "openssl makes a certificate")
         return EtcdCredentials(certificateAuthorityFile: certificate, certificateFile: certificate, keyFile: key)
     }

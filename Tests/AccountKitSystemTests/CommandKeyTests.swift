@@ -1,4 +1,5 @@
 import AccountTesting
+import BoundedWaiting
 import Foundation
 import Sealing
 import Testing
@@ -72,13 +73,13 @@ struct CommandKeyTests {
             try await CommandKey(["sh", "-c", "echo $$ > \(pipe); exec sleep 1000"]).key()
         }
         // The program opens the pipe as soon as it runs.
+        // It is not waited for in open(2), which would be for ever if the program never came to it.
+        let reading = FileHandle(fileDescriptor: open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC), closeOnDealloc: true)
         let line = await withCheckedContinuation { continuation in
-            Thread.detachNewThread {
-                continuation.resume(returning: FileHandle(forReadingAtPath: pipe)?.readDataToEndOfFile())
-            }
+            Thread.detachNewThread { continuation.resume(returning: Result { try reading.nextBytes() }) }
         }
         let process = try #require(
-            Int32(String(decoding: line ?? Data(), as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)))
+            Int32(String(decoding: try line.get(), as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)))
         waiting.cancel()
         await #expect(throws: AccountError.self) { try await waiting.value }
         #expect(kill(process, 0) == -1 && errno == ESRCH)

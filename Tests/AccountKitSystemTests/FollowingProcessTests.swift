@@ -1,3 +1,4 @@
+import BoundedWaiting
 import Foundation
 import Testing
 
@@ -21,10 +22,7 @@ import Testing
                     defer { rest = Data(rest[(end + 1)...]) }
                     return String(decoding: rest[..<end], as: UTF8.self)
                 }
-                // Who waits for ever takes a thread away from all the other tests.
-                var waiting = pollfd(fd: handle.fileDescriptor, events: Int16(POLLIN), revents: 0)
-                try #require(poll(&waiting, 1, 60_000) > 0, "it has said nothing for a minute")
-                let more = handle.availableData
+                let more = try handle.nextBytes()
                 try #require(!more.isEmpty, "it has ended, after \(String(decoding: rest, as: UTF8.self))")
                 rest += more
             }
@@ -43,7 +41,7 @@ import Testing
         try Exerciser.run(folder, "sign-in")
         try Exerciser.run(folder, "update", "99")
         while try lines.next() != "signed in, 99" {}
-        process.waitUntilExit()
+        try process.waitForEnd()
         #expect(process.terminationStatus == 0)
     }
 

@@ -1,5 +1,6 @@
 import AccountKit
 import AccountTesting
+import BoundedWaiting
 import Foundation
 import Sealing
 import Testing
@@ -43,8 +44,8 @@ import Testing
     @Test func `Processes that make it at once get the same key`() throws {
         let processes = try (0..<20).map { _ in try Exerciser.start(Exerciser.path, [path, "make-key"]) }
         for (process, pipe) in processes {
-            process.waitUntilExit()
-            let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+            try process.waitForEnd()
+            let output = try pipe.fileHandleForReading.allBytes()
             #expect(String(decoding: output, as: UTF8.self) == "made\n")
         }
         try expectOneKeyFile()

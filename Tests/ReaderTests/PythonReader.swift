@@ -1,3 +1,4 @@
+import BoundedWaiting
 import Foundation
 
 /// The reader in Python beside this file, run as a process.
@@ -35,9 +36,9 @@ struct PythonReader {
         try standardInput.fileHandleForWriting.write(contentsOf: Data(input.utf8))
         try standardInput.fileHandleForWriting.close()
         // The messages are shorter than what a pipe holds, so one can be read after the other.
-        let outputData = try output.fileHandleForReading.readToEnd() ?? Data()
-        let errorData = try errors.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
+        let outputData = try output.fileHandleForReading.allBytes()
+        let errorData = try errors.fileHandleForReading.allBytes()
+        try process.waitForEnd()
         return Outcome(
             status: process.terminationStatus, output: String(decoding: outputData, as: UTF8.self),
             errors: String(decoding: errorData, as: UTF8.self))

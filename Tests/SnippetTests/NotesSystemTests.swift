@@ -1,3 +1,4 @@
+import BoundedWaiting
 import Foundation
 import Testing
 
@@ -15,8 +16,8 @@ struct NotesSystemTests {
         process.standardOutput = pipe
         process.standardError = pipe
         try process.run()
-        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
+        let output = try pipe.fileHandleForReading.allBytes()
+        try process.waitForEnd()
         return (process.terminationStatus, String(decoding: output, as: UTF8.self))
     }
 

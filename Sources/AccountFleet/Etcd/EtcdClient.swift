@@ -323,6 +323,8 @@ final class EtcdClient: Sendable {
             // Each watch has a connection of its own for a long time, and must not keep a call waiting.
             configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1024
             configuration.connectionPool.retryConnectionEstablishment = false
+            // What a call is called for a tracer is worked out also where there is none.
+            configuration.tracing.tracer = nil
             let client = HTTPClient(configuration: configuration)
             clients[files] = client
             return client

@@ -16,7 +16,7 @@ import Testing
             }
             for count in 1...1000 {
                 // Once the refresh is over, the alarm is for the next one.
-                let state = await stage.wait { state in
+                let state = try await stage.wait { state in
                     guard let alarm = state.alarm, let end = state.end else { return false }
                     return state.writes == count && alarm < end.addingTimeInterval(-100)
                 }
@@ -25,7 +25,7 @@ import Testing
                 stage.clock.now = alarm
                 stage.ring()
             }
-            _ = await stage.wait { $0.writes == 1001 }
+            _ = try await stage.wait { $0.writes == 1001 }
             hasRotated.store(true, ordering: .releasing)
             let result = await reader.value
             #expect(result.problems == [], "\(stage.state.words.suffix(5))")
@@ -37,13 +37,13 @@ import Testing
 
     @Test func `After a night of sleep nobody reads the old token, also while the service is asked`() async throws {
         try await KeepStage.run { stage in
-            _ = await stage.wait { $0.writes == 1 }
+            _ = try await stage.wait { $0.writes == 1 }
             let path = stage.file.path
             let wasThere = Mutex<Bool?>(nil)
             stage.service.onRefresh { wasThere.withLock { $0 = FileManager.default.fileExists(atPath: path) } }
             stage.clock.advance(by: .seconds(8 * 3600))
             stage.ring()
-            let state = await stage.wait { $0.writes == 2 }
+            let state = try await stage.wait { $0.writes == 2 }
             #expect(state.words == ["written", "removed", "written"])
             #expect(wasThere.withLock { $0 } == false)
             #expect(stage.text == stage.service.token)
@@ -54,13 +54,13 @@ import Testing
         async throws
     {
         try await KeepStage.run { stage in
-            let first = try #require(await stage.wait { $0.writes == 1 }.alarm)
+            let first = try #require(try await stage.wait { $0.writes == 1 }.alarm)
             let token = stage.text
             stage.service.isOffline = true
             stage.clock.now = first
             stage.ring()
             while true {
-                let alarm = try #require(await stage.wait { $0.failures > 0 }.alarm)
+                let alarm = try #require(try await stage.wait { $0.failures > 0 }.alarm)
                 #expect(stage.text == token)
                 stage.forget()
                 stage.clock.now = alarm
@@ -68,13 +68,12 @@ import Testing
                 stage.ring()
                 if isEnd { break }
             }
-            _ = await stage.wait { $0.words.contains("removed") }
+            _ = try await stage.wait { $0.words.contains("removed") }
             #expect(!FileManager.default.fileExists(atPath: stage.file.path))
             stage.service.isOffline = false
             while stage.state.writes < 2 {
                 stage.clock.advance(by: .seconds(600))
-                stage.ring()
-                _ = await stage.turn()
+                _ = try await stage.turn()
             }
             #expect(stage.text == stage.service.token)
             #expect(stage.state.calls == 0, "nobody has to sign in for that")
@@ -85,30 +84,29 @@ import Testing
         async throws
     {
         try await KeepStage.run { stage in
-            _ = await stage.wait { $0.writes == 1 }
+            _ = try await stage.wait { $0.writes == 1 }
             stage.service.isEnded = true
             stage.clock.advance(by: .seconds(2400))
             stage.ring()
-            _ = await stage.wait { $0.calls == 1 }
+            _ = try await stage.wait { $0.calls == 1 }
             #expect(!FileManager.default.fileExists(atPath: stage.file.path))
             for _ in 1...60 {
                 stage.clock.advance(by: .seconds(60))
-                stage.ring()
-                _ = await stage.turn()
+                _ = try await stage.turn()
             }
             #expect(stage.state.calls == 1)
             stage.service.isEnded = false
             let other = stage.otherProcess()
             let account = stage.service.account()
             try await other.signIn { account }
-            _ = await stage.wait { $0.writes == 2 }
+            _ = try await stage.wait { $0.writes == 2 }
             #expect(stage.text == stage.service.token)
             // Another process's refresh, too.
             try await other.refresh(with: stage.service)
-            _ = await stage.wait { $0.writes == 3 }
+            _ = try await stage.wait { $0.writes == 3 }
             #expect(stage.text == stage.service.token)
             _ = try await other.signOut(with: stage.service)
-            let state = await stage.wait { $0.words.last == "removed" }
+            let state = try await stage.wait { $0.words.last == "removed" }
             #expect(state.calls == 1 && !FileManager.default.fileExists(atPath: stage.file.path))
         }
     }
@@ -117,14 +115,14 @@ import Testing
         let stage = try await KeepStage()
         defer { stage.clean() }
         let end = Task { await stage.loop.run() }
-        _ = await stage.wait { $0.writes == 1 }
+        _ = try await stage.wait { $0.writes == 1 }
         let (held, release) = AsyncStream.makeStream(of: Void.self)
         stage.service.onAsyncRefresh { for await _ in held { return } }
         stage.clock.advance(by: .seconds(2400))
         stage.ring()
-        await stage.service.waitForRefresh()
+        try await stage.service.waitForRefresh()
         stage.inputs?.yield(.signal(15))
-        _ = await stage.wait { $0.words.last == "stopping" }
+        _ = try await stage.wait { $0.words.last == "stopping" }
         #expect(!FileManager.default.fileExists(atPath: stage.file.path))
         #expect(!stage.store.hasFinishedExchanges)
         release.finish()
@@ -143,12 +141,12 @@ extension KeepLoopTests {
         let stage = try await KeepStage()
         defer { stage.clean() }
         let end = Task { await stage.loop.run() }
-        _ = await stage.wait { $0.writes == 1 }
+        _ = try await stage.wait { $0.writes == 1 }
         let (held, release) = AsyncStream.makeStream(of: Void.self)
         stage.service.onAsyncRefresh { for await _ in held { return } }
         stage.clock.advance(by: .seconds(2400))
         stage.ring()
-        await stage.service.waitForRefresh()
+        try await stage.service.waitForRefresh()
         for _ in 1...2 { stage.inputs?.yield(.signal(2)) }
         guard case .signal(2) = await end.value else {
             Issue.record("it did not end by the signal")

@@ -20,7 +20,7 @@ final class KeepStage: KeepSurroundings {
 
     private struct Inside {
         var state = State()
-        var waiting: [(isSo: @Sendable (State) -> Bool, continuation: CheckedContinuation<State, Never>)] = []
+        var waiting: [(isSo: @Sendable (State) -> Bool, told: AsyncStream<State>.Continuation)] = []
         var inputs: AsyncStream<KeepInput>.Continuation?
     }
 
@@ -91,21 +91,24 @@ final class KeepStage: KeepSurroundings {
     func forget() { inside.withLock { $0.state.failures = 0 } }
 
     /// Waits until the loop, having done all that there was to do, is in a state.
-    func wait(_ isSo: @escaping @Sendable (State) -> Bool) async -> State {
-        await withCheckedContinuation { continuation in
-            let now: State? = inside.withLock { inside in
-                if isSo(inside.state) { return inside.state }
-                inside.waiting.append((isSo, continuation))
-                return nil
-            }
-            if let now { continuation.resume(returning: now) }
+    func wait(_ isSo: @escaping @Sendable (State) -> Bool) async throws -> State {
+        let (states, told) = AsyncStream.makeStream(of: State.self)
+        let now: State? = inside.withLock { inside in
+            if isSo(inside.state) { return inside.state }
+            inside.waiting.append((isSo, told))
+            return nil
         }
+        if let now { return now }
+        for await state in states { return state }
+        throw CancellationError()
     }
 
-    /// Waits for the end of the turn that follows.
-    func turn() async -> State {
+    /// Rings, and waits for the end of the turn that follows.
+    func turn() async throws -> State {
+        // Before it rings: the turn may be over before anybody looks again.
         let turns = state.turns
-        return await wait { $0.turns > turns }
+        ring()
+        return try await wait { $0.turns > turns }
     }
 
     func setAlarm(_ date: Date?) {
@@ -139,9 +142,9 @@ final class KeepStage: KeepSurroundings {
             let state = inside.state
             let done = inside.waiting.filter { $0.isSo(state) }
             inside.waiting.removeAll { $0.isSo(state) }
-            return (state, done.map(\.continuation))
+            return (state, done.map(\.told))
         }
-        for continuation in done { continuation.resume(returning: state) }
+        for told in done { told.yield(state) }
     }
 }
 
@@ -154,7 +157,7 @@ final class RotatingService: AccountAuthority {
         var isOffline = false
         var isEnded = false
         var onRefresh: @Sendable () async -> Void = {}
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var waiting: [AsyncStream<Void>.Continuation] = []
         var requests = 0
     }
 
@@ -178,14 +181,15 @@ final class RotatingService: AccountAuthority {
     func onAsyncRefresh(_ body: @escaping @Sendable () async -> Void) { state.withLock { $0.onRefresh = body } }
 
     /// Waits until a refresh has been sent.
-    func waitForRefresh() async {
-        await withCheckedContinuation { continuation in
-            let isThere = state.withLock { state in
-                if state.requests == 0 { state.waiting.append(continuation) }
-                return state.requests > 0
-            }
-            if isThere { continuation.resume() }
+    func waitForRefresh() async throws {
+        let (requests, told) = AsyncStream.makeStream(of: Void.self)
+        let isThere = state.withLock { state in
+            if state.requests == 0 { state.waiting.append(told) }
+            return state.requests > 0
         }
+        if isThere { return }
+        for await _ in requests { return }
+        throw CancellationError()
     }
 
     private func credentials() -> Credentials {
@@ -209,7 +213,7 @@ final class RotatingService: AccountAuthority {
             defer { state.waiting = [] }
             return (state.onRefresh, state.waiting)
         }
-        for continuation in waiting { continuation.resume() }
+        for told in waiting { told.yield() }
         await hook()
         if isOffline { throw AuthorityError.noResponse(.unreachable) }
         if isEnded { throw AuthorityError.rejected("ended") }

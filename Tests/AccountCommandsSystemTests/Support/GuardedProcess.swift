@@ -1,3 +1,4 @@
+import BoundedWaiting
 import Foundation
 import Testing
 
@@ -35,7 +36,7 @@ final class GuardedProcess {
     func tell(_ words: String) throws -> String {
         try input.fileHandleForWriting.write(contentsOf: Data((words + "\n").utf8))
         var response = ""
-        while let byte = try output.fileHandleForReading.read(upToCount: 1)?.first, byte != UInt8(ascii: "\n") {
+        while let byte = try output.fileHandleForReading.nextByte(), byte != UInt8(ascii: "\n") {
             response.unicodeScalars.append(Unicode.Scalar(byte))
         }
         return response
@@ -51,8 +52,8 @@ final class GuardedProcess {
     /// What is on standard error so far, at least `text`.
     func errors(until text: String) throws -> String {
         var seen = ""
-        while !seen.contains(text), let more = try errors.read(upToCount: 1), !more.isEmpty {
-            seen += String(decoding: more, as: UTF8.self)
+        while !seen.contains(text), let byte = try errors.nextByte() {
+            seen.unicodeScalars.append(Unicode.Scalar(byte))
         }
         return seen
     }
@@ -60,7 +61,7 @@ final class GuardedProcess {
     /// The signal that ended the process; 0 if it ended by itself, as it does where nothing is left to read.
     func end() throws -> Int32 {
         try input.fileHandleForWriting.close()
-        process.waitUntilExit()
+        try process.waitForEnd()
         return process.terminationReason == .uncaughtSignal ? process.terminationStatus : 0
     }
 }

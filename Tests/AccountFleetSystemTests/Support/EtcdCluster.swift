@@ -1,4 +1,5 @@
 import AccountKit
+import BoundedWaiting
 import Foundation
 import Synchronization
 import Testing
@@ -97,7 +98,7 @@ final class EtcdCluster: Sendable {
         guard let process = processes.withLock({ $0.removeValue(forKey: name) }) else { return }
         // Nodes that were started later hold that end too, so closing it would not be enough.
         (process.standardInput as? Pipe)?.fileHandleForWriting.write(Data("\n".utf8))
-        process.waitUntilExit()
+        do { try process.waitForEnd() } catch { Issue.record(error) }
     }
 
     /// Waits until the cluster has a leader and says so.
@@ -193,8 +194,8 @@ final class EtcdCluster: Sendable {
         process.standardOutput = pipe
         process.standardError = FileHandle.nullDevice
         try process.run()
-        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
+        let output = try pipe.fileHandleForReading.allBytes()
+        try process.waitForEnd()
         try #require(process.terminationStatus == 0, "\(program) \(arguments)")
         return String(decoding: output, as: UTF8.self)
     }

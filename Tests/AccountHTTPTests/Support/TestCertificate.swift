@@ -1,3 +1,4 @@
+import BoundedWaiting
 import Foundation
 import NIOSSL
 
@@ -21,7 +22,7 @@ struct TestCertificate {
         ]
         openssl.standardError = FileHandle.nullDevice
         try openssl.run()
-        openssl.waitUntilExit()
+        try openssl.waitForEnd()
         guard openssl.terminationStatus == 0 else { throw CocoaError(.fileNoSuchFile) }
         certificate = try NIOSSLCertificate.fromPEMFile(certificateFile.path)[0]
         key = try NIOSSLPrivateKey(file: keyFile.path, format: .pem)

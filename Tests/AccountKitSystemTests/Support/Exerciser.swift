@@ -1,3 +1,4 @@
+import BoundedWaiting
 import Foundation
 import Testing
 
@@ -30,8 +31,8 @@ enum Exerciser {
     /// Runs a program to its end.
     static func run(_ program: String, _ arguments: [String]) throws -> Outcome {
         let (process, pipe) = try start(program, arguments)
-        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
+        let output = try pipe.fileHandleForReading.allBytes()
+        try process.waitForEnd()
         let text = String(decoding: output, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
         return Outcome(status: process.terminationStatus, output: text)
     }

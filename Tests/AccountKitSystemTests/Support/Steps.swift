@@ -1,3 +1,4 @@
+import BoundedWaiting
 import Foundation
 
 /// A program that goes on when it is given a line.
@@ -21,9 +22,7 @@ final class Steps {
     /// The next line that the program prints; empty at its end.
     func next() throws -> String {
         var line = Data()
-        while let byte = try output.fileHandleForReading.read(upToCount: 1), byte != Data("\n".utf8), !byte.isEmpty {
-            line += byte
-        }
+        while let byte = try output.fileHandleForReading.nextByte(), byte != UInt8(ascii: "\n") { line.append(byte) }
         return String(decoding: line, as: UTF8.self)
     }
 

@@ -299,7 +299,7 @@ struct CheckStateMachineTests {
     // MARK: All of it
 
     @Test(arguments: [Fixture.alice, Fixture.expired, Fixture.withoutRefreshToken])
-    func `Whatever comes of each action, nobody is signed out by mistake`(account: Account) {
+    func `Whatever comes of each action, nobody is signed out by mistake`(account: Account) async {
         let contents: [AccountArchive.Content] = [
             .present(account, Fixture.old), .present(Fixture.replaced, Fixture.other),
             .present(Fixture.bob, Fixture.other), .absent(Self.never),
@@ -313,7 +313,7 @@ struct CheckStateMachineTests {
             .adopted(Fixture.bob), .kept(account, .init(.offline)), .unsaved(account, AccountError(.inaccessible, "")),
             .signedOut(Self.never), .unreadable(AccountError(.damaged, "")),
         ]
-        let endCount = Run.explore(CheckStateMachine(now: Fixture.now, maximumAge: 0)) { run in
+        let endCount = await Run.explore(CheckStateMachine(now: Fixture.now, maximumAge: 0)) { run in
             switch run.action {
             case .load: contents.map { .content($0) }
             case .verify:

@@ -301,7 +301,7 @@ struct DerivationStateMachineTests {
     @Test(arguments: [byRefresh, byExchange])
     func `Whatever comes of each action, no refresh token is lost and nobody is signed out by mistake`(
         derivation: Derivation
-    ) {
+    ) async {
         let contents: [AccountArchive.Content] = [
             .present(Fixture.alice, Fixture.old), .present(Fixture.renamed, Fixture.other),
             .present(Fixture.replaced, Fixture.other), .present(Fixture.bob, Fixture.other), .absent(Fixture.ended),
@@ -311,7 +311,7 @@ struct DerivationStateMachineTests {
         let failures: [SessionEvent] = [.failed(Fixture.diskFull), .failed(Fixture.conflict)]
         let machine = RefreshStateMachine(
             of: Fixture.alice, deriving: derivation, now: Fixture.now, revokesSingleGrants: true)
-        let endCount = Run.explore(machine) { run in
+        let endCount = await Run.explore(machine) { run in
             switch run.action {
             case .load: contents.map { .content($0) }
             case .deriveToken:

@@ -8,7 +8,7 @@ struct RefreshStateMachineSearchTests {
     @Test(arguments: [false, true])
     func `Whatever comes of each action, no token is lost and nobody is signed out by mistake`(
         revokesSingleGrants: Bool
-    ) {
+    ) async {
         let contents: [AccountArchive.Content] = [
             .present(Fixture.alice, Fixture.old), .present(Fixture.renamed, Fixture.other),
             .present(Fixture.replaced, Fixture.other), .present(Fixture.bob, Fixture.other), .absent(Fixture.ended),
@@ -17,7 +17,7 @@ struct RefreshStateMachineSearchTests {
         let failures: [SessionEvent] = [.failed(Fixture.diskFull), .failed(Fixture.conflict)]
         let machine = RefreshStateMachine(
             of: Fixture.alice, now: Fixture.now, revokesSingleGrants: revokesSingleGrants)
-        let endCount = Run.explore(machine) { run in
+        let endCount = await Run.explore(machine) { run in
             switch run.action {
             case .load: contents.map { .content($0) }
             case .requestTokens: [.renewed(Fixture.newTokens)] + Fixture.authorityErrors.map { .refused($0) }

@@ -62,11 +62,11 @@ struct SignOutStateMachineTests {
     }
 
     @Test(arguments: [true, false])
-    func `Whatever fails, nobody is told of a sign-out that did not happen`(isToBeTold: Bool) {
+    func `Whatever fails, nobody is told of a sign-out that did not happen`(isToBeTold: Bool) async {
         let contents: [AccountArchive.Content] =
             [.absent(.neverSignedIn), .present(Fixture.alice, Fixture.old)]
             + Fixture.unreadable.map { .unreadable($0) }
-        let endCount = Run.explore(SignOutStateMachine(Self.signOut, isToBeTold: isToBeTold)) { run in
+        let endCount = await Run.explore(SignOutStateMachine(Self.signOut, isToBeTold: isToBeTold)) { run in
             switch run.action {
             case .load: contents.map { .content($0) }
             case .queueRevocation: Self.failures + [.queued(Self.pending)]
