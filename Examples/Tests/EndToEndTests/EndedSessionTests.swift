@@ -88,17 +88,16 @@ struct EndedSessionTests {
     @Test func `A 401 that comes late ends no session that has begun meanwhile`() async throws {
         try await SignedInUser.run(byToken: true) { user in
             let challenge = ["WWW-Authenticate": #"Bearer error="invalid_token""#]
-            try await user.server.setFaults(
-                Fault(path: "/oauth/userinfo", status: 401, headers: challenge, delayMilliseconds: 3500, times: 1))
-            async let late = user.account("whoami", "--max-age", "0", "--json")
-            try await waitUntil("the user info was asked for") {
-                try await user.server.log()["/oauth/userinfo"] > 0
+            let gate = try await user.server.hold(
+                Fault(path: "/oauth/userinfo", status: 401, headers: challenge, times: 1), .before)
+            var token: String?
+            let outcome = try await user.account.command(["whoami", "--max-age", "0", "--json"]).whileRunning { _ in
+                try await gate.waitUntilHeld()
+                // The one fault is taken, so this sign-in gets through before the first response comes.
+                try await user.signInWithToken()
+                token = try await user.account.storedToken()
+                try await gate.open()
             }
-            // The one fault is taken, so this sign-in gets through before the first response comes.
-            try await user.signInWithToken()
-            let token = try await user.account.storedToken()
-
-            let outcome = try await late
             #expect(outcome.exitCode == 0, "\(outcome)")
             #expect(try outcome.document().account?.username == "alice")
             #expect(try await user.account.storedToken() == token)

@@ -69,17 +69,17 @@ struct SharedSessionTests {
         async throws
     {
         try await run { app in
-            try await app.server.setFaults(
-                Fault(path: "/oauth/token", delayMilliseconds: 2000, afterHandler: true, times: 1))
+            let gate = try await app.server.hold(Fault(path: "/oauth/token", times: 1))
             let before = try #require(await app.store.load().account?.credentials.accessToken)
             let tasks = (1...3).map { _ in
                 Task { try await app.store.refresh(with: app.authority).credentials.accessToken }
             }
-            try await waitUntil("a refresh was sent") { try await app.server.log()["rotations"] > 0 }
+            try await gate.waitUntilHeld()
             tasks[0].cancel()
             await #expect(throws: AccountError.self) { try await tasks[0].value }
             // The response is still on its way.
             #expect(await app.store.load().account?.credentials.accessToken == before)
+            try await gate.open()
             let tokens = [try await tasks[1].value, try await tasks[2].value]
             #expect(tokens[0] == tokens[1])
             #expect(tokens[0] != before)
