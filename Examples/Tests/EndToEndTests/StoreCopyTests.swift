@@ -97,7 +97,8 @@ struct StoreCopyTests {
         let etcd = try EtcdServer.shared
         try await SignedInUser.run { user in
             try await LateProxy.run(upstream: etcd.port) { proxy in
-                let url = etcd.url("k\(UUID().uuidString.prefix(8))", port: proxy.port)
+                let prefix = "k\(UUID().uuidString.prefix(8))"
+                let url = etcd.url(prefix, port: proxy.port)
                 let account = user.account
                 for arguments in [["--to", url], ["--from", url, "--to", "file:"]] {
                     let isBack = arguments.count > 2
@@ -107,7 +108,7 @@ struct StoreCopyTests {
                         try await proxy.hold("/v3/kv/txn", skipping: number)
                         isDone = try await killed(account.command(["store", "copy"] + arguments), proxy)
                         try await proxy.release()
-                        try await etcd.revokeLeases()
+                        try await etcd.revokeLeases(under: prefix)
                         let copy = try await account.run(["store", "copy"] + arguments)
                         #expect(copy.exitCode == 0, "killed at call \(number): \(copy)")
                         let here = try await account("refresh")

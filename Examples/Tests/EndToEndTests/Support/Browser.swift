@@ -67,12 +67,21 @@ struct Browser: Sendable {
         let value: JSON
     }
 
+    /// Nothing was done, since the page of the element is not shown any more.
+    private struct StaleElement: Error {}
+
     private static func send(_ method: HTTPMethod, _ url: String, _ body: [String: JSON]? = nil) async throws -> JSON {
         let bytes = try body.map { [UInt8](try JSONEncoder().encode($0)) }
         let response = try await HTTP.send(
             method, url, body: bytes, contentType: "application/json", timeout: .minutes(6))
-        guard response.status == 200 else { throw Unexpected("the browser: \(response.text.prefix(1000))") }
-        return try JSONDecoder().decode(Response.self, from: Data(response.text.utf8)).value
+        let value = try JSONDecoder().decode(Response.self, from: Data(response.text.utf8)).value
+        guard response.status == 200 else {
+            if case .object(let problem) = value, case .text("stale element reference")? = problem["error"] {
+                throw StaleElement()
+            }
+            throw Unexpected("the browser: \(response.text.prefix(1000))")
+        }
+        return value
     }
 
     private func get(_ path: String) async throws -> String {
@@ -92,6 +101,19 @@ struct Browser: Sendable {
             throw Unexpected("the browser found \(found)")
         }
         return "element/\(id)"
+    }
+
+    /// Does something with the first element that a CSS selector fits, of the next page where one comes meanwhile.
+    private func withElement<Result: Sendable>(
+        _ selector: String, _ body: (_ path: String) async throws -> Result
+    ) async throws -> Result {
+        while true {
+            do {
+                return try await body(try await element(selector))
+            } catch is StaleElement {
+                continue
+            }
+        }
     }
 }
 
@@ -114,9 +136,9 @@ extension Browser {
         for step in steps {
             switch step {
             case .type(let text, let selector):
-                _ = try await post(try await element(selector) + "/value", ["text": .text(text)])
+                _ = try await withElement(selector) { try await post($0 + "/value", ["text": .text(text)]) }
             case .press(let selector):
-                _ = try await post(try await element(selector) + "/click")
+                _ = try await withElement(selector) { try await post($0 + "/click") }
             case .see(let selector): _ = try await element(selector)
             }
         }
@@ -134,10 +156,10 @@ extension Browser {
 
     /// The page that is shown, as soon as it has an element that a CSS selector fits.
     func page(with selector: String) async throws -> Page {
-        let heading = try await get(try await element(selector) + "/text")
+        let heading = try await withElement(selector) { try await get($0 + "/text") }
         return Page(
             address: try await get("url"), title: try await get("title"), heading: heading,
-            text: try await get(try await element("body") + "/text"), source: try await get("source"))
+            text: try await withElement("body") { try await get($0 + "/text") }, source: try await get("source"))
     }
 }
 

@@ -48,12 +48,14 @@ struct EtcdServer: Sendable {
         ).run()
     }
 
-    /// Takes all leases away, as if nothing had been heard of their holders for too long.
-    func revokeLeases() async throws {
-        let leases = try await post("/v3/lease/leases", [:])["leases"] as? [[String: String]] ?? []
-        for lease in leases {
+    /// Takes away the leases of what a test has stored, as if nothing had been heard of their holders for too long. Other tests
+    /// keep theirs.
+    func revokeLeases(under prefix: String) async throws {
+        // "0" comes after "/".
+        let found = try await post("/v3/kv/range", ["key": "\(prefix)/".base64, "range_end": "\(prefix)0".base64])
+        for lease in Set((found["kvs"] as? [[String: String]] ?? []).compactMap { $0["lease"] }) {
             // One may have lapsed meanwhile.
-            _ = try? await post("/v3/lease/revoke", ["ID": lease["ID"] ?? ""])
+            _ = try? await post("/v3/lease/revoke", ["ID": lease])
         }
     }
 
