@@ -4,7 +4,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The record of why the last session ended: a small property list, in the clear since it says nothing personal.
+/// The record of why the last session ended, as a small property list.
+///
+/// The record is not encrypted, because AccountKit must read it without a key. Anyone who can write to the storage can forge
+/// it. Therefore `decode` accepts an error code and a service's URL, and no other text.
 enum SignOutRecord {
     private struct Record: Codable {
         var reason: String
@@ -33,13 +36,34 @@ enum SignOutRecord {
         }
     }
 
-    /// Without a record, or with one that cannot be read, nobody is known to have signed in yet.
+    /// Returns `neverSignedIn` if there is no record, or if the record cannot be read.
     static func decode(_ bytes: [UInt8]?) -> SignOut {
         guard let bytes, let record = try? PropertyListDecoder().decode(Record.self, from: Data(bytes)),
             let reason = SignOut.Reason(rawValue: record.reason)
         else { return .neverSignedIn }
         return SignOut(
-            reason, date: record.date, issuer: record.issuer, detail: record.detail,
+            reason, date: record.date, issuer: record.issuer.flatMap { isURL($0) ? $0 : nil },
+            detail: record.detail.flatMap { isErrorCode($0) ? $0 : nil },
             unfinishedRefresh: record.unfinishedRefresh)
+    }
+
+    /// Whether a text has the form of an OAuth error code (RFC 6749, section 5.2), without spaces or punctuation that could
+    /// make a sentence or an address.
+    private static func isErrorCode(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    /// Whether a text is one word that begins like the URL of a service.
+    private static func isURL(_ text: String) -> Bool {
+        (text.hasPrefix("https://") || text.hasPrefix("http://")) && text.utf8.count <= 2048
+            && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 }

@@ -61,7 +61,9 @@ public struct SignOut: Sendable, Hashable {
     /// The service that ended the session.
     public var issuer: String?
 
-    /// The service's own code for it, such as `invalid_grant`.
+    /// The service's error code, such as `invalid_grant`.
+    ///
+    /// A later process sees the detail only if it has the form of an error code: at most 64 ASCII letters, digits, `_` and `-`.
     public var detail: String?
 
     /// When a refresh of the last tokens was begun whose response was never stored, because a process died or the response was

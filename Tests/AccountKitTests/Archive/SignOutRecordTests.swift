@@ -24,4 +24,23 @@ struct SignOutRecordTests {
         #expect(SignOutRecord.decode(nil) == .neverSignedIn)
         #expect(RefreshRecord.decode(Array(text.utf8)) == nil)
     }
+
+    @Test(arguments: [
+        "Your account was stolen: call +1 555", "see evil.example", "", "invalid grant",
+        String(repeating: "a", count: 65),
+    ])
+    func `Drops a forged detail that is not an error code`(detail: String) throws {
+        let forged = SignOut(.sessionEnded, issuer: "https://auth.example.com", detail: detail)
+        let read = SignOutRecord.decode(try SignOutRecord.encode(forged))
+        #expect(read.detail == nil)
+        #expect(read.issuer == "https://auth.example.com")
+    }
+
+    @Test(arguments: ["Your bank", "https://auth.example.com is broken: call us", "javascript:alert(1)"])
+    func `Drops a forged issuer that is not a URL`(issuer: String) throws {
+        let forged = SignOut(.sessionEnded, issuer: issuer, detail: "invalid_grant")
+        let read = SignOutRecord.decode(try SignOutRecord.encode(forged))
+        #expect(read.issuer == nil)
+        #expect(read.detail == "invalid_grant")
+    }
 }
