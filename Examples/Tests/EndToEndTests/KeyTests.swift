@@ -296,6 +296,8 @@ struct KeyTests {
             let entries = try String(contentsOfFile: "/proc/keys", encoding: .utf8).split(separator: "\n")
             let entry = try #require(entries.first { $0.contains(slot) })
             #expect(entry.split(separator: " ").contains { $0 == "1h" || $0 == "59m" || $0 == "60m" }, "\(entry)")
+            // Rights of the owner only, none of a possessor: see keyrings(7).
+            #expect(entry.split(separator: " ")[4] == "003f0000", "\(entry)")
 
             #expect(try await runDetached(account, "lock").exitCode == 0)
             #expect(try await runDetached(account, "whoami", "--offline").exitCode == 65)
