@@ -169,7 +169,14 @@ let package = Package(
         ),
         .testTarget(
             name: "AccountCommandsSystemTests",
-            dependencies: ["AccountCommands", "AccountKit", "AccountTesting", "BoundedWaiting", "signal-exerciser"]
+            dependencies: [
+                "AccountCommands",
+                "AccountKit",
+                "AccountTesting",
+                "BoundedWaiting",
+                "signal-exerciser",
+                .product(name: "Subprocess", package: "swift-subprocess"),
+            ]
         ),
         .testTarget(name: "AccountFleetTests", dependencies: ["AccountFleet", "AccountKit", "AccountTesting"]),
         .testTarget(

@@ -16,19 +16,23 @@ enum ExternalProgram {
             paths = (AccountKit.Environment.value("PATH") ?? "").split(separator: ":").map { "\($0)/\(program)" }
         }
         return paths.contains { path in
-            // What cannot be looked at cannot be run.
+            // A file that cannot be inspected cannot be run either.
             guard let status = try? SystemCall.targetStatus(path) else { return false }
             return status.kind == .regular && status.permissions & 0o111 != 0
         }
     }
 
-    /// What a program prints; `nil` if there is no such program, if it fails, or if it prints more than 64 KiB.
+    /// Returns what a program prints; `nil` if there is no such program, if it fails, or if it prints more than 64 KiB.
     ///
-    /// - Parameter hidden: Environment variables that it does not get.
-    static func output(of program: String, _ arguments: [String], hiding hidden: [String]) async -> String? {
+    /// - Parameters:
+    ///   - input: Its standard input. Other users of the machine can read arguments, but not this text.
+    ///   - hidden: Environment variables that the program does not get.
+    static func output(
+        of program: String, _ arguments: [String], input: String = "", hiding hidden: [String]
+    ) async -> String? {
         let result = try? await run(
             .name(program), arguments: Arguments(arguments), environment: environment(hiding: hidden),
-            output: .string(limit: 64 * 1024), error: .discarded)
+            input: .string(input), output: .string(limit: 64 * 1024), error: .discarded)
         guard let result, result.terminationStatus.isSuccess else { return nil }
         return result.standardOutput
     }
