@@ -72,7 +72,7 @@ extension Gists {
         }
 
         private func print(_ snapshot: ListSnapshot<Gist>) throws {
-            if let problem = snapshot.problem, problem.code == .notSignedIn { throw problem }
+            if let problem = snapshot.problem, problem.isAboutUser { throw problem }
             guard snapshot.asOf != nil || snapshot.problem == nil && !offline || !snapshot.rows.isEmpty else {
                 throw snapshot.problem
                     ?? AccountError(
@@ -126,7 +126,7 @@ extension Gists {
                         ?? AccountError(
                             .serviceUnavailable, "this gist is not stored here: show it once without --offline")
                 }
-                if let problem, problem.code == .notSignedIn { throw problem }
+                if let problem, problem.isAboutUser { throw problem }
                 if json {
                     try Output.print(json: GistDocument(gist, isPending: false))
                 } else if let name = file ?? (gist.files.count == 1 ? gist.files.keys.first : nil) {
@@ -145,6 +145,11 @@ extension Gists {
             }
         }
     }
+}
+
+extension AccountError {
+    /// Whether the user who began is no longer signed in: then the stored rows are not shown in place of an answer.
+    fileprivate var isAboutUser: Bool { code == .notSignedIn || code == .conflict }
 }
 
 /// A gist in JSON.

@@ -186,4 +186,41 @@ struct GistsTests {
             #expect(try await user.server.gists().map(\.files) == [["a.txt": "alice's"]])
         }
     }
+
+    @Test func `A user who signs in during a look-up does not send the change`() async throws {
+        try await GistsUser.run { user in
+            _ = try await user.createOffline("alice's")
+            // The response is lost, so the next attempt looks first.
+            try await user.server.arm(.dropped.on("POST"))
+            #expect(try await user.gists("sync").exitCode == 69)
+            try await expectNothingOfBobs(user, syncing: user.gists, while: user.server.hold(.nothing.on("GET")))
+        }
+    }
+
+    @Test func `A user who signs in during a refresh does not send the change`() async throws {
+        try await GistsUser.run { user in
+            _ = try await user.createOffline("alice's")
+            // By this clock alice's token has expired, so that the request begins with a refresh.
+            let late = try await WrongClock(in: user.container).tool(user.gists, ahead: 7200)
+            try await expectNothingOfBobs(user, syncing: late, while: user.server.holdRefreshes())
+        }
+    }
+
+    /// Signs bob in while a request of alice's synchronization is held, and expects that the change stays hers.
+    private func expectNothingOfBobs(_ user: GistsUser, syncing gists: Tool, while gate: Gate) async throws {
+        let sync = try await gists.command(["sync"]).whileRunning { _ in
+            try await gate.waitUntilHeld()
+            try await user.signIn(as: "bob")
+            try await gate.open()
+        }
+        #expect(sync.exitCode == 77, "\(sync)")
+        #expect(try await user.server.allGists().gists == [])
+        #expect(try await user.server.appliedChanges() == [])
+        #expect(try await user.pending() == [])
+        try await user.server.clearFaults()
+        try await user.signIn()
+        #expect(try await user.gists("sync").exitCode == 0)
+        #expect(try await user.server.gists().map(\.files) == [["a.txt": "alice's"]])
+        #expect(try await user.server.appliedChanges().map(\.user) == ["alice"])
+    }
 }

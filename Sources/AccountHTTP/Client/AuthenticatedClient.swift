@@ -19,7 +19,7 @@ public import Foundation
 /// Each request carries the access token, which is refreshed before it expires. A response that says that the token is not
 /// valid any more (401 with `error="invalid_token"`, RFC 6750, section 3.1) makes the client get a new one and send the
 /// request once more; any number of requests at a time share one refresh. The token goes to this one origin only, and no
-/// redirect is followed.
+/// redirect is followed. A request is for the user who is signed in when it begins, and never has the token of another user.
 ///
 /// An API does not end a session: where there is no refresh token, the authority is asked, and its word counts.
 public struct AuthenticatedClient: Sendable {
@@ -139,9 +139,10 @@ public struct AuthenticatedClient: Sendable {
     /// - Returns: The response, whatever its status: also 401, where a new token was no help.
     /// - Throws: An `AccountError`. Without a request: `notSignedIn` if nobody is signed in, `misconfigured` if who is
     ///   signed in is of another service or there is no way to the origin, `invalidArgument` if the URL is of another
-    ///   origin or a header field is the client's to set. After a request that may have been carried out:
+    ///   origin or a header field is the client's to set, `conflict` if another user signs in before the request has a
+    ///   token, or before it is sent again after a refusal. After a request that may have been carried out:
     ///   `serviceUnavailable` if no response came or the token could not be refreshed, `notSignedIn` if the session has
-    ///   ended, `conflict` if another user has signed in meanwhile, `requestFailed` if the response is too long, `cancelled`.
+    ///   ended, `requestFailed` if the response is too long, `cancelled`.
     public func send(_ request: HTTPRequest, body: Data? = nil) async throws(AccountError) -> APIResponse {
         try await send(request.method, url(of: request), request.headerFields, body)
     }

@@ -81,17 +81,17 @@ extension AccountStore {
         case .refresh: break
         // What is exchanged must be good itself.
         case .tokenExchange:
-            account = try await usableAccount(
+            let usable = try await usableAccount(
                 minimumValidity: nil, timeout: deadline.map { ContinuousClock.now.duration(to: $0) }, with: authority)
+            try usable.checkIsSameUser(as: account)
+            account = usable
         }
         let derivation = Derivation(target: target, means: means, validity: validity)
         let outcome = await driver.refresh(
             account, deriving: derivation, authority, failureCount: record?.failureCount ?? 0, until: deadline)
         switch outcome {
         case .renewed(let new), .adopted(let new), .unsaved(let new, _):
-            guard new.isSameUser(as: account) else {
-                throw AccountError(.conflict, "another user has signed in meanwhile: try again")
-            }
+            try new.checkIsSameUser(as: account)
             guard let token = new.credentials.derivedToken(for: target) else {
                 throw AccountError(
                     .tooLarge,

@@ -18,8 +18,9 @@ extension AccountStore {
     /// - Throws: ``AccountError/Code-swift.struct/moved`` if the token has expired and the session is at another place by now,
     ///   ``AccountError/Code-swift.struct/notSignedIn`` if nobody is signed in (any more), or if the token has
     ///   expired and there is no refresh token (the account is kept, since the clock may be wrong),
-    ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the token has expired and could not be refreshed now, or
-    ///   ``AccountError/Code-swift.struct/misconfigured`` if who is signed in is of another service.
+    ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the token has expired and could not be refreshed now,
+    ///   ``AccountError/Code-swift.struct/misconfigured`` if who is signed in is of another service, or
+    ///   ``AccountError/Code-swift.struct/conflict`` if another user signs in during the refresh.
     public func accessToken(
         minimumValidity: Duration? = nil, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Secret {
@@ -35,6 +36,10 @@ extension AccountStore {
         return credentials.accessToken
     }
 
+    /// The account with an access token that is good for a while, refreshed first if need be.
+    ///
+    /// - Throws: As ``accessToken(minimumValidity:timeout:with:)``. A call that began for one user returns no
+    ///   account of another.
     package func usableAccount(
         minimumValidity: Duration?, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Account {
@@ -67,9 +72,7 @@ extension AccountStore {
             guard account.credentials.refreshToken != nil, !(0..<60).contains(age) else { return nil }
             account = try await renewed(account, with: authority, timeout, isUsable: false)
         }
-        guard account.isSameUser(as: refused) else {
-            throw AccountError(.conflict, "another user has signed in meanwhile, so the request was not repeated")
-        }
+        try account.checkIsSameUser(as: refused)
         return account
     }
 
@@ -96,6 +99,7 @@ extension AccountStore {
 
     func loadedAccount(of authority: any AccountAuthority) async throws(AccountError) -> Account {
         let account = try await loadedAccount()
+        try Self.checkRequestUser(is: account)
         try check(account, isOf: authority)
         return account
     }
@@ -151,14 +155,17 @@ extension AccountStore {
         let outcome = await driver.refresh(
             account, authority, failureCount: failureCount, until: timeout.map { .now + $0 })
         switch outcome {
-        case .renewed(let account), .adopted(let account), .unsaved(let account, _): return account
+        case .renewed(let new), .adopted(let new), .unsaved(let new, _):
+            try new.checkIsSameUser(as: account)
+            return new
         case .signedOut(let signOut): throw AccountError(notSignedIn: signOut)
         case .unreadable(let error):
             if isUsable { return account }
             throw error
-        case .kept(let account, let reason):
-            if isUsable { return account }
-            if let move = account.move { throw AccountError(move) }
+        case .kept(let new, let reason):
+            try new.checkIsSameUser(as: account)
+            if isUsable { return new }
+            if let move = new.move { throw AccountError(move) }
             throw AccountError(
                 reason.errorCode, "the tokens could not be refreshed (\(reason)); you are still signed in")
         }

@@ -52,7 +52,8 @@ public final class OfflineBlobs: Sendable {
     ///   - maximumByteCount: How many bytes are kept on the disk at most, about; and how many one blob may have.
     ///   - maximumMemoryByteCount: How many bytes of blobs that were read are kept in memory.
     ///   - clock: Tells the date.
-    ///   - transport: Sends requests with the account's authorization.
+    ///   - transport: Sends requests with the account's authorization. It obtains the token in the task that calls it: then it
+    ///     gets no token of a user who signs in later, but the error `conflict`.
     /// - Throws: `notSignedIn` if nobody is.
     public init(
         _ name: String, _ remote: any RemoteBlob, of store: AccountStore, in container: AppContainer,
@@ -62,10 +63,12 @@ public final class OfflineBlobs: Sendable {
         self.remote = remote
         self.maximumByteCount = maximumByteCount
         self.store = store
-        self.transport = transport
         self.clock = clock
         let key = try await store.offlineKey()
         self.key = key
+        self.transport = { request, body, receive in
+            try await AccountStore.withRequests(for: key) { try await transport(request, body, receive) }
+        }
         folder = BlobFolder(
             container.path(of: container.caches) + "/Offline/"
                 + key.seal.keyedID(name.utf8, type: "blobs folder").hexadecimal,

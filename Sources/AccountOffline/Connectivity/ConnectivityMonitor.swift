@@ -139,7 +139,10 @@ public final class ConnectivityMonitor: Sendable {
     /// - Returns: Whether the service has responded.
     private func ask() async -> Bool {
         // The transport has noted what went wrong.
-        guard !Task.isCancelled, let response = try? await transport(probe, nil) else { return Task.isCancelled }
+        guard !Task.isCancelled,
+            // A probe outlives the request that started it, and the user of that request.
+            let response = try? await AccountStore.withRequestsForAnyUser({ try await transport(probe, nil) })
+        else { return Task.isCancelled }
         return Connectivity.Problem(response.head, to: probe) == nil
     }
 

@@ -133,6 +133,9 @@ extension RemoteCollection {
 }
 
 /// Sends a request to its end with the account's authorization, such as `AuthenticatedClient` does.
+///
+/// A transport that obtains the token itself does so in the task that calls it, not in a detached one: an ``OfflineCollection`` binds
+/// the task to its user, and an `AccountStore` then returns no token of another user.
 public typealias RemoteTransport =
     @Sendable (_ request: HTTPRequest, _ body: Data?) async throws -> (head: HTTPResponse, body: Data)
 

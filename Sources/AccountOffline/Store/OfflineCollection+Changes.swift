@@ -229,8 +229,12 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         if outcome == .done, failure == nil {
             try await finish(sending, item)
         } else {
-            // One that never left this machine can still be joined with others.
-            let neverLeft = if failure != nil, case .later = outcome { true } else { false }
+            // A change that never left this machine can still be joined with others.
+            let neverLeft =
+                switch outcome {
+                case .later, .signIn: failure != nil
+                default: false
+                }
             try await note(
                 outcome, failure, sending, as: neverLeft ? entry.change : change, ifNotDone: .queued,
                 ifUnknown: .unknown)
@@ -274,7 +278,9 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             // That an earlier attempt may have been carried out is not forgotten.
             try await postpone(state == .unknown ? .unknown : .waitingForSignIn, why, .zero)
             report.problem = AccountError(
-                .notSignedIn, "the service does not take this sign-in (\(why)): sign in again")
+                .notSignedIn,
+                error is AccountError ? why : "the service does not take this sign-in (\(why)): sign in again",
+                cause: error)
             isOver = true
         case .conflict(let why): try await park(entry, .conflict, why)
         case .refused(let why): try await park(entry, .refused, why)

@@ -49,7 +49,8 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     ///   - maximumListBytes: How much the lists may take when they are closed; those that were not looked at for the longest
     ///     time go first. Until then it may be twice as much: what comes beyond that is not stored.
     ///   - clock: Tells the date.
-    ///   - transport: Sends requests with the account's authorization.
+    ///   - transport: Sends requests with the account's authorization. It obtains the token in the task that calls it: then it
+    ///     gets no token of a user who signs in later, but the error `conflict`.
     /// - Throws: `notSignedIn` if nobody is; `damaged` or `unsupportedVersion` if changes that were not sent cannot be read: they
     ///   stay as they are.
     public init(
@@ -59,10 +60,12 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     ) async throws(AccountError) {
         self.remote = remote
         self.store = store
-        self.transport = transport
         self.clock = clock
         let key = try await store.offlineKey()
         self.key = key
+        self.transport = { request, body in
+            try await AccountStore.withRequests(for: key) { try await transport(request, body) }
+        }
         let folder =
             "/Offline/"
             + key.seal.keyedID(name.utf8, type: "folder").map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

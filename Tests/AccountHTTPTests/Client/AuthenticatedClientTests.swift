@@ -151,6 +151,44 @@ struct AuthenticatedClientTests {
         }
     }
 
+    enum Way: CaseIterable { case send, stream, authorize }
+
+    @Test(arguments: Way.allCases)
+    func `A request never has the token of a user who signs in during it`(way: Way) async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(#"{"ok":true}"#)
+        } _: { server in
+            let authority = ScriptedAuthority(refresh: [.hang])
+            let account = Account.testing(at: Self.now.addingTimeInterval(-3570), expiringIn: .seconds(3600))
+            let (client, store) = try await client(server, authority, signedIn: account)
+            let request = HTTPRequest(method: .post, scheme: nil, authority: nil, path: "/notes")
+            let response = Task {
+                switch way {
+                case .send: _ = try await client.send(request, body: Data("alice's".utf8))
+                case .stream: _ = try await client.stream(request) { _, _ in }
+                case .authorize:
+                    _ = try await client.authorize(
+                        request, at: #require(URL(string: server.address)), canBeRepeated: true
+                    ) { _ in
+                        Issue.record("the request was sent")
+                        return (HTTPResponse(status: .ok), "")
+                    } reading: {
+                        (Data(), $0)
+                    }
+                }
+            }
+            await authority.waitForRequest(.refresh)
+            var bob = Account.testing(id: "bob", at: Self.now)
+            bob.credentials.accessToken = Secret("bob-access")
+            try await store.signIn { [bob] in bob }
+            authority.release()
+            await expectAccountError(.conflict) { try await response.value }
+            #expect(server.requests.isEmpty)
+            #expect(try await client.get("/").head.status == .ok)
+            #expect(server.requests.map { $0.headers["authorization"] } == ["Bearer bob-access"])
+        }
+    }
+
     // MARK: What ends a session, and what does not
 
     @Test(

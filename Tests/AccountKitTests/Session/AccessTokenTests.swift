@@ -170,6 +170,18 @@ struct AccessTokenTests {
         #expect(try await store.accessToken(with: authority) == Secret("access-1"), "elsewhere it may still do")
     }
 
+    @Test func `A token request returns no token of a user who signs in during it`() async throws {
+        let store = try await AccountStore.testing(signedIn: .expired(at: Fixture.now), clock: ManualClock(Fixture.now))
+        let authority = ScriptedAuthority(refresh: [.hang], clock: ManualClock(Fixture.now))
+        let token = Task { try await store.accessToken(timeout: nil, with: authority) }
+        await authority.waitForRequest(.refresh)
+        try await store.signIn { Fixture.bob }
+        authority.release()
+        await expectAccountError(.conflict) { try await token.value }
+        // A request that begins now is one of the other user.
+        #expect(try await store.accessToken(with: authority) == Secret("bob-access"))
+    }
+
     @Test func `What one user asked for is not repeated with the token of another`() async throws {
         let store = try await store(issued: 3600)
         let alice = store.account

@@ -232,6 +232,18 @@ struct DerivedTokenTests {
         #expect(try await stored().credentials.derivedTokens.isEmpty)
     }
 
+    @Test func `A token exchange uses no token of a user who signs in before it`() async throws {
+        let store = try await store(.expired(at: clock.now))
+        let authority = ScriptedAuthority(refresh: [.hang], clock: clock)
+        let target = try TokenTarget(audience: "https://api.example.com")
+        let token = Task { try await store.accessToken(for: target, timeout: nil, with: authority) }
+        await authority.waitForRequest(.refresh)
+        try await store.signIn { Fixture.bob }
+        authority.release()
+        await expectAccountError(.conflict) { try await token.value }
+        #expect(authority.requests.allSatisfy { $0 != .derive })
+    }
+
     /// A service that has refreshes only.
     private struct RefreshingAuthority: DerivingAuthority {
         func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }

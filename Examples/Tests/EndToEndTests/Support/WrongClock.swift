@@ -16,6 +16,11 @@ struct WrongClock: Sendable {
     ///
     /// - Parameter seconds: How far the clock is ahead; negative if it is behind.
     func run(_ tool: Tool, ahead seconds: Int, _ arguments: [String], input: String = "") async throws -> Outcome {
-        try await tool.with("LD_PRELOAD", library).with("CLOCK_AHEAD", String(seconds)).run(arguments, input: input)
+        try await self.tool(tool, ahead: seconds).run(arguments, input: input)
+    }
+
+    /// A tool that sees the clock.
+    func tool(_ tool: Tool, ahead seconds: Int) -> Tool {
+        tool.with("LD_PRELOAD", library).with("CLOCK_AHEAD", String(seconds))
     }
 }

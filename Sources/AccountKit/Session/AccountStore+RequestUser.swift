@@ -1,0 +1,36 @@
+/// Requests that are made for one user.
+extension AccountStore {
+    /// The user of the current task's requests; `nil` if each request is for the signed-in user.
+    @TaskLocal private static var requestUser: Account?
+
+    /// Runs requests for the user of an offline key.
+    ///
+    /// While `body` runs, a store returns only tokens of that user to its task and the task's children. For a token of another
+    /// user it throws ``AccountError/Code-swift.struct/conflict``. The user goes with the task because an app's transport
+    /// obtains the token itself.
+    package static func withRequests<Value>(
+        for key: OfflineKey, _ body: () async throws -> Value
+    ) async rethrows -> Value {
+        try await $requestUser.withValue(key.user, operation: body)
+    }
+
+    /// Runs requests that are for any user, such as a probe that a request of one user starts.
+    package static func withRequestsForAnyUser<Value>(_ body: () async throws -> Value) async rethrows -> Value {
+        try await $requestUser.withValue(nil, operation: body)
+    }
+
+    /// Checks that the current task may use the tokens of an account.
+    static func checkRequestUser(is account: Account) throws(AccountError) {
+        if let requestUser { try account.checkIsSameUser(as: requestUser) }
+    }
+}
+
+extension Account {
+    /// Checks that a request that began for one user is not continued with the token of another.
+    func checkIsSameUser(as user: Account) throws(AccountError) {
+        guard isSameUser(as: user) else {
+            throw AccountError(
+                .conflict, "another user has signed in since this began: nothing was sent with that user's token")
+        }
+    }
+}
