@@ -4,6 +4,7 @@ import AccountTesting
 import Foundation
 import GRDB
 import HTTPTypes
+import Sealing
 import Testing
 
 @testable import AccountOffline
@@ -11,6 +12,14 @@ import Testing
 /// Changes that are sent later, and once.
 struct OutboxTests {
     private func scene() async throws -> OfflineScene { try await OfflineScene() }
+
+    /// Leaves the first change in the state of a process that died while sending it.
+    private func noteAsBeingSent(_ notes: OfflineCollection<Notes>) async throws {
+        let entry = try #require(try await notes.outbox.pending().first)
+        var pending = entry.pending
+        pending.state = .sending
+        _ = try #require(try await notes.outbox.replace(entry, with: pending))
+    }
 
     // MARK: In order, and once
 
@@ -147,10 +156,73 @@ struct OutboxTests {
         #expect(try await notes.synchronize().sentCount == 1)
         // As it would be after the death: not read as never sent.
         try await notes.add(.create("another"))
-        try scene.withDatabase("Outbox.sqlite") { try $0.execute(sql: "UPDATE change SET state = 'sending'") }
+        try await noteAsBeingSent(notes)
         await scene.service.create("another")
         #expect(try await notes.synchronize().sentCount == 1)
         #expect(await scene.service.notes.map(\.text) == ["another", "new"])
+    }
+
+    @Test(arguments: [
+        "UPDATE change SET state = 'queued'", "UPDATE change SET state = 'queued', attempts = 0, not_before = NULL",
+        "UPDATE change SET state = 'waitingForSignIn', attempts = 9",
+    ])
+    func `Ignores a state that another program writes into the file`(sql: String) async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        try await notes.add(.create("new"))
+        await scene.service.fail(.lost)
+        _ = try await notes.synchronize()
+        let before = try await notes.pendingChanges()
+        #expect(before.map(\.state) == [.unknown])
+        try scene.withDatabase("Outbox.sqlite") { try $0.execute(sql: sql) }
+        #expect(try await notes.pendingChanges() == before)
+        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 1)
+        #expect(await scene.service.notes.map(\.text) == ["new"])
+        #expect(await scene.service.applied == ["POST new": 1])
+    }
+
+    @Test func `Ignores a pause that another program writes into the file`() async throws {
+        let scene = try await scene()
+        let notes = try await scene.open()
+        try await notes.add(.create("new"))
+        await scene.service.fail(.status(429, ["Retry-After": "100"]))
+        _ = try await notes.synchronize()
+        let end = scene.clock.now.addingTimeInterval(80_000).timeIntervalSince1970
+        try scene.withDatabase("Outbox.sqlite") { try $0.execute(sql: "UPDATE pause SET until = \(end)") }
+        scene.clock.advance(by: .seconds(200))
+        #expect(try await notes.synchronize(ignoringBackOff: true).sentCount == 1)
+    }
+
+    @Test(arguments: [ChangeState.queued, .sending, .unknown, .waitingForSignIn])
+    func `Reads changes and pauses that the previous version stored`(state: ChangeState) async throws {
+        struct Record: Codable {
+            var change: Change
+            var lastProblem: String?
+        }
+        let scene = try await scene()
+        let notes = try await scene.open()
+        let change = Change.create("new")
+        let seal = try await scene.store.offlineKey().seal
+        let sealed = Data(
+            seal.seal(try JSONEncoder().encode(Record(change: change)), type: "change", id: Array("7".utf8)))
+        let object = Data(seal.keyedID(change.object.utf8, type: "object"))
+        let until = scene.clock.now.addingTimeInterval(100)
+        let reason = Data(seal.seal("429".utf8, type: "pause", id: []))
+        try scene.withDatabase("Outbox.sqlite") {
+            try $0.execute(
+                sql: "INSERT INTO change(n, object, state, attempts, sealed) VALUES (7, ?, ?, 2, ?)",
+                arguments: [object, state.rawValue, sealed])
+            try $0.execute(
+                sql: "INSERT INTO pause(until, sealed) VALUES (?, ?)", arguments: [until.timeIntervalSince1970, reason])
+        }
+        #expect(try await notes.pendingChanges().map(\.state) == [state])
+        #expect(try await notes.pendingChanges().map(\.attempts) == [2])
+        #expect(try await notes.synchronize().problem?.message.contains("429") == true)
+        #expect(await scene.service.requests.isEmpty)
+        scene.clock.advance(by: .seconds(101))
+        #expect(try await notes.synchronize().sentCount == 1)
+        let wasLookedFor = await scene.service.requests.contains { $0.method == .get }
+        #expect(wasLookedFor == (state == .sending || state == .unknown))
     }
 
     @Test func `A task that is cancelled while it sends leaves a change that is looked for`() async throws {
@@ -299,7 +371,7 @@ struct OutboxTests {
         let notes = try await scene.open()
         let change = try #require(try await notes.add(.create("new")))
         await scene.service.create("new")
-        try scene.withDatabase("Outbox.sqlite") { try $0.execute(sql: "UPDATE change SET state = 'sending'") }
+        try await noteAsBeingSent(notes)
         #expect(try await notes.resolve(change.id, .keepMine))
         #expect(try await notes.synchronize().sentCount == 1)
         #expect(await scene.service.count == 1)

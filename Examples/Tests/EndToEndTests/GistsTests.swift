@@ -223,4 +223,26 @@ struct GistsTests {
         #expect(try await user.server.gists().map(\.files) == [["a.txt": "alice's"]])
         #expect(try await user.server.appliedChanges().map(\.user) == ["alice"])
     }
+
+    @Test func `Sends a change once, even if its state is altered in the file`() async throws {
+        try await GistsUser.run { user in
+            _ = try await user.createOffline("once")
+            try await user.server.arm(.appliedButDropped.on("POST"))
+            #expect(try await user.gists("sync").exitCode == 69)
+            let before = try await user.pending()
+            #expect(before.map(\.state) == ["unknown"])
+            let files = try FileManager.default.subpathsOfDirectory(atPath: user.container.home)
+            let outbox = user.container.home + "/" + (try #require(files.first { $0.hasSuffix("/Outbox.sqlite") }))
+            let script = """
+                import sqlite3, sys
+                with sqlite3.connect(sys.argv[1]) as database:
+                    database.execute("UPDATE change SET state = 'queued', attempts = 0, not_before = NULL")
+                """
+            let altered = try await Command(words: ["python3", "-c", script, outbox]).run()
+            #expect(altered.exitCode == 0, "\(altered)")
+            #expect(try await user.pending() == before)
+            #expect(try await user.gists("sync").exitCode == 0)
+            #expect(try await user.server.gists().map(\.files) == [["a.txt": "once"]])
+        }
+    }
 }

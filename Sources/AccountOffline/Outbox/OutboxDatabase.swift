@@ -37,7 +37,25 @@ struct OutboxDatabase: Sendable {
         var lastProblem: String?
         var madeID: String?
         var madeJSON: Data?
+        /// `nil` in a row of an earlier version, whose columns are all there is.
+        var progress: Progress?
     }
+
+    /// How far a change has come. The columns of the same names are for earlier versions: another program can write to them.
+    private struct Progress: Codable {
+        var state: ChangeState
+        var attempts: Int
+        var notBefore: Date?
+    }
+
+    /// The sealed part of a pause. Earlier versions sealed only the reason, as ``legacyPauseType``.
+    private struct Pause: Codable {
+        var until: Date
+        var reason: String
+    }
+
+    private static let pauseType = "pause until"
+    private static let legacyPauseType = "pause"
 
     let database: OfflineDatabase
     private let seal: RowSeal
@@ -79,11 +97,21 @@ struct OutboxDatabase: Sendable {
     func pause(at date: Date) async throws -> (until: Date, reason: String)? {
         try await database.read { database -> (until: Date, reason: String)? in
             guard let row = try Row.fetchOne(database, sql: "SELECT until, sealed FROM pause") else { return nil }
-            let until = Date(timeIntervalSince1970: try row.decode(forColumn: "until"))
+            let pause = try pause(row)
             // More than a day ahead, the clock was set back.
-            guard until > date, until.timeIntervalSince(date) <= 86_400 else { return nil }
-            return (until, try text(row.decode(forColumn: "sealed"), type: "pause", id: Data()))
+            guard pause.until > date, pause.until.timeIntervalSince(date) <= 86_400 else { return nil }
+            return (pause.until, pause.reason)
         }
+    }
+
+    private func pause(_ row: Row) throws -> Pause {
+        let sealed = try row.decode(Data.self, forColumn: "sealed")
+        if let bytes = seal.open(sealed, type: Self.pauseType, id: []) {
+            return try JSONDecoder().decode(Pause.self, from: Data(bytes))
+        }
+        return Pause(
+            until: Date(timeIntervalSince1970: try row.decode(forColumn: "until")),
+            reason: try text(sealed, type: Self.legacyPauseType, id: Data()))
     }
 
     private func entries(_ database: Database) throws -> [Entry] {
@@ -95,18 +123,23 @@ struct OutboxDatabase: Sendable {
     private func entry(_ row: Row) throws -> Entry {
         let number = try row.decode(Int64.self, forColumn: "n")
         guard
-            let bytes = seal.open(try row.decode(Data.self, forColumn: "sealed"), type: "change", id: Self.id(number)),
-            let state = ChangeState(rawValue: try row.decode(forColumn: "state"))
+            let bytes = seal.open(try row.decode(Data.self, forColumn: "sealed"), type: "change", id: Self.id(number))
         else { throw damaged }
         let record = try JSONDecoder().decode(Record.self, from: Data(bytes))
+        let progress = try record.progress ?? legacyProgress(row)
         return Entry(
             number: number,
             pending: PendingChange(
-                change: record.change, state: state, attempts: try row.decode(forColumn: "attempts"),
-                lastProblem: record.lastProblem,
-                notBefore: try row.decode(Double?.self, forColumn: "not_before").map { Date(timeIntervalSince1970: $0) }
-            ),
+                change: record.change, state: progress.state, attempts: progress.attempts,
+                lastProblem: record.lastProblem, notBefore: progress.notBefore),
             made: record.madeID.map { RemoteItem(id: $0, json: record.madeJSON ?? Data()) })
+    }
+
+    private func legacyProgress(_ row: Row) throws -> Progress {
+        guard let state = ChangeState(rawValue: try row.decode(forColumn: "state")) else { throw damaged }
+        return Progress(
+            state: state, attempts: try row.decode(forColumn: "attempts"),
+            notBefore: try row.decode(Double?.self, forColumn: "not_before").map { Date(timeIntervalSince1970: $0) })
     }
 
     private func alias(of local: String, _ database: Database) throws -> String? {
@@ -185,7 +218,9 @@ struct OutboxDatabase: Sendable {
         let record = try JSONEncoder().encode(
             Record(
                 change: pending.change, lastProblem: pending.lastProblem, madeID: entry.made?.id,
-                madeJSON: entry.made?.json))
+                madeJSON: entry.made?.json,
+                progress: Progress(
+                    state: pending.state, attempts: pending.attempts, notBefore: pending.notBefore)))
         try database.execute(
             sql: "UPDATE change SET object = ?, state = ?, attempts = ?, not_before = ?, sealed = ? WHERE n = ?",
             arguments: [
@@ -230,11 +265,12 @@ struct OutboxDatabase: Sendable {
 
     /// Leaves the service alone for a while.
     func pause(until date: Date, because reason: String) async throws {
+        let pause = try JSONEncoder().encode(Pause(until: date, reason: reason))
         try await database.write { database in
             try database.execute(sql: "DELETE FROM pause")
             try database.execute(
                 sql: "INSERT INTO pause(until, sealed) VALUES (?, ?)",
-                arguments: [date.timeIntervalSince1970, Data(seal.seal(reason.utf8, type: "pause", id: []))])
+                arguments: [date.timeIntervalSince1970, Data(seal.seal(pause, type: Self.pauseType, id: []))])
         }
     }
 }
