@@ -75,10 +75,21 @@ public struct EtcdLocation: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Whether all that is sent stays on this machine.
-    var isLoopback: Bool {
-        endpoints.allSatisfy { endpoint in
-            ["localhost:", "127.", "[::1]:"].contains(where: endpoint.hasPrefix)
-        }
+    var isLoopback: Bool { endpoints.allSatisfy { LoopbackHost.contains(Self.hostAndPort($0).host) } }
+
+    /// The URLs of a node, in the order in which they are tried: one, except for `localhost` without TLS.
+    ///
+    /// Without TLS nothing shows whom a hosts file or a name server has put in the place of this machine.
+    func urls(of endpoint: Endpoint) -> [String] {
+        let (host, port) = Self.hostAndPort(endpoint)
+        guard !usesTLS, host == LoopbackHost.name else { return ["\(usesTLS ? "https" : "http")://\(endpoint)"] }
+        return LoopbackHost.addresses.map { "http://\($0):\(port)" }
+    }
+
+    /// The host is in lower case. An endpoint always ends with its port.
+    private static func hostAndPort(_ endpoint: Endpoint) -> (host: String, port: Substring) {
+        guard let colon = endpoint.lastIndex(of: ":") else { return (endpoint.lowercased(), "") }
+        return (endpoint[..<colon].lowercased(), endpoint[endpoint.index(after: colon)...])
     }
 }
 

@@ -39,8 +39,10 @@ import Testing
 
     @Test(arguments: [
         ("etcd://localhost,127.0.0.1:1,[::1]:2", true), ("etcd://localhost,a", false),
-        ("etcd://localhost.example", false),
-        ("etcd://10.0.0.1", false),
+        ("etcd://localhost.example", false), ("etcd://10.0.0.1", false), ("etcd://127.attacker.example", false),
+        ("etcd://127.0.0.1.attacker.example:2379", false), ("etcd://127.1", false), ("etcd://127.0.0.01", false),
+        ("etcd://127.0.0.1,127.x.example", false), ("etcd://127.255.0.7:1", true), ("etcd://[0:0:0:0:0:0:0:1]", true),
+        ("etcd://[::2]", false),
     ])
     func knowsWhatStaysOnThisMachine(_ text: String, _ isLoopback: Bool) throws {
         #expect(try EtcdLocation(text).isLoopback == isLoopback)
@@ -78,7 +80,9 @@ import Testing
         func storage(_ location: String) throws -> EtcdArchiveStorage {
             try EtcdArchiveStorage(location: EtcdLocation(location), credentials: user, container: container)
         }
-        #expect { try storage("etcd://a.example") } throws: { ($0 as? AccountError)?.code == .misconfigured }
+        for location in ["etcd://a.example", "etcd://127.attacker.example:2379"] {
+            #expect { try storage(location) } throws: { ($0 as? AccountError)?.code == .misconfigured }
+        }
         _ = try storage("etcds://a.example")
         _ = try storage("etcd://127.0.0.1:2379")
     }

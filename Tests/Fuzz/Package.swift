@@ -31,7 +31,7 @@ let package = Package(
                 "OAuth/OAuthRequestOptions.swift", "OAuth/ServiceDocuments.swift",
                 "Transport/BodyTransfer.swift", "Transport/ExchangeBody.swift",
                 "Transport/FormBody.swift", "Transport/HTTPTransport.swift", "Transport/HTTPTransport+Stream.swift",
-                "Transport/IPAddress.swift", "Transport/NameLookUp.swift", "Transport/NetworkEnvironment.swift",
+                "Transport/NameLookUp.swift", "Transport/NetworkEnvironment.swift",
                 "Transport/ServiceRequest.swift",
                 "Transport/TransportFailure.swift", "Transport/WipingHandler.swift",
             ]),

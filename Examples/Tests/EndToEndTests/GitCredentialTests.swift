@@ -45,6 +45,19 @@ struct GitCredentialTests {
         }
     }
 
+    @Test func `Gives git no token if localhost resolves to another machine`() async throws {
+        try await run { user in
+            #expect(try await user.account("rule", "add", "http://localhost:8080").exitCode == 0)
+            let question = "protocol=http\nhost=localhost:8080\n\n"
+            let get = user.account.command(["git-credential", "get"])
+            #expect(try await get.run(input: question).output.contains("password="))
+            let misled = try get.runWhereLocalhostLeads(to: "192.0.2.1", in: user.container)
+            let outcome = try await misled.run(input: question)
+            #expect(!outcome.output.contains("password="), "\(outcome)")
+            #expect(outcome.errors.contains("localhost leads to 192.0.2.1"), "\(outcome)")
+        }
+    }
+
     @Test func `Storing stores nothing, and unknown operations are ignored`() async throws {
         try await run { user in
             let before = try user.container.files()

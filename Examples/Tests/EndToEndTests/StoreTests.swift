@@ -128,6 +128,26 @@ struct StoreTests {
         }
     }
 
+    @Test func `A name that begins like a loopback address gets no password`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container).with("ETCDCTL_USER", "ci:secret")
+            for host in ["127.attacker.example", "127.0.0.1.attacker.example:2379", "localhost,127.attacker.example"] {
+                let outcome = try await account("whoami", "--store", "etcd://\(host)/x")
+                #expect(outcome.exitCode == 78, "\(outcome)")
+                #expect(outcome.errors.contains("a password is sent over TLS only"), "\(outcome)")
+            }
+        }
+    }
+
+    @Test func `Finds a store at localhost, whatever the name resolves to`() async throws {
+        try await run { user, url in
+            let misled = try user.account.command(["whoami", "--store", url.replacing("127.0.0.1", with: "localhost")])
+                .runWhereLocalhostLeads(to: "127.9.9.9", in: user.container)
+            let outcome = try await misled.run()
+            #expect(outcome.output == "alice\n", "\(outcome)")
+        }
+    }
+
     @Test func `A role that may only read reads, and nothing is lost by what it may not do`() async throws {
         try await EtcdServer.run { etcd in
             try await Container.run { container in

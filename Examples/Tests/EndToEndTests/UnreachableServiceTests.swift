@@ -75,4 +75,33 @@ struct UnreachableServiceTests {
             #expect(try user.container.contents() == before)
         }
     }
+
+    @Test(arguments: ["127.0.0.1", "::1"])
+    func `Connects to localhost on this machine, whatever the name resolves to`(address: String) async throws {
+        try await Container.run { container in
+            try await ExampleServer.run(["--host", address]) { server in
+                let outcome = try await signIn(atLocalhost: server.port, in: container)
+                #expect(outcome.exitCode == 0, "\(outcome)")
+            }
+        }
+    }
+
+    @Test func `Sends no request to an address that a hosts file gives localhost`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run(["--host", "127.9.9.9"]) { server in
+                let outcome = try await signIn(atLocalhost: server.port, in: container)
+                #expect(outcome.exitCode == 69, "\(outcome)")
+                #expect(outcome.errors.contains("connection to localhost:\(server.port) was refused"), "\(outcome)")
+                #expect(try await server.log().requests.isEmpty)
+            }
+        }
+    }
+
+    private func signIn(atLocalhost port: Int, in container: Container) async throws -> Outcome {
+        let issuer = "http://localhost:\(port)"
+        let login = try Tool.account(in: container)
+            .command(["login", "--issuer", issuer, "--username", "alice", "--password-stdin"])
+        return try await login.runWhereLocalhostLeads(to: "127.9.9.9", in: container)
+            .run(input: ExampleServer.alicePassword + "\n")
+    }
 }

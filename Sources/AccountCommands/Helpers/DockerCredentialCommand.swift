@@ -80,6 +80,7 @@ struct DockerCredentialCommand<App: AccountApplication>: HelperCommand {
 
     private func get(_ server: String) async throws {
         guard let rule = try rule(for: server) else { throw Refusal(text: DockerCredential.notFound) }
+        try rule.url.checkStaysHere()
         let context = try context(of: rule.session)
         do {
             let token = try await context.helperToken()

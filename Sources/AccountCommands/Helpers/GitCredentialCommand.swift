@@ -75,6 +75,7 @@ struct GitCredentialCommand<App: AccountApplication>: HelperCommand {
     private func get(_ request: GitCredentialRequest, _ rule: Rule, _ context: CommandContext<App>) async throws {
         let token: HelperToken
         do {
+            try request.url?.checkStaysHere()
             token = try await context.helperToken()
         } catch {
             // The host is ours, so git need ask nobody else.

@@ -81,6 +81,7 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
                 "there is no rule for \(url?.description ?? "this server"), so it gets no token: "
                     + "`\(CommandLine.toolName) rule add \(url?.origin ?? "https://HOST") --session NAME` adds one")
         }
+        try url?.checkStaysHere()
         if let session, session != rule.session.rawValue {
             throw AccountError(
                 .invalidArgument,

@@ -1,3 +1,5 @@
+import AccountKit
+
 /// A URL that a token may be sent to: one that a rule names, or one that another program asks for.
 ///
 /// Stricter than RFC 3986 where programs read URLs differently, so that the host that was compared is the host that gets the
@@ -91,12 +93,21 @@ struct RuleURL: Hashable, Sendable {
             && zip(path, other.path).allSatisfy { $0.utf8.elementsEqual($1.utf8) }
     }
 
-    /// Whether a connection to the host stays on this machine (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).
-    var isLoopback: Bool {
-        if host == "localhost" || host == "[::1]" { return true }
-        let octets = host.split(separator: ".", omittingEmptySubsequences: false)
-        return octets.count == 4 && octets[0] == "127"
-            && octets.allSatisfy { octet in UInt8(octet).map { String($0) == octet } ?? false }
+    /// Whether a connection to the host stays on this machine.
+    var isLoopback: Bool { LoopbackHost.contains(host) }
+
+    /// Checks that the program that gets a token for this URL sends it nowhere else: it looks the name up itself.
+    ///
+    /// - Throws: `misconfigured` if a hosts file or a name server leads `http://localhost` away from this machine.
+    func checkStaysHere() throws(AccountError) {
+        guard scheme == "http", host == LoopbackHost.name else { return }
+        let elsewhere = SystemCall.addresses(of: host).first { IPAddress($0)?.isLoopback != true }
+        if let elsewhere {
+            throw AccountError(
+                .misconfigured,
+                "localhost leads to \(elsewhere) here, so \(origin) gets no token: correct /etc/hosts, or write 127.0.0.1 "
+                    + "instead of localhost")
+        }
     }
 }
 

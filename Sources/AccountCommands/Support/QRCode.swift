@@ -1,3 +1,5 @@
+import AccountKit
+
 struct QRCode {
     /// The address is not an argument: it contains the user code, and other users of the machine can read arguments.
     static let arguments = ["--type=UTF8", "--margin=2"]
@@ -35,8 +37,12 @@ struct QRCode {
             name = host.prefix { $0 != ":" }
         }
         let bare = name.lowercased().hasSuffix(".") ? String(name.lowercased().dropLast()) : name.lowercased()
-        if ["", "localhost", "::", "::1", "0.0.0.0"].contains(bare) || bare.hasSuffix(".localhost") { return false }
-        if bare.hasPrefix("::ffff:127.") { return false }
-        return !(bare.hasPrefix("127.") && bare.allSatisfy { $0.isNumber || $0 == "." })
+        guard let ip = IPAddress(bare) else {
+            return !bare.isEmpty && bare != LoopbackHost.name && !bare.hasSuffix("." + LoopbackHost.name)
+        }
+        let unspecified = ["0.0.0.0", "::"].compactMap { IPAddress($0) }
+        let mappedLoopback = IPAddress("::ffff:127.0.0.0")
+        return !ip.isLoopback && !unspecified.contains(ip)
+            && !(mappedLoopback.map { ip.begins(as: $0, bits: 104) } ?? false)
     }
 }

@@ -176,12 +176,14 @@ final class EtcdClient: Sendable {
         let client = try httpClient()
         let endpoint = state.withLock { location.endpoints[$0.preferred] }
         let token = try await token(at: endpoint, by: client, Timeout.reading.limit)
-        var request = HTTPClientRequest(url: url(of: call, at: endpoint))
-        request.method = .POST
-        request.headers = headers(token: token, needsLeader: true)
-        request.body = .bytes(ByteBuffer(string: call.json))
-        _ = try await withDeadline(.now + limit) { [request] in
-            let response = try await client.execute(request, deadline: .now() + .seconds(10))
+        _ = try await withDeadline(.now + limit) {
+            let response = try await self.connecting(to: endpoint) { url in
+                var request = HTTPClientRequest(url: url + call.path)
+                request.method = .POST
+                request.headers = self.headers(token: token, needsLeader: true)
+                request.body = .bytes(ByteBuffer(string: call.json))
+                return try await client.execute(request, deadline: .now() + .seconds(10))
+            }
             var line: [UInt8] = []
             for try await part in response.body {
                 for byte in part.readableBytesView {
@@ -252,9 +254,33 @@ final class EtcdClient: Sendable {
         to call: EtcdCall, token: String?, at endpoint: EtcdLocation.Endpoint, by client: HTTPClient, _ limit: Duration,
         needsLeader: Bool = true
     ) async throws -> HTTPClient.Response {
-        let request = try HTTPClient.Request(
-            url: url(of: call, at: endpoint), method: .POST, headers: headers(token: token, needsLeader: needsLeader),
-            body: .byteBuffer(ByteBuffer(string: call.json)))
+        try await connecting(to: endpoint) { url in
+            let request = try HTTPClient.Request(
+                url: url + call.path, method: .POST, headers: headers(token: token, needsLeader: needsLeader),
+                body: .byteBuffer(ByteBuffer(string: call.json)))
+            return try await response(to: request, by: client, limit)
+        }
+    }
+
+    /// Sends something to the first URL of a node at which something listens.
+    private func connecting<Value>(
+        to endpoint: EtcdLocation.Endpoint, _ send: (_ url: String) async throws -> Value
+    ) async throws -> Value {
+        var refusal: (any Error)?
+        for url in location.urls(of: endpoint) {
+            do {
+                return try await send(url)
+            } catch  where Self.isBeforeSending(error) {
+                // The first address is the one that a user expects to hear of.
+                refusal = refusal ?? error
+            }
+        }
+        throw refusal ?? AccountError(.storeUnreachable, "\(endpoint) has no address")
+    }
+
+    private func response(
+        to request: HTTPClient.Request, by client: HTTPClient, _ limit: Duration
+    ) async throws -> HTTPClient.Response {
         let task = client.execute(
             request: request, delegate: ResponseAccumulator(request: request, maxBodySize: Self.responseLimit),
             deadline: .now() + TimeAmount(limit))
@@ -267,10 +293,6 @@ final class EtcdClient: Sendable {
         } catch let error as HTTPClientError where error == .deadlineExceeded {
             throw AccountError(.storeUnreachable, "no response within \(limit.text)")
         }
-    }
-
-    private func url(of call: EtcdCall, at endpoint: EtcdLocation.Endpoint) -> String {
-        "\(location.usesTLS ? "https" : "http")://\(endpoint)\(call.path)"
     }
 
     private func headers(token: String?, needsLeader: Bool) -> HTTPHeaders {

@@ -1,3 +1,5 @@
+import AccountKit
+
 /// An absolute `http` or `https` URL that a token may be sent to: TLS, or a connection that stays on this machine.
 ///
 /// Stricter than RFC 3986 where parsers differ, so that the host that was checked is the host that is connected to: ASCII
@@ -69,14 +71,15 @@ struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
     var target: String { (path.isEmpty ? "/" : path) + (query.map { "?\($0)" } ?? "") }
     var authority: String { port.map { "\(host):\($0)" } ?? host }
 
-    /// Whether a connection to the host stays on this machine (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).
-    var isLoopback: Bool {
-        if host == "localhost" || host == "[::1]" { return true }
-        let octets = host.split(separator: ".", omittingEmptySubsequences: false)
-        return octets.count == 4 && octets[0] == "127"
-            && octets.allSatisfy { octet in
-                UInt8(octet).map { String($0) == octet } ?? false
-            }
+    /// Whether a connection to the host stays on this machine.
+    var isLoopback: Bool { LoopbackHost.contains(host) }
+
+    /// The URLs to connect to, in the order in which they are tried: one, except for `http://localhost`.
+    ///
+    /// Without TLS nothing shows whom a hosts file or a name server has put in the place of this machine.
+    var connectionURLs: [String] {
+        guard scheme == "http", host == LoopbackHost.name else { return [description] }
+        return LoopbackHost.addresses.map { "\(scheme)://\($0)\(port.map { ":\($0)" } ?? "")\(target)" }
     }
 
     /// Characters that RFC 3986 does not allow, or that parsers treat differently.

@@ -70,7 +70,7 @@ extension HTTPTransport {
             if let byteCount = transfer.byteCount {
                 sent.body = .stream(BodyBuffers(transfer: transfer), length: .known(Int64(byteCount)))
             }
-            let response = try await client(for: request).execute(sent, deadline: .distantFuture)
+            let response = try await execute(sent, to: request.url, by: try client(for: request))
             phase = .inBody
             // The copy that was sent is zeroed already, and nobody needs this one any more.
             for var field in sent.headers["Authorization"] where field.utf8.count > 15 {

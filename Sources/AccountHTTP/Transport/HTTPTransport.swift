@@ -14,6 +14,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// Sends requests over verified TLS or on the loopback interface. It follows no redirects, and every wait ends.
 final class HTTPTransport: Sendable {
     let environment: NetworkEnvironment
@@ -180,7 +188,7 @@ final class HTTPTransport: Sendable {
         do {
             let client = try client(for: request)
             let sent = clientRequest(request, body)
-            let response = try await client.execute(sent, deadline: .distantFuture)
+            let response = try await execute(sent, to: request.url, by: client)
             phase = .inBody
             // The copy that was sent is zeroed already, and nobody needs this one any more.
             for var field in sent.headers["Authorization"] where field.utf8.count > 15 {
@@ -192,6 +200,25 @@ final class HTTPTransport: Sendable {
             let isUnsent = phase == .beforeHead && body.map { !$0.isSent } ?? false
             return .failure(isUnsent ? failure.notSent(at: .connection) : failure)
         }
+    }
+
+    /// Sends a request to the first address of its URL at which something listens.
+    func execute(
+        _ request: HTTPClientRequest, to url: ServiceURL, by client: HTTPClient
+    ) async throws -> HTTPClientResponse {
+        var request = request
+        request.headers.replaceOrAdd(name: "Host", value: url.authority)
+        var refusal: IOError?
+        for connectionURL in url.connectionURLs {
+            request.url = connectionURL
+            do {
+                return try await client.execute(request, deadline: .distantFuture)
+            } catch let error as IOError where error.isNotConnected {
+                // The first address is the one that a user expects to hear of.
+                refusal = refusal ?? error
+            }
+        }
+        throw refusal ?? IOError(errnoCode: ECONNREFUSED, reason: "connect")
     }
 
     func peer(of url: ServiceURL) -> Peer {
@@ -290,6 +317,13 @@ extension ServiceRequest.Authorization {
         var field = WipedBytes(scheme.utf8)
         credentials.withUnsafeBytes { field.append(contentsOf: $0) }
         return String(decoding: field, as: UTF8.self)
+    }
+}
+
+extension IOError {
+    /// Whether there was no connection, so that nothing was sent.
+    fileprivate var isNotConnected: Bool {
+        [ECONNREFUSED, EADDRNOTAVAIL, EAFNOSUPPORT, EHOSTUNREACH, ENETUNREACH].contains(errnoCode)
     }
 }
 

@@ -1,3 +1,4 @@
+import AccountKit
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -12,8 +13,8 @@ final class NameLookUp: Sendable {
     init(of host: String) { self.host = host }
 
     func begin() {
-        // An address is its own name, and comes back at once.
-        guard IPAddress(host.filter { $0 != "[" && $0 != "]" }) == nil else { return }
+        // An address has no name server to wait for, nor does this machine's own name.
+        guard IPAddress(host.filter { $0 != "[" && $0 != "]" }) == nil, host != LoopbackHost.name else { return }
         isPending.withLock { $0 = true }
         let loop = MultiThreadedEventLoopGroup.singleton.any()
         NIOThreadPool.singleton.runIfActive(eventLoop: loop) { [self] in

@@ -270,6 +270,27 @@ package enum SystemCall {
 
     package static func isReadable(_ path: String) -> Bool { access(path, R_OK) == 0 }
 
+    /// The addresses that the system gives a host name, as text; empty if it knows none.
+    package static func addresses(of host: String) -> [String] {
+        var found: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(host, nil, nil, &found) == 0 else { return [] }
+        defer { freeaddrinfo(found) }
+        var addresses: [String] = []
+        var next = found
+        while let entry = next?.pointee {
+            next = entry.ai_next
+            let text = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { buffer -> String? in
+                let status = getnameinfo(
+                    entry.ai_addr, entry.ai_addrlen, buffer.baseAddress, socklen_t(buffer.count), nil, 0, NI_NUMERICHOST
+                )
+                return status == 0 ? String(cString: buffer.baseAddress!) : nil
+            }
+            // There is one entry for each kind of socket.
+            if let text, !addresses.contains(text) { addresses.append(text) }
+        }
+        return addresses
+    }
+
     /// Of a link itself; `nil` if there is nothing.
     package static func status(_ path: String) throws(SystemCallError) -> FileStatus? {
         try info(of: path, followingLink: false).map { FileStatus($0) }

@@ -55,3 +55,12 @@ extension Command {
                 """)
     }
 }
+
+extension Command {
+    /// The same command, on a machine whose hosts file gives `localhost` another address.
+    func runWhereLocalhostLeads(to address: String, in container: Container) throws -> Command {
+        let hosts = container.path("misleading-hosts")
+        try container.write("\(address) localhost\n".utf8, to: hosts, permissions: 0o644)
+        return run(inMountsOfItsOwn: "mount --bind '\(hosts)' /etc/hosts")
+    }
+}
