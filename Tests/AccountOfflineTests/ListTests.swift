@@ -157,6 +157,84 @@ struct ListTests {
         #expect(try scene.rows(of: ["item"]) == before.filter { $0.hasPrefix("item") })
     }
 
+    @Test(arguments: [Notes(), Notes(hasNumbers: false), Notes(hasNumbers: false, hasCursors: true)])
+    func `Requests an unchanged list page by page, without a row transferred`(remote: Notes) async throws {
+        let scene = try await scene(10)
+        try await scene.open(remote).refreshAll("all")
+        let ids = await scene.service.ids()
+        for _ in 1...2 {
+            await scene.service.forgetRequests()
+            scene.clock.advance(by: .seconds(100))
+            let notes = try await scene.open(remote)
+            try await notes.refreshAll("all")
+            #expect(await scene.service.statuses.count >= 4)
+            #expect(await scene.service.statuses.allSatisfy { $0 == 304 })
+            #expect(try await notes.ids() == ids)
+            #expect(try await notes.snapshot(of: "all").asOf == scene.clock.now)
+            #expect(try await notes.snapshot(of: "all").rows.allSatisfy { !$0.followsGap })
+        }
+    }
+
+    @Test(arguments: [Notes(), Notes(hasNumbers: false), Notes(hasNumbers: false, hasCursors: true)])
+    func `Transfers only the changed pages of a whole list`(remote: Notes) async throws {
+        let scene = try await scene(30)
+        let notes = try await scene.open(remote)
+        try await notes.refreshAll("all")
+        await scene.service.edit("n29", "edited")
+        await scene.service.forgetRequests()
+        try await notes.refreshAll("all")
+        let statuses = await scene.service.statuses
+        #expect(statuses.contains(304))
+        // The first page, and the one that overlaps it where pages have numbers.
+        #expect((1...2).contains(statuses.count { $0 == 200 }), "\(statuses)")
+        #expect(try await notes.ids() == (await scene.service.ids()))
+        #expect(try await notes.snapshot(of: "all", limit: 1).rows.first?.item.text == "edited")
+    }
+
+    /// A change between two listings.
+    enum Meanwhile: CaseIterable {
+        case nothing, createdThere, deletedThere, editedThere, lastDeletedThere, createdHere, deletedHere, editedHere
+        case otherList, refreshedFirst, evicted
+    }
+
+    @Test(arguments: Meanwhile.allCases, [true, false])
+    func `An unchanged page keeps its rows, whatever changed around it`(meanwhile: Meanwhile, hasNumbers: Bool)
+        async throws
+    {
+        let scene = try await scene(11)
+        let service = scene.service
+        await service.star("n4")
+        let notes = try await scene.open(Notes(hasNumbers: hasNumbers))
+        try await notes.refreshAll("all")
+        switch meanwhile {
+        case .nothing: break
+        case .createdThere: await service.create("created")
+        case .deletedThere: await service.delete("n6")
+        case .editedThere: await service.edit("n5", "edited")
+        case .lastDeletedThere: for id in ["n1", "n2"] { await service.delete(id) }
+        case .createdHere: try await notes.add(.create("created"))
+        case .deletedHere: try await notes.add(Change(.delete, of: "n6"))
+        case .editedHere: try await notes.add(.update("n5", "edited"))
+        case .otherList:
+            await service.edit("n4", "edited")
+            _ = try await notes.refresh("starred")
+        case .refreshedFirst:
+            for number in 1...4 { await service.create("created \(number)") }
+            _ = try await notes.refresh("all")
+            for number in 12...15 { await service.delete("n\(number)") }
+        case .evicted:
+            try scene.withDatabase("Lists.sqlite") { try $0.execute(sql: "DELETE FROM item WHERE n % 2 = 0") }
+        }
+        _ = try await notes.synchronize()
+        for _ in 1...2 {
+            try await notes.refreshAll("all")
+            let rows = try await notes.snapshot(of: "all", limit: 100).rows
+            #expect(rows.map(\.id) == (await service.ids()))
+            #expect(rows.map(\.item.text) == (await service.notes.map(\.text)))
+            #expect(rows.allSatisfy { !$0.followsGap })
+        }
+    }
+
     // MARK: What is not believed
 
     @Test func `Nothing where there were many is shown, kept, and believed when it is said again`() async throws {

@@ -57,6 +57,17 @@ struct OfflineDamageTests {
         try await expectRebuilt(scene, code: .unsupportedVersion)
     }
 
+    @Test func `Lists of the previous version stay, and gain their pages`() async throws {
+        let scene = try await scene()
+        try scene.withDatabase("Lists.sqlite") { try $0.execute(sql: "DROP TABLE page; PRAGMA user_version = 1") }
+        let notes = try await scene.open()
+        #expect(notes.droppedLists == nil)
+        #expect(try await notes.snapshot(of: "all", limit: 200).rows.count == 140)
+        #expect(try await notes.refreshAll("all") == .network)
+        #expect(try await notes.refreshAll("all") == .notModified)
+        #expect(try await notes.snapshot(of: "all", limit: 200).rows.count == 140)
+    }
+
     @Test func `A row, a value or a table that is not what it was does not make lists an error for ever`() async throws
     {
         let scene = try await scene()

@@ -36,11 +36,11 @@ extension Gists {
                 let limit = all ? 1_000_000 : page * 30
                 // All of the public ones would never end.
                 let isWhole = all && list != .public && !offline
-                let problem = isWhole ? await refreshAll(name, of: gists) : nil
+                let (source, problem) = isWhole ? await refreshAll(name, of: gists) : (nil, nil)
                 var snapshot =
                     try await offline || isWhole
                     ? gists.snapshot(of: name, limit: limit) : gists.refresh(name, limit: limit)
-                if isWhole, problem == nil { snapshot.source = .network }
+                if let source { snapshot.source = source }
                 snapshot.problem = problem ?? snapshot.problem
                 while !offline, !all, snapshot.problem == nil, snapshot.rows.count < limit, snapshot.hasMore {
                     let (source, count) = (snapshot.source, snapshot.rows.count)
@@ -53,12 +53,13 @@ extension Gists {
             }
         }
 
-        private func refreshAll(_ name: String, of gists: OfflineCollection<GistsAPI>) async -> AccountError? {
+        private func refreshAll(
+            _ name: String, of gists: OfflineCollection<GistsAPI>
+        ) async -> (ListSnapshot<Gist>.Source?, AccountError?) {
             do {
-                try await gists.refreshAll(name)
-                return nil
+                return (try await gists.refreshAll(name), nil)
             } catch {
-                return error
+                return (nil, error)
             }
         }
 

@@ -245,4 +245,30 @@ struct GistsTests {
             #expect(try await user.server.gists().map(\.files) == [["a.txt": "once"]])
         }
     }
+
+    @Test func `Transfers no row of a whole list that has not changed`() async throws {
+        try await GistsUser.run { user in
+            let ids = try await user.server.seedGists(250)
+            let first = try await user.list("mine", "--all")
+            #expect(first.gists.map(\.id) == ids.reversed())
+            #expect(first.source == "network")
+            try await user.server.clearLog()
+            let second = try await user.list("mine", "--all")
+            #expect(second.gists == first.gists)
+            #expect(second.source == "notModified")
+            let statuses = try await statusesOfLists(user)
+            #expect(statuses.count > 2 && statuses.allSatisfy { $0 == 304 }, "\(statuses)")
+
+            // A change on the first page leaves the other pages unchanged.
+            try await user.server.editGist(ids[249], files: ["a.txt": "changed"])
+            try await user.server.clearLog()
+            #expect(try await user.list("mine", "--all").gists.map(\.id) == first.gists.map(\.id))
+            let changed = try await statusesOfLists(user)
+            #expect(changed.contains(304) && changed.contains(200), "\(changed)")
+        }
+    }
+
+    private func statusesOfLists(_ user: GistsUser) async throws -> [Int?] {
+        try await user.server.log().requests.filter { $0.method == "GET" && $0.path.hasPrefix("/gists") }.map(\.status)
+    }
 }

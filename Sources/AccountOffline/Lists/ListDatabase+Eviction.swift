@@ -44,6 +44,8 @@ extension ListDatabase {
                 database, sql: "SELECT n FROM list ORDER BY coalesce(last_used, as_of, 0), n")
             for list in lists.dropLast() where try Self.byteCount(database) > maximumBytes {
                 try database.execute(sql: "DELETE FROM entry WHERE list = ?", arguments: [list])
+                try database.execute(
+                    sql: "DELETE FROM page WHERE list = (SELECT key FROM list WHERE n = ?)", arguments: [list])
                 try database.execute(sql: "DELETE FROM list WHERE n = ?", arguments: [list])
                 hasRemoved = true
                 for table in ["item", "detail"] {

@@ -16,16 +16,20 @@ import Foundation
 /// their positions, which may be negative: what is new at the service comes before what is there.
 struct ListDatabase: Sendable {
     static let name = "Lists.sqlite"
-    static let version = 1
+    static let version = 2
+    /// Also adds what earlier versions did not have: `page` is of version 2.
     private static let schema = """
-        CREATE TABLE item(n INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, digest BLOB NOT NULL, sealed BLOB NOT NULL);
-        CREATE TABLE list(
+        CREATE TABLE IF NOT EXISTS item(n INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, digest BLOB NOT NULL, sealed BLOB NOT NULL);
+        CREATE TABLE IF NOT EXISTS list(
             n INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, as_of REAL, last_used REAL, sealed BLOB NOT NULL);
-        CREATE TABLE entry(
+        CREATE TABLE IF NOT EXISTS entry(
             list INTEGER NOT NULL, segment INTEGER NOT NULL, position INTEGER NOT NULL, item INTEGER NOT NULL,
             stamp INTEGER NOT NULL, PRIMARY KEY(list, segment, position));
-        CREATE UNIQUE INDEX entry_item ON entry(item, list);
-        CREATE TABLE detail(key BLOB PRIMARY KEY, as_of REAL NOT NULL, sealed BLOB NOT NULL);
+        CREATE UNIQUE INDEX IF NOT EXISTS entry_item ON entry(item, list);
+        CREATE TABLE IF NOT EXISTS detail(key BLOB PRIMARY KEY, as_of REAL NOT NULL, sealed BLOB NOT NULL);
+        CREATE TABLE IF NOT EXISTS page(
+            list BLOB NOT NULL, request BLOB NOT NULL, sweep INTEGER NOT NULL, transfer INTEGER NOT NULL,
+            sealed BLOB NOT NULL, PRIMARY KEY(list, request)) WITHOUT ROWID;
 
         """
 
@@ -47,7 +51,7 @@ struct ListDatabase: Sendable {
     }
 
     let database: OfflineDatabase
-    private let seal: RowSeal
+    let seal: RowSeal
     let maximumBytes: Int
     private let dropped: Dropped
 
@@ -252,7 +256,7 @@ struct ListDatabase: Sendable {
         return number
     }
 
-    private var damaged: AccountError { AccountError(.damaged, "\(database.path) is damaged") }
+    var damaged: AccountError { AccountError(.damaged, "\(database.path) is damaged") }
     func itemKey(_ id: String) -> [UInt8] { seal.keyedID(id.utf8, type: "item") }
     func listKey(_ name: String) -> [UInt8] { seal.keyedID(name.utf8, type: "list") }
 
@@ -291,21 +295,20 @@ struct ListDatabase: Sendable {
     }
 
     /// Makes a page ready to be stored.
-    func sealed(_ page: RemotePage) -> SealedPage { SealedPage(page, seal) }
+    func sealed(_ page: RemotePage, _ validators: Validators) -> SealedPage { SealedPage(page, validators, seal) }
 
     /// Stores the first page of a list.
     ///
     /// - Parameters:
     ///   - page: The page.
     ///   - name: The list.
-    ///   - validators: The page's.
     ///   - isAnew: Whether what is stored counts only as far as further pages have it too.
     ///   - isAlone: Whether nothing of what is stored counts any more.
     ///   - missingIsGone: Whether what the list does not have any more is in no other list either.
     ///   - date: When the service was asked.
     func storeFirst(
-        _ page: SealedPage, of name: String, _ validators: Validators?, isAnew: Bool = false, isAlone: Bool = false,
-        missingIsGone: Bool, at date: Date
+        _ page: SealedPage, of name: String, isAnew: Bool = false, isAlone: Bool = false, missingIsGone: Bool,
+        at date: Date
     ) async throws -> Stored {
         try await write { database in
             let (number, stored) = try listForWriting(name, database)
@@ -322,7 +325,7 @@ struct ListDatabase: Sendable {
                 }
             }
             record.emptySince = nil
-            record.validators = validators
+            record.validators = page.validators.isEmpty ? nil : page.validators
             record.next = page.next
             let items = try page.items.map(ItemWriter(database).write)
             let missing = try writer.putFirst(

@@ -1,4 +1,6 @@
 #if Offline
+import HTTPTypes
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -38,5 +40,26 @@ struct Validators: Codable, Sendable, Equatable {
     var lastModified: String?
 
     var isEmpty: Bool { entityTag == nil && lastModified == nil }
+
+    /// The validators of a response.
+    init(_ head: HTTPResponse, to request: HTTPRequest) {
+        self.request = Self.place(of: request)
+        entityTag = head.headerFields[.eTag]
+        lastModified = head.headerFields[.lastModified]
+    }
+
+    /// The path and the accepted types of a request.
+    static func place(of request: HTTPRequest) -> String {
+        (request.path ?? "") + " " + (request.headerFields[.accept] ?? "")
+    }
+}
+
+extension HTTPRequest {
+    /// Makes the request conditional, if the validators are of what it asks for.
+    mutating func add(_ validators: Validators) {
+        guard validators.request == Validators.place(of: self) else { return }
+        headerFields[.ifNoneMatch] = validators.entityTag
+        headerFields[.ifModifiedSince] = validators.lastModified
+    }
 }
 #endif

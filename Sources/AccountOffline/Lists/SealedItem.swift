@@ -16,6 +16,13 @@ struct SealedItem: Sendable {
     let digest: Data
     let bytes: Data
 
+    init(id: String, key: Data, digest: Data, bytes: Data) {
+        self.id = id
+        self.key = key
+        self.digest = digest
+        self.bytes = bytes
+    }
+
     init(_ item: RemoteItem, _ seal: RowSeal) {
         id = item.id
         let key = seal.keyedID(item.id.utf8, type: "item")
@@ -48,12 +55,25 @@ struct SealedItem: Sendable {
 struct SealedPage: Sendable {
     /// In the service's order, each once.
     let items: [SealedItem]
-    let next: String?
+    var next: String?
 
-    init(_ page: RemotePage, _ seal: RowSeal) {
+    /// Of the response that the page came with.
+    let validators: Validators
+
+    /// Whether the service has said that the page is as it was stored.
+    var isNotModified = false
+
+    init(_ page: RemotePage, _ validators: Validators, _ seal: RowSeal) {
         var seen: Set<String> = []
         items = page.items.filter { seen.insert($0.id).inserted }.map { SealedItem($0, seal) }
         next = page.next
+        self.validators = validators
+    }
+
+    init(items: [SealedItem], next: String?, validators: Validators) {
+        self.items = items
+        self.next = next
+        self.validators = validators
     }
 }
 #endif

@@ -98,41 +98,47 @@ extension OfflineCollection {
 
     /// - Parameters:
     ///   - list: The list.
-    ///   - isAnew: Whether to ask for it whatever is stored, and to trust nothing of that until further pages have it too.
+    ///   - isAnew: Whether to trust nothing of what is stored until further pages have it too.
     ///   - isAlone: Whether to drop what else is stored.
+    ///   - sweep: The run through the whole list that this belongs to; `nil` if to none.
+    @discardableResult
     private func fetchFirstPage(
-        of list: String, isAnew: Bool = false, isAlone: Bool = false
+        of list: String, isAnew: Bool = false, isAlone: Bool = false, in sweep: Int64? = nil
     ) async throws(AccountError) -> Snapshot.Source {
         try await errors {
-            let validators = isAnew ? nil : try await lists.list(list)?.record.validators
-            var request = remote.request(for: list, at: nil)
-            let place = (request.path ?? "") + " " + (request.headerFields[.accept] ?? "")
-            if let validators, validators.request == place {
-                request.headerFields[.ifNoneMatch] = validators.entityTag
-                request.headerFields[.ifModifiedSince] = validators.lastModified
+            if isAnew {
+                let page = try await fetchPage(of: list, at: nil, in: sweep)
+                return try await storeFirst(page, of: list, isAnew: true, isAlone: isAlone)
             }
+            let validators = try await lists.list(list)?.record.validators
+            var request = remote.request(for: list, at: nil)
+            if let validators { request.add(validators) }
             let (head, body) = try await transport(request, nil)
             guard head.status == .notModified, validators != nil else {
-                let page = lists.sealed(try page(head, body))
-                try await checkIsCurrent()
-                let new = Validators(
-                    request: place, entityTag: head.headerFields[.eTag], lastModified: head.headerFields[.lastModified])
-                let stored = try await lists.storeFirst(
-                    page, of: list, new.isEmpty ? nil : new, isAnew: isAnew, isAlone: isAlone,
-                    missingIsGone: remote.isGone(whenMissingFrom: list), at: clock.now)
-                guard !stored.isDoubtful else {
-                    throw AccountError(
-                        .requestFailed,
-                        "the service says that the list is empty; what was there is kept for now, and the service is asked again"
-                    )
-                }
-                return .network
+                let page = lists.sealed(try page(head, body), Validators(head, to: request))
+                return try await storeFirst(page, of: list)
             }
             try await checkIsCurrent()
             let links = try remote.page(head, body)
             try await lists.touch(list, next: links.next, at: clock.now)
             return .notModified
         }
+    }
+
+    private func storeFirst(
+        _ page: SealedPage, of list: String, isAnew: Bool = false, isAlone: Bool = false
+    ) async throws -> Snapshot.Source {
+        try await checkIsCurrent()
+        let stored = try await lists.storeFirst(
+            page, of: list, isAnew: isAnew, isAlone: isAlone,
+            missingIsGone: remote.isGone(whenMissingFrom: list), at: clock.now)
+        guard !stored.isDoubtful else {
+            throw AccountError(
+                .requestFailed,
+                "the service says that the list is empty; the stored rows stay for now, and the next refresh asks again"
+            )
+        }
+        return page.isNotModified ? .notModified : .network
     }
 
     private func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage {
@@ -146,40 +152,48 @@ extension OfflineCollection {
     ///
     /// - Returns: Whether there is more.
     public func loadMore(of list: String) async throws(AccountError) -> Bool {
-        try await loadMore(of: list, joinsBelow: true)
+        try await loadMore(of: list, in: nil)
     }
 
-    /// Asks the service for all pages of a list: what is not in them any more goes.
+    /// Requests all pages of a list, and removes the rows that are no longer in them.
     ///
+    /// The service sends only the pages that have changed since the last time.
+    ///
+    /// - Returns: ``ListSnapshot/Source/notModified`` if no page has changed.
     /// - Throws: As ``loadMore(of:)``: what came until then is stored, and what was there before follows a gap.
-    public func refreshAll(_ list: String) async throws(AccountError) {
-        guard try await fetchFirstPage(of: list, isAnew: true) == .network else { return }
-        guard remote.cursor(ofItemAt: 0) == nil else {
-            while try await loadMore(of: list, joinsBelow: false) {}
-            return
+    @discardableResult
+    public func refreshAll(_ list: String) async throws(AccountError) -> Snapshot.Source {
+        let sweep = Int64.random(in: 1...Int64.max)
+        try await fetchFirstPage(of: list, isAnew: true, in: sweep)
+        if remote.cursor(ofItemAt: 0) == nil {
+            try await errors { try await followCursors(of: list, in: sweep) }
+        } else {
+            while try await loadMore(of: list, in: sweep) {}
         }
-        try await errors {
-            guard var cursor = try await lists.list(list)?.record.segments.first?.next else { return }
-            var page = try await fetchPage(of: list, at: cursor)
-            while true {
-                // The service is asked for the next page while this one is stored.
-                let current = page
-                async let following = fetchPage(of: list, after: current)
-                let stored = try await store(current, of: list, at: cursor, mustOverlap: false, joinsBelow: false)
-                try await removeGone(stored.missing, from: list)
-                // Where others have changed the list meanwhile, it goes on elsewhere; where it was would lead nowhere.
-                guard let next = stored.next, next != cursor else { return }
-                if next == current.next, let following = try await following {
-                    page = following
-                } else {
-                    page = try await fetchPage(of: list, at: next)
-                }
-                cursor = next
+        return try await errors { try await lists.endSweep(sweep, of: list) ? .network : .notModified }
+    }
+
+    private func followCursors(of list: String, in sweep: Int64) async throws {
+        guard var cursor = try await lists.list(list)?.record.segments.first?.next else { return }
+        var page = try await fetchPage(of: list, at: cursor, in: sweep)
+        while true {
+            // Request the next page while this page is stored.
+            let current = page
+            async let following = fetchPage(of: list, after: current, in: sweep)
+            let stored = try await store(current, of: list, in: sweep, at: cursor, mustOverlap: false)
+            try await removeGone(stored.missing, from: list)
+            // If another process has changed the list, the run continues at the new end of the first segment.
+            guard let next = stored.next, next != cursor else { return }
+            if next == current.next, let following = try await following {
+                page = following
+            } else {
+                page = try await fetchPage(of: list, at: next, in: sweep)
             }
+            cursor = next
         }
     }
 
-    private func loadMore(of list: String, joinsBelow: Bool) async throws(AccountError) -> Bool {
+    private func loadMore(of list: String, in sweep: Int64?) async throws(AccountError) -> Bool {
         try await errors {
             guard let stored = try await lists.list(list), let top = stored.record.segments.first else {
                 _ = try await fetchFirstPage(of: list)
@@ -188,16 +202,16 @@ extension OfflineCollection {
             guard let next = top.next else { return false }
             var missing: [Data] = []
             if remote.cursor(ofItemAt: 0) == nil {
-                let page = try await fetchPage(of: list, at: next)
-                let stored = try await store(page, of: list, at: next, mustOverlap: false, joinsBelow: joinsBelow)
+                let page = try await fetchPage(of: list, at: next, in: sweep)
+                let stored = try await store(page, of: list, in: sweep, at: next, mustOverlap: false)
                 try await removeGone(stored.missing, from: list)
                 // Where it leads to the same place again, there is no more to be had.
                 return stored.next != nil && stored.next != next
-            } else if let taken = try await extend(list, joinsBelow) {
+            } else if let taken = try await extend(list, in: sweep) {
                 missing = taken
             } else {
                 // So much was changed that nothing is left to go by. What was stored would lead to the same place again.
-                _ = try await fetchFirstPage(of: list, isAnew: true, isAlone: true)
+                _ = try await fetchFirstPage(of: list, isAnew: true, isAlone: true, in: sweep)
             }
             try await removeGone(missing, from: list)
             return try await lists.list(list)?.record.segments.first?.next != nil
@@ -215,7 +229,7 @@ extension OfflineCollection {
     /// Continues the first segment where pages have numbers.
     ///
     /// - Returns: What is not where it was any more; `nil` if no page has anything of the segment.
-    private func extend(_ list: String, _ joinsBelow: Bool) async throws -> [Data]? {
+    private func extend(_ list: String, in sweep: Int64?) async throws -> [Data]? {
         var position = try await lists.count(of: list).first - 1
         var missing: [Data] = []
         var tried: Set<Int> = []
@@ -227,10 +241,10 @@ extension OfflineCollection {
             // The page after it is asked for first: whatever is taken out meanwhile shows in the one that must overlap.
             var following: SealedPage?
             if let cursor = remote.cursor(ofItemAt: position + 1), cursor != own {
-                following = try await fetchPage(of: list, at: cursor)
+                following = try await fetchPage(of: list, at: cursor, in: sweep)
             }
-            let page = try await fetchPage(of: list, at: own)
-            let result = try await store(page, of: list, mustOverlap: true, joinsBelow: joinsBelow)
+            let page = try await fetchPage(of: list, at: own, in: sweep)
+            let result = try await store(page, of: list, in: sweep, mustOverlap: true)
             guard result.isContiguous else {
                 // Others have taken out so much that the page begins further down: look further up.
                 position -= max(page.items.count, 1)
@@ -244,15 +258,15 @@ extension OfflineCollection {
             }
             guard page.next != nil, page.items.last?.id == last else { return missing }
             if let following {
-                missing += try await store(following, of: list, mustOverlap: false, joinsBelow: joinsBelow).missing
+                missing += try await store(following, of: list, in: sweep, mustOverlap: false).missing
             } else if let cursor = page.next {
                 // The page ends with what is stored, at another position than was thought: asked for once more after the one
                 // behind it.
-                let following = try await fetchPage(of: list, at: cursor)
-                let again = try await fetchPage(of: list, at: own)
+                let following = try await fetchPage(of: list, at: cursor, in: sweep)
+                let again = try await fetchPage(of: list, at: own, in: sweep)
                 let isQuiet = again.items.last?.id == last
                 missing += try await store(
-                    isQuiet ? following : again, of: list, mustOverlap: !isQuiet, joinsBelow: joinsBelow
+                    isQuiet ? following : again, of: list, in: sweep, mustOverlap: !isQuiet
                 ).missing
             }
             return missing
@@ -260,22 +274,39 @@ extension OfflineCollection {
         return nil
     }
 
-    private func fetchPage(of list: String, at cursor: String) async throws -> SealedPage {
-        let (head, body) = try await transport(remote.request(for: list, at: cursor), nil)
-        return lists.sealed(try page(head, body))
+    /// - Parameter sweep: The run through the whole list that the page belongs to. Its requests are conditional.
+    private func fetchPage(of list: String, at cursor: String?, in sweep: Int64?) async throws -> SealedPage {
+        var request = remote.request(for: list, at: cursor)
+        var stored = sweep == nil ? nil : try await lists.page(for: Validators.place(of: request), of: list)
+        if let stored { request.add(stored.validators) }
+        let (head, body) = try await transport(request, nil)
+        if head.status == .notModified, stored != nil {
+            // A 304 may have a new link, which can change while the page does not; or none, which says nothing.
+            if let next = try remote.page(head, body).next { stored?.next = next }
+            stored?.isNotModified = true
+        } else {
+            stored = nil
+        }
+        let page = try stored ?? lists.sealed(try page(head, body), Validators(head, to: request))
+        if let sweep {
+            try await checkIsCurrent()
+            try await lists.note(page, of: list, in: sweep)
+        }
+        return page
     }
 
     /// - Returns: `nil` after the last page.
-    private func fetchPage(of list: String, after page: SealedPage) async throws -> SealedPage? {
+    private func fetchPage(of list: String, after page: SealedPage, in sweep: Int64?) async throws -> SealedPage? {
         guard let next = page.next else { return nil }
-        return try await fetchPage(of: list, at: next)
+        return try await fetchPage(of: list, at: next, in: sweep)
     }
 
     private func store(
-        _ page: SealedPage, of list: String, at cursor: String? = nil, mustOverlap: Bool, joinsBelow: Bool
+        _ page: SealedPage, of list: String, in sweep: Int64?, at cursor: String? = nil, mustOverlap: Bool
     ) async throws -> ListDatabase.Stored {
         try await checkIsCurrent()
-        return try await lists.storeNext(page, of: list, at: cursor, mustOverlap: mustOverlap, joinsBelow: joinsBelow)
+        return try await lists.storeNext(
+            page, of: list, at: cursor, mustOverlap: mustOverlap, joinsBelow: sweep == nil)
     }
 
     // MARK: One item

@@ -24,7 +24,7 @@ struct OfflineDatabase: Sendable {
     ///   - storage: The lock of the folder, which makes the folder too.
     ///   - isDurable: Whether a commit waits for the disk. In WAL mode a commit may be lost in a power cut otherwise.
     ///   - version: The version of the schema.
-    ///   - schema: Makes it.
+    ///   - schema: Makes it, also from an earlier version.
     ///   - maximumBytes: How large it may get; what does not fit is not stored.
     /// - Throws: `unsupportedVersion` if a later version wrote it, `damaged` if it is not a database; the file stays as it is.
     static func open(
@@ -77,7 +77,7 @@ struct OfflineDatabase: Sendable {
                     // It changes the file, so not before the version is known; and not by the configuration's `journalMode`,
                     // which would set `synchronous` to NORMAL after the hook.
                     try database.execute(sql: "PRAGMA journal_mode = WAL")
-                    if stored == 0 { try make(schema, version, in: database) }
+                    if stored < version { try make(schema, version, in: database) }
                 }
                 return queue
             }

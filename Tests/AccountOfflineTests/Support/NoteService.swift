@@ -30,6 +30,8 @@ actor NoteService {
     /// How often each change was carried out, by method, path and text.
     private(set) var applied: [String: Int] = [:]
     private(set) var requests: [HTTPRequest] = []
+    /// The status of each response.
+    private(set) var statuses: [Int] = []
     private var faults: [Fault] = []
     private var fault: (@Sendable (HTTPRequest) -> Fault?)?
     private var beforeResponse: (@Sendable (HTTPRequest) async throws -> Void)?
@@ -46,7 +48,7 @@ actor NoteService {
     func beforeResponse(_ body: (@Sendable (HTTPRequest) async throws -> Void)?) { beforeResponse = body }
     func changeEntityTags() { tagSalt += "x" }
     func changeLinks() { linkQuery += "&x" }
-    func forgetRequests() { requests = [] }
+    func forgetRequests() { (requests, statuses) = ([], []) }
 
     @discardableResult
     func create(_ text: String, id: String? = nil) -> String {
@@ -95,6 +97,7 @@ actor NoteService {
         case nil: break
         }
         let response = try respond(request, body)
+        statuses.append(response.head.status.code)
         try await beforeResponse?(request)
         return response
     }
@@ -146,7 +149,9 @@ actor NoteService {
         let rows = all.dropFirst(start).prefix(pageSize)
         let body = try Notes.encoder.encode(Array(rows))
         var head = HTTPResponse(status: .ok, headerFields: [.contentType: "application/json"])
-        let tag = "\"\(body.base64EncodedString())\(tagSalt)\""
+        // FNV-1a: as short as the tags of real services.
+        let hash = body.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        let tag = "\"\(String(hash, radix: 16))\(tagSalt)\""
         head.headerFields[.eTag] = tag
         if start + pageSize < all.count, let last = rows.last {
             let hasNumbers = request.path?.hasSuffix("&cursors") != true

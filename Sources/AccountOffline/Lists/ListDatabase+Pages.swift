@@ -1,0 +1,85 @@
+#if Offline
+import AccountKit
+import GRDB
+import Sealing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The pages of whole lists, so that the service need not send again what has not changed.
+///
+/// A page is stored as its validators and its items' ids. If the items haven't changed in the database, a response of status 304 stands
+/// for the page.
+extension ListDatabase {
+    private struct PageRecord: Codable {
+        struct Item: Codable {
+            let id: String
+            let digest: Data
+        }
+
+        let validators: Validators
+        let next: String?
+        let items: [Item]
+    }
+
+    /// A page as it was stored last; `nil` if it is not known, has no validators, or has items that were changed or removed since.
+    func page(for request: String, of name: String) async throws -> SealedPage? {
+        try await read { database in
+            let (list, place) = (listKey(name), seal.keyedID(request.utf8, type: "page"))
+            let sealed = try Data.fetchOne(
+                database, sql: "SELECT sealed FROM page WHERE list = ? AND request = ?",
+                arguments: [Data(list), Data(place)])
+            guard let sealed else { return nil }
+            guard let bytes = seal.open(sealed, type: "page", id: list + place) else { throw damaged }
+            let record = try JSONDecoder().decode(PageRecord.self, from: Data(bytes))
+            guard !record.validators.isEmpty else { return nil }
+            let find = try database.cachedStatement(sql: "SELECT sealed FROM item WHERE key = ? AND digest = ?")
+            var items: [SealedItem] = []
+            for item in record.items {
+                let key = Data(itemKey(item.id))
+                guard let bytes = try Data.fetchOne(find, arguments: [key, item.digest]) else { return nil }
+                items.append(SealedItem(id: item.id, key: key, digest: item.digest, bytes: bytes))
+            }
+            return SealedPage(items: items, next: record.next, validators: record.validators)
+        }
+    }
+
+    /// Notes a page that has come, whether or not its items are stored yet.
+    func note(_ page: SealedPage, of name: String, in sweep: Int64) async throws {
+        let (list, place) = (listKey(name), seal.keyedID(page.validators.request.utf8, type: "page"))
+        let record = try JSONEncoder().encode(
+            PageRecord(
+                validators: page.validators, next: page.next,
+                items: page.items.map { PageRecord.Item(id: $0.id, digest: $0.digest) }))
+        let sealed = Data(seal.seal(record, type: "page", id: list + place))
+        try await write { database in
+            if page.isNotModified {
+                try database.execute(
+                    sql: "UPDATE page SET sweep = ? WHERE list = ? AND request = ?",
+                    arguments: [sweep, Data(list), Data(place)])
+            } else {
+                try database.execute(
+                    sql: "INSERT OR REPLACE INTO page(list, request, sweep, transfer, sealed) VALUES (?, ?, ?, ?, ?)",
+                    arguments: [Data(list), Data(place), sweep, sweep, sealed])
+            }
+        }
+    }
+
+    /// Forgets the pages that a run through the whole list has not come to.
+    ///
+    /// - Returns: Whether the service has sent any page in this run.
+    func endSweep(_ sweep: Int64, of name: String) async throws -> Bool {
+        try await write { database in
+            let list = Data(listKey(name))
+            try database.execute(
+                sql: "DELETE FROM page WHERE list = ? AND sweep != ?", arguments: [list, sweep])
+            return try Bool.fetchOne(
+                database, sql: "SELECT EXISTS (SELECT 1 FROM page WHERE list = ? AND transfer = ?)",
+                arguments: [list, sweep]) ?? false
+        }
+    }
+}
+#endif
