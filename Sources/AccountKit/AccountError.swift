@@ -58,7 +58,7 @@ extension AccountError {
         /// Another process has held the lock of the archive for too long.
         public static let busy = Code(rawValue: "busy")
 
-        /// The archive was changed by someone else in the meantime.
+        /// Another process has changed the archive, or another user has signed in since a request began.
         public static let conflict = Code(rawValue: "conflict")
 
         /// The account does not fit into an archive of 1 MiB, or a response is longer than was asked for.
