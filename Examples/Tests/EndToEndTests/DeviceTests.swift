@@ -18,6 +18,16 @@ struct DeviceTests {
         }
     }
 
+    @Test func `A service that names no pause is polled once a second at most`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run(["--device-interval", "0", "--device-code-lifetime", "3"]) { server in
+                let login = try await Tool.account(in: container)("login", "--device", "--issuer", server.issuer)
+                #expect(login.exitCode == 77, "\(login)")
+                #expect(1...4 ~= (try await server.log()["/oauth/token"]))
+            }
+        }
+    }
+
     @Test func `Someone who enters the code elsewhere is signed in here`() async throws {
         try await run { server, code in
             // Meanwhile the service returned a server error, which is no reason to give up a code that is good.

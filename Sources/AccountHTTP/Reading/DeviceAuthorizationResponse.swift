@@ -17,7 +17,8 @@ extension ResponseParser {
             deviceCode: deviceCode, userCode: userCode, verificationURI: address,
             verificationURIComplete: complete.flatMap { Self.isAddress($0) ? $0 : nil },
             lifetime: seconds(object["expires_in"], in: 1...86_400, otherwise: 600),
-            interval: seconds(object["interval"], in: 0...300, otherwise: 5))
+            interval: seconds(
+                object["interval"], in: DeviceAuthorization.shortestInterval.components.seconds...300, otherwise: 5))
     }
 
     private func seconds(_ value: JSONValue?, in bounds: ClosedRange<Int64>, otherwise fallback: Int64) -> Duration {

@@ -31,8 +31,11 @@ public struct DeviceAuthorization: Sendable, Equatable {
     /// How long the code is good, from its receipt.
     public var lifetime: Duration
 
-    /// How long to wait between two polls; 5 s where the service does not say (RFC 8628, section 3.2).
+    /// How long to wait between two polls; 5 s if the service does not say (RFC 8628, section 3.2). Less than 1 s counts as 1 s.
     public var interval: Duration
+
+    /// A service is never polled more often.
+    package static let shortestInterval = Duration.seconds(1)
 
     /// Creates an authorization.
     public init(

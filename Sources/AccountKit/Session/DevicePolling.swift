@@ -15,7 +15,7 @@ struct DevicePolling: Sendable {
 
     init(_ authorization: DeviceAuthorization) {
         lifetime = authorization.lifetime
-        interval = max(authorization.interval, .zero)
+        interval = max(authorization.interval, DeviceAuthorization.shortestInterval)
     }
 
     /// The first poll comes after one interval: before that nobody can have entered the code.

@@ -112,7 +112,8 @@ struct DeviceSignInTests {
     @Test(
         "Absurd times are brought into bounds",
         arguments: [
-            ("900", "7", 900, 7), ("-1", "-5", 1, 0), ("999999999", "100000", 86_400, 300), ("null", "null", 600, 5),
+            ("900", "7", 900, 7), ("-1", "-5", 1, 1), ("900", "0", 900, 1), ("999999999", "100000", 86_400, 300),
+            ("null", "null", 600, 5),
             ("\"900\"", "1.5", 600, 5),
         ])
     func times(expiresIn: String, interval: String, lifetime: Int, pause: Int) throws {

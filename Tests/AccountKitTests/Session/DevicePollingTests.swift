@@ -11,6 +11,16 @@ struct DevicePollingTests {
         #expect(DevicePolling(Self.authorization).start() == .poll(after: .seconds(5)))
     }
 
+    @Test(arguments: [Duration.zero, .milliseconds(1), .seconds(-5)])
+    func `A service is polled at most once a second`(interval: Duration) {
+        var authorization = Self.authorization
+        authorization.interval = interval
+        var polling = DevicePolling(authorization)
+        #expect(polling.start() == .poll(after: .seconds(1)))
+        let pending = polling.next(after: .oauthError(.authorizationPending), elapsed: .seconds(1))
+        #expect(pending == .poll(after: .seconds(1)))
+    }
+
     @Test func `While the user has not decided the interval stays`() {
         var polling = DevicePolling(Self.authorization)
         for elapsed in [5, 10, 15] {
