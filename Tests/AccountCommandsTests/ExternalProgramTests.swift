@@ -26,6 +26,22 @@ import Testing
         #expect(try #require(await ExternalProgram.output(of: "env", [], hiding: [])).contains(hidden + "="))
     }
 
+    @Test func `A program can be given what no argument may show`() async {
+        #expect(await ExternalProgram.output(of: "cat", [], input: "a b\nc", hiding: []) == "a b\nc")
+        #expect(await ExternalProgram.output(of: "cat", [], hiding: []) == "")
+        // It need not read its input.
+        #expect(await ExternalProgram.output(of: "true", [], input: "unread", hiding: []) == "")
+    }
+
+    @Test func `A QR code's address is in no argument`() async throws {
+        try #require(ExternalProgram.isInstalled("qrencode"))
+        let address = "https://example.com/device?user_code=WDJB-MJHT"
+        let code = await QRCode(of: address, hiding: [])
+        let expected = await ExternalProgram.output(
+            of: "qrencode", ["--type=UTF8", "--margin=2", "--", address], hiding: [])
+        #expect(code?.text == expected)
+    }
+
     @Test func `What is hidden is what the prefix of the app says`() {
         #expect(Set(App.secretVariables) == ["GISTS_TOKEN", "GISTS_KEY", "GISTS_CLIENT_SECRET"])
     }

@@ -205,14 +205,22 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         var isShown = false
         do {
             return try await context.store.signIn(with: browserAuthority) { signIn in
+        var page: RedirectPage?
+        defer { page?.remove() }
                 isShown = true
                 if paste { return try receivePasted(signIn) }
                 let url = signIn.url
                 Terminal.say(
                     "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(url)\n\n"
                         + "Waiting up to \(signIn.lifetime.text); press Ctrl-C to cancel.")
-                // Not awaited: a browser that was not running may stay in the foreground until it is closed.
-                Task { await ExternalProgram.openBrowser(url, hiding: App.secretVariables) }
+                do {
+                    let written = try await RedirectPage.write(to: url, hiding: App.secretVariables)
+                    page = written
+                    // Not awaited: a browser that was not running may stay in the foreground until it is closed.
+                    Task { await ExternalProgram.openBrowser(written.url, hiding: App.secretVariables) }
+                } catch {
+                    Terminal.say("note: the browser is not opened by itself (\(error)).")
+                }
             }
         } catch {
             let isFinal = error.code != .misconfigured || isShown || web || paste

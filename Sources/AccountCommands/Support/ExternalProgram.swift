@@ -32,7 +32,11 @@ enum ExternalProgram {
     ) async -> String? {
         let result = try? await run(
             .name(program), arguments: Arguments(arguments), environment: environment(hiding: hidden),
-            input: .string(input), output: .string(limit: 64 * 1024), error: .discarded)
+            input: .inputWriter, output: .string(limit: 64 * 1024), error: .discarded
+        ) { execution in
+            // A program need not read its input.
+            if !input.isEmpty { _ = try? await execution.standardInputWriter.write(input) }
+        }
         guard let result, result.terminationStatus.isSuccess else { return nil }
         return result.standardOutput
     }
@@ -42,7 +46,9 @@ enum ExternalProgram {
     /// Returns when the program ends, perhaps only when the user closes the browser. Failure is no error: the user can
     /// open the page by hand.
     ///
-    /// - Parameter hidden: Environment variables to hide: a browser runs on, and many programs can look into it.
+    /// - Parameters:
+    ///   - address: An address without secrets: every user of the machine can read it. See ``RedirectPage``.
+    ///   - hidden: Environment variables to hide: a browser runs on, and many programs can look into it.
     static func openBrowser(_ address: String, hiding hidden: [String]) async {
         for program in browsers {
             // Its output is not for this terminal, and may go on after this process has ended. `env` becomes the

@@ -1,0 +1,50 @@
+import AccountKit
+import Foundation
+import Testing
+
+@testable import AccountCommands
+
+@Suite struct RedirectPageTests {
+    private static let address = "https://login.example.com/authorize?state=a&nonce=b\"<script>"
+
+    private func run(_ test: (_ folder: String) throws -> Void) throws {
+        let folder = FileManager.default.temporaryDirectory.path + "/page é \(UUID().uuidString)"
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(atPath: folder) } }
+        try test(folder)
+    }
+
+    @Test func `Only its owner reads the page, and it is removed`() throws {
+        try run { folder in
+            let page = try RedirectPage(to: Self.address, in: folder, below: folder)
+            let attributes = try FileManager.default.attributesOfItem(atPath: page.path)
+            #expect(attributes[.posixPermissions] as? Int == 0o600)
+            let text = try String(contentsOfFile: page.path, encoding: .utf8)
+            let shown = "https://login.example.com/authorize?state=a&amp;nonce=b&quot;&lt;script>"
+            #expect(text.contains("content=\"0; url=\(shown)\""))
+            #expect(text.contains("href=\"\(shown)\""))
+            page.remove()
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+        }
+    }
+
+    @Test func `Its URL leads to it`() throws {
+        try run { folder in
+            let page = try RedirectPage(to: Self.address, in: folder, below: folder)
+            #expect(page.url.utf8.allSatisfy { 0x21...0x7E ~= $0 })
+            #expect(URL(string: page.url)?.path(percentEncoded: false) == page.path)
+        }
+    }
+
+    @Test func `A folder that others can write to gets none`() throws {
+        try run { folder in
+            try FileManager.default.setAttributes([.posixPermissions: 0o770], ofItemAtPath: folder)
+            let error = #expect(throws: AccountError.self) {
+                try RedirectPage(to: Self.address, in: folder, below: folder)
+            }
+            #expect(error?.code == .insecureContainer)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+        }
+    }
+}
