@@ -6,26 +6,35 @@ final class LoopbackHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// How long a request may take to arrive. The response may take longer.
-    private static let requestTime = TimeAmount.seconds(15)
+    /// How long a request may take to arrive, and how long the client may take to receive the response. In between, the sign-in may
+    /// take longer.
+    private static let transferTime = TimeAmount.seconds(15)
 
     private let receiver: RedirectReceiver
+    private let didReceiveRequest: () -> Void
     private var head: HTTPRequestHead?
     private var isTaken = false
     private var deadline: Scheduled<Void>?
 
-    private init(_ receiver: RedirectReceiver) { self.receiver = receiver }
+    private init(_ receiver: RedirectReceiver, _ didReceiveRequest: @escaping () -> Void) {
+        self.receiver = receiver
+        self.didReceiveRequest = didReceiveRequest
+    }
 
     /// Called on the channel's event loop.
-    static func install(in channel: any Channel, for receiver: RedirectReceiver) throws {
+    ///
+    /// - Parameter didReceiveRequest: Called when a whole request has come.
+    static func install(
+        in channel: any Channel, for receiver: RedirectReceiver, didReceiveRequest: @escaping () -> Void
+    ) throws {
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(RequestLimit())
         try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false, withErrorHandling: true)
-        try pipeline.addHandler(LoopbackHandler(receiver))
+        try pipeline.addHandler(LoopbackHandler(receiver, didReceiveRequest))
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        deadline = context.eventLoop.scheduleTask(in: Self.requestTime) { [channel = context.channel] in
+        deadline = context.eventLoop.scheduleTask(in: Self.transferTime) { [channel = context.channel] in
             channel.close(promise: nil)
         }
     }
@@ -41,6 +50,7 @@ final class LoopbackHandler: ChannelInboundHandler {
             guard let head else { return }
             isTaken = true
             deadline?.cancel()
+            didReceiveRequest()
             take(head, from: context.channel)
         default: break
         }
@@ -68,6 +78,8 @@ final class LoopbackHandler: ChannelInboundHandler {
         }
         head.headers.add(name: "Content-Length", value: "\(body.utf8.count)")
         head.headers.add(name: "Connection", value: "close")
+        let deadline = channel.eventLoop.scheduleTask(in: transferTime) { channel.close(promise: nil) }
+        channel.closeFuture.whenComplete { _ in deadline.cancel() }
         channel.write(HTTPServerResponsePart.head(head), promise: nil)
         channel.write(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(string: body))), promise: nil)
         channel.writeAndFlush(HTTPServerResponsePart.end(nil)).whenComplete { result in

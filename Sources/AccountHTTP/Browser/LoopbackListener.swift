@@ -21,10 +21,18 @@ struct LoopbackListener: Sendable {
     private let servers: [any Channel]
     private let connections: Connections
 
-    /// - Parameter redirect: Where the service sends the browser; `nil` takes any free port.
+    /// How often another port is tried if `localhost` must be this listener's own.
+    private static let attempts = 20
+
+    /// - Parameters:
+    ///   - redirect: Where the service sends the browser; `nil` takes any free port.
+    ///   - host: The host of the redirect URI, if any port will do. A browser may resolve `localhost` to either address, so the
+    ///     listener then owns the port of both.
+    ///   - firstPort: The port to try first; 0 leaves the choice to the system.
     /// - Throws: `inaccessible` if no port can be had, or not that one.
     static func open(
-        for receiver: RedirectReceiver, at redirect: LoopbackRedirect? = nil
+        for receiver: RedirectReceiver, at redirect: LoopbackRedirect? = nil, host: String = "127.0.0.1",
+        firstPort: Int = 0
     ) async throws(AccountError) -> LoopbackListener {
         let connections = Connections()
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -37,31 +45,41 @@ struct LoopbackListener: Sendable {
                     guard connections.add(channel) else {
                         throw IOError(errnoCode: EMFILE, reason: "too many connections")
                     }
-                    try LoopbackHandler.install(in: channel, for: receiver)
+                    try LoopbackHandler.install(in: channel, for: receiver) { connections.markBusy(channel) }
                 }
             }
-        // First the address that the browser is sent to, then the other, in case it resolves `localhost` to that.
-        let hosts = redirect?.host == "[::1]" ? ["::1", "127.0.0.1"] : ["127.0.0.1", "::1"]
-        let server: any Channel
-        do {
-            server = try await bootstrap.bind(host: hosts[0], port: redirect?.port ?? 0).get()
-        } catch {
-            throw unavailable(hosts[0], redirect, error)
-        }
-        let port = server.localAddress?.port ?? 0
-        var servers = [server]
-        do {
-            servers.append(try await bootstrap.bind(host: hosts[1], port: port).get())
-        } catch {
-            // Either the machine has no IPv6, or another program has this port: a browser that resolves `localhost` to
-            // that address would deliver the response there.
-            if redirect?.host == "localhost", (error as? IOError)?.errnoCode == EADDRINUSE {
+        let host = redirect?.host ?? host
+        // First the address that the browser is sent to.
+        let addresses = host == "[::1]" ? ["::1", "127.0.0.1"] : ["127.0.0.1", "::1"]
+        var wanted = redirect?.port ?? firstPort
+        for _ in 0..<attempts {
+            let server: any Channel
+            do {
+                server = try await bootstrap.bind(host: addresses[0], port: wanted).get()
+            } catch {
+                guard redirect == nil, wanted != 0 else { throw unavailable(addresses[0], redirect, error) }
+                wanted = 0
+                continue
+            }
+            let port = server.localAddress?.port ?? 0
+            do {
+                let other = try await bootstrap.bind(host: addresses[1], port: port).get()
+                return LoopbackListener(port: port, servers: [server, other], connections: connections)
+            } catch {
+                // Another address is of interest only if the browser may be sent there. Without IPv6 it cannot.
+                let code = (error as? IOError)?.errnoCode
+                if host != "localhost" || code == EADDRNOTAVAIL || code == EAFNOSUPPORT {
+                    return LoopbackListener(port: port, servers: [server], connections: connections)
+                }
                 // It fails only for what is closed already.
                 try? await server.close().get()
-                throw unavailable(hosts[1], redirect, error)
+                if redirect != nil { throw unavailable(addresses[1], redirect, error) }
+                wanted = 0
             }
         }
-        return LoopbackListener(port: port, servers: servers, connections: connections)
+        throw AccountError(
+            .inaccessible,
+            "other programs use each port that was tried, at 127.0.0.1 or ::1: try again, or use --device")
     }
 
     private static func unavailable(
@@ -93,27 +111,54 @@ struct LoopbackListener: Sendable {
         (servers + connections.takeAll()).map { $0.close() }
     }
 
+    /// The open connections, the oldest first.
     private final class Connections: Sendable {
-        /// `nil` once the listener is closed and accepts no more.
-        private let channels = Mutex<[ObjectIdentifier: any Channel]?>([:])
+        private struct Connection {
+            let channel: any Channel
 
+            /// Whether its request has not come yet.
+            var isIdle = true
+        }
+
+        /// `nil` once the listener is closed and accepts no more.
+        private let open = Mutex<[Connection]?>([])
+
+        /// Makes room by dropping the oldest connection that has sent no request: a browser sends its own at once.
+        ///
         /// - Returns: `false` if there is no room for one more.
         func add(_ channel: any Channel) -> Bool {
-            let id = ObjectIdentifier(channel)
-            let isAdded = channels.withLock { channels in
-                guard let count = channels?.count, count < LoopbackListener.connectionLimit else { return false }
-                channels?[id] = channel
-                return true
+            let (isAdded, dropped): (Bool, (any Channel)?) = open.withLock { open in
+                guard var connections = open else { return (false, nil) }
+                var dropped: (any Channel)?
+                if connections.count >= LoopbackListener.connectionLimit {
+                    guard let index = connections.firstIndex(where: \.isIdle) else { return (false, nil) }
+                    dropped = connections.remove(at: index).channel
+                }
+                connections.append(Connection(channel: channel))
+                open = connections
+                return (true, dropped)
             }
-            if isAdded { channel.closeFuture.whenComplete { _ in self.channels.withLock { $0?[id] = nil } } }
+            dropped?.close(promise: nil)
+            if isAdded {
+                channel.closeFuture.whenComplete { _ in self.open.withLock { $0?.removeAll { $0.channel === channel } }
+                }
+            }
             return isAdded
+        }
+
+        /// Keeps a connection whose request has come.
+        func markBusy(_ channel: any Channel) {
+            open.withLock { open in
+                guard let index = open?.firstIndex(where: { $0.channel === channel }) else { return }
+                open?[index].isIdle = false
+            }
         }
 
         /// No connection is accepted after this.
         func takeAll() -> [any Channel] {
-            channels.withLock { channels in
-                defer { channels = nil }
-                return (channels ?? [:]).values.map(\.self)
+            open.withLock { open in
+                defer { open = nil }
+                return (open ?? []).map(\.channel)
             }
         }
     }

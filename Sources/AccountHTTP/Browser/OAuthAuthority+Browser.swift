@@ -28,7 +28,8 @@ extension OAuthAuthority: BrowserAuthority {
         let redirect = try options.redirectURI.map { text throws(AccountError) in try LoopbackRedirect(text) }
         let state = Base64URL.random()
         let receiver = RedirectReceiver(expecting: state, at: redirect?.path ?? LoopbackRequest.callbackPath)
-        let listener = try await LoopbackListener.open(for: receiver, at: redirect)
+        let listener = try await LoopbackListener.open(
+            for: receiver, at: redirect, host: quirks.redirectHost)
         let request = AuthorizationRequest(
             clientID: clientID, scopes: scopes, port: listener.port, state: state, options: options, quirks: quirks)
         return OAuthBrowserSignIn(

@@ -70,6 +70,25 @@ struct BrowserSignInTests {
         #"{"iss":"\#(server.address)","aud":"tool","sub":"1","exp":\#(exp),"nonce":"\#(nonce ?? visit.query["nonce"] ?? "")"}"#
     }
 
+    // MARK: Other programs on the machine
+
+    @Test(arguments: ["", "GET /done HTTP/1.1\r\n"])
+    func `Idle connections do not keep the browser out`(start: String) async throws {
+        let service = Service()
+        let result = try await signIn(service: service) { visit, server in
+            service.setClaims(claims(visit, server))
+            var idle: [IdleConnection] = []
+            for _ in 0..<80 { idle.append(try await IdleConnection.open(port: visit.port, sending: start)) }
+            let redirect = try await visit.callBack("code=\(Self.code)")
+            try #require(redirect.status == 303)
+            let page = try await visit.result()
+            #expect(page.status == 200)
+            for connection in idle { try await connection.close() }
+            return [redirect, page]
+        }
+        #expect(try result.get().id == "1")
+    }
+
     // MARK: To the end
 
     @Test("The code is exchanged, the account comes, and the page says who signed in")

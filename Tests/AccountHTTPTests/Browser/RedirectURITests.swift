@@ -52,6 +52,27 @@ struct RedirectURITests {
         }
     }
 
+    // MARK: localhost
+
+    @Test func `A redirect to localhost owns the port of both addresses`() async throws {
+        try await LoopbackServer.run(host: "::1") { _, _ in
+            .stall
+        } _: { other in
+            let receiver = RedirectReceiver(expecting: "state")
+            let listener = try await LoopbackListener.open(for: receiver, host: "localhost", firstPort: other.port)
+            #expect(listener.port != other.port)
+            for address in ["127.0.0.1", "::1"] {
+                #expect(try await RawClient.get("/", port: listener.port, at: address).status == 404)
+            }
+            #expect(await !RawClient.isOpen(other.port))
+            await listener.close()
+            // The browser is sent to the address itself.
+            let single = try await LoopbackListener.open(for: receiver, firstPort: other.port)
+            #expect(single.port == other.port)
+            await single.close()
+        }
+    }
+
     // MARK: Pasted
 
     @Test("The address that a browser elsewhere ended on does as well as its visit")

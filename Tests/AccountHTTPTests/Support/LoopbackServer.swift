@@ -95,13 +95,15 @@ final class LoopbackServer: Sendable {
     /// Runs a server for the time of `body`.
     ///
     /// - Parameters:
+    ///   - host: The address that it listens at.
     ///   - tls: Its certificate; `nil` for plain HTTP.
     ///   - connections: Gets an element for each connection.
     ///   - greeting: What it does with a connection before it has read a byte.
     ///   - answer: What it does with a request. It gets the server's own address.
     ///   - body: Gets the server.
     static func run<Result>(
-        tls: NIOSSLContext? = nil, greeting: Action? = nil, connections: AsyncStream<Void>.Continuation? = nil,
+        host: String = "127.0.0.1", tls: NIOSSLContext? = nil, greeting: Action? = nil,
+        connections: AsyncStream<Void>.Continuation? = nil,
         answer: @escaping @Sendable (Request, _ address: String) -> Action = { _, _ in .stall },
         _ body: (LoopbackServer) async throws -> Result
     ) async throws -> Result {
@@ -122,7 +124,7 @@ final class LoopbackServer: Sendable {
                         })
                 }
             }
-            .bind(host: "127.0.0.1", port: 0).get()
+            .bind(host: host, port: 0).get()
         let server = LoopbackServer(channel: channel, recorded: recorder)
         do {
             let result = try await body(server)

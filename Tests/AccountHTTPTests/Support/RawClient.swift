@@ -45,6 +45,14 @@ enum RawClient {
         return Response(text: try await received.futureResult.get())
     }
 
+    /// Sends what there is to send, and no more.
+    static func connect(_ text: String, port: Int) async throws -> any Channel {
+        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connect(host: "127.0.0.1", port: port).get()
+        if !text.isEmpty { try await channel.writeAndFlush(ByteBuffer(string: text)) }
+        return channel
+    }
+
     /// Whether something listens on a port.
     static func isOpen(_ port: Int, at address: String = "127.0.0.1") async -> Bool {
         do {
@@ -82,5 +90,21 @@ enum RawClient {
         func channelInactive(context: ChannelHandlerContext) { promise.succeed(text) }
 
         func handlerRemoved(context: ChannelHandlerContext) { promise.succeed(text) }
+    }
+}
+
+/// A connection whose request never comes, or never ends.
+struct IdleConnection {
+    private let channel: any Channel
+
+    static func open(port: Int, sending start: String) async throws -> IdleConnection {
+        IdleConnection(channel: try await RawClient.connect(start, port: port))
+    }
+
+    /// It may be closed already.
+    func close() async throws {
+        do {
+            try await channel.close()
+        } catch ChannelError.alreadyClosed {}
     }
 }
