@@ -60,6 +60,36 @@ struct AccountPlaintextTests {
         for token in ["access", "refresh"] { #expect(!record.contains(token.utf8)) }
     }
 
+    // MARK: The client, and another user's tokens
+
+    @Test(arguments: [ClientSecret.none, .unknown, .secret(Secret("client-secret"))], [false, true])
+    func `The client's secret comes out as it went in`(secret: ClientSecret, isWithheld: Bool) throws {
+        var account = Self.deriving
+        account.credentials.clientSecret = secret
+        account.credentials.isWithheld = isWithheld
+        let (plaintext, kept) = try AccountPlaintext.encode(account)
+        #expect(kept == account)
+        let opened = try AccountPlaintext.decode(plaintext, count: try #require(plaintext.unpaddedCount))
+        #expect(opened == account)
+        #expect(opened.credentials.clientSecret == secret)
+        #expect(opened.credentials.isWithheld == isWithheld)
+        // The secret is the last of the secrets, and is not in the record.
+        let bytes = plaintext.withUnsafeBytes { Array($0) }
+        let entry = [5, 0, 0, 0, 13, 0, 0, 0] + Array("client-secret".utf8)
+        let range = bytes.firstRange(of: entry)
+        #expect((range != nil) == (secret == .secret(Secret("client-secret"))))
+        if let range { #expect(range.upperBound == 4 + Int(bytes[0])) }
+    }
+
+    @Test func `An archive of an earlier version leaves the client's secret unknown`() throws {
+        let (plaintext, _) = try AccountPlaintext.encode(Self.account)
+        let opened = try AccountPlaintext.decode(plaintext, count: try #require(plaintext.unpaddedCount))
+        #expect(opened.credentials.clientSecret == .unknown)
+        #expect(!opened.credentials.isWithheld)
+        let bytes = plaintext.withUnsafeBytes { Array($0) }
+        for key in ["isPublicClient", "isWithheld"] { #expect(!bytes.contains(key.utf8)) }
+    }
+
     // MARK: Derived tokens
 
     private static func derived(_ token: String) -> Credentials {
@@ -151,7 +181,7 @@ struct AccountPlaintextTests {
         #expect(account.credentials.refreshToken == nil)
     }
 
-    @Test(arguments: [0, 5, 255, 65_535] as [UInt16])
+    @Test(arguments: [0, 6, 255, 65_535] as [UInt16])
     func `An unknown token is refused as of a later version`(tag: UInt16) {
         expect(.unsupportedVersion, of: Self.section(Self.secret(1) + Self.secret(tag)) + Self.section(Self.record))
     }

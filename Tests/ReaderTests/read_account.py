@@ -27,7 +27,7 @@ import sys
 MAXIMUM_SIZE = 1024 * 1024
 PADDING_BLOCK = 512
 TAG_SIZE = 16
-TOKENS = {1: "accessToken", 2: "refreshToken", 3: "idToken"}
+TOKENS = {1: "accessToken", 2: "refreshToken", 3: "idToken", 5: "clientSecret"}
 DERIVED_TOKEN = 4
 
 

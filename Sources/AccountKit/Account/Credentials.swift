@@ -37,6 +37,12 @@ public struct Credentials: Sendable, Equatable {
     /// They are kept and removed together with the other tokens. A service that is told of a sign-out revokes them too.
     public package(set) var derivedTokens: [DerivedToken] = []
 
+    /// The secret of the client that the tokens were issued to.
+    package var clientSecret = ClientSecret.unknown
+
+    /// Whether the service said that the tokens are another user's. Until the service confirms the account, no program gets them.
+    package var isWithheld = false
+
     /// Creates credentials.
     public init(
         accessToken: Secret, refreshToken: Secret? = nil, idToken: Secret? = nil, tokenType: String = "Bearer",
@@ -88,6 +94,9 @@ public struct Credentials: Sendable, Equatable {
         result.scopes = response.scopes.isEmpty ? scopes : response.scopes
         result.clientID = response.clientID ?? clientID
         result.derivedTokens = derivedTokens
+        if response.clientSecret == .unknown { result.clientSecret = clientSecret }
+        // The authority has compared a new ID token with the account.
+        result.isWithheld = isWithheld && response.idToken == nil
         return result
     }
 

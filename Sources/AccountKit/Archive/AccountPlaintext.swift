@@ -18,6 +18,7 @@ enum AccountPlaintext {
         case refreshToken = 2
         case idToken = 3
         case derivedToken = 4
+        case clientSecret = 5
     }
 
     /// The second section: all that is not secret. The names are those in the file.
@@ -30,6 +31,8 @@ enum AccountPlaintext {
         fields["issuer"] = account.issuer.map { .string($0) }
         fields["username"] = account.username.map { .string($0) }
         fields["clientID"] = credentials.clientID.map { .string($0) }
+        if credentials.clientSecret == .none { fields["isPublicClient"] = .boolean(true) }
+        if credentials.isWithheld { fields["isWithheld"] = .boolean(true) }
         if !credentials.scopes.isEmpty { fields["scopes"] = .array(credentials.scopes.map { .string($0) }) }
         fields["expiresAt"] = credentials.expiresAt.map { .date($0) }
         fields["verifiedAt"] = account.verifiedAt.map { .date($0) }
@@ -97,7 +100,7 @@ enum AccountPlaintext {
     /// An account of those entries, with these tokens. Entries that it does not know are left out.
     private static func account(
         _ fields: [String: ProfileValue], accessToken: Secret, refreshToken: Secret?, idToken: Secret?,
-        derived: [Secret]
+        derived: [Secret], clientSecret: Secret?
     ) throws(RecordPropertyList.Malformed) -> Account {
         guard let id = try fields.text("id"), let tokenType = try fields.text("tokenType"),
             let issuedAt = try fields.date("issuedAt")
@@ -113,6 +116,12 @@ enum AccountPlaintext {
             scopes: try fields.texts("scopes") ?? [], clientID: try fields.text("clientID"), issuedAt: issuedAt,
             expiresAt: try fields.date("expiresAt"))
         credentials.derivedTokens = try derivedTokens(fields, derived)
+        if let clientSecret {
+            credentials.clientSecret = .secret(clientSecret)
+        } else if try fields.flag("isPublicClient") {
+            credentials.clientSecret = .none
+        }
+        credentials.isWithheld = try fields.flag("isWithheld")
         var account = Account(
             id: id, issuer: try fields.text("issuer"), username: try fields.text("username"), credentials: credentials,
             profile: profile, verifiedAt: try fields.date("verifiedAt"))
@@ -141,6 +150,7 @@ enum AccountPlaintext {
             (.idToken, credentials.idToken),
         ].compactMap { tag, secret in secret.map { (tag, $0) } }
         secrets += credentials.derivedTokens.map { (.derivedToken, $0.credentials.accessToken) }
+        if case .secret(let secret) = credentials.clientSecret { secrets.append((.clientSecret, secret)) }
         let record = try record(of: account)
         let secretsCount = secrets.reduce(0) { $0 + 8 + $1.1.byteCount }
         let count = 4 + secretsCount + 4 + record.count
@@ -175,6 +185,7 @@ enum AccountPlaintext {
             case .derivedToken:
                 account.credentials.derivedTokens[derivedIndex].credentials.accessToken = secret
                 derivedIndex += 1
+            case .clientSecret: account.credentials.clientSecret = .secret(secret)
             }
         }
         return (plaintext, account)
@@ -184,10 +195,11 @@ enum AccountPlaintext {
     ///
     /// - Parameter count: How many bytes of the memory are the plaintext; the rest is padding.
     static func decode(_ plaintext: GuardedBytes, count: Int) throws(AccountError) -> Account {
-        // Three variables: making the type of a dictionary that nothing else needs takes longer than all of this.
+        // Variables: making the type of a dictionary that nothing else needs takes longer than all of this.
         var accessToken: Secret?
         var refreshToken: Secret?
         var idToken: Secret?
+        var clientSecret: Secret?
         var derived: [Secret] = []
         var reader = Reader(plaintext: plaintext, end: count)
         let secretsEnd = try reader.section()
@@ -204,6 +216,7 @@ enum AccountPlaintext {
             case .refreshToken where refreshToken == nil: refreshToken = secret
             case .idToken where idToken == nil: idToken = secret
             case .derivedToken: derived.append(secret)
+            case .clientSecret where clientSecret == nil: clientSecret = secret
             default: throw malformed
             }
         }
@@ -216,7 +229,8 @@ enum AccountPlaintext {
                 try RecordPropertyList.read(UnsafeRawBufferPointer(rebasing: bytes[range]))
             }
             return try Self.account(
-                record, accessToken: accessToken, refreshToken: refreshToken, idToken: idToken, derived: derived)
+                record, accessToken: accessToken, refreshToken: refreshToken, idToken: idToken, derived: derived,
+                clientSecret: clientSecret)
         } catch {
             throw malformed
         }
@@ -256,6 +270,11 @@ extension [String: ProfileValue] {
 
     fileprivate func date(_ name: String) throws(RecordPropertyList.Malformed) -> Date? {
         try entry(name) { if case .date(let date) = $0 { date } else { nil } }
+    }
+
+    /// `false` if there is none.
+    fileprivate func flag(_ name: String) throws(RecordPropertyList.Malformed) -> Bool {
+        try entry(name) { if case .boolean(let flag) = $0 { flag } else { nil } } ?? false
     }
 
     fileprivate func texts(_ name: String) throws(RecordPropertyList.Malformed) -> [String]? {

@@ -1,0 +1,11 @@
+/// The secret of an OAuth client (RFC 6749, section 2.3.1), as far as it is known.
+package enum ClientSecret: Sendable, Equatable {
+    /// It was not recorded: an earlier version wrote the archive, or the authority is not an OAuth authority.
+    case unknown
+
+    /// The client has none at this service.
+    case none
+
+    /// The client was given this one for this service, and it goes to no other.
+    case secret(Secret)
+}
