@@ -127,8 +127,17 @@ public struct AccountService: Sendable, Hashable, Codable {
     /// This app's client identifier at the service (RFC 6749, section 2.2).
     public var clientID: String?
 
-    /// What to ask for; empty leaves it to the authority.
+    /// What to ask for: in addition to what the authority asks for by default, or instead of that; see ``usesDefaultScopes``.
     public var scopes: [String]
+
+    /// Whether to ask for what the authority asks for by default, too.
+    public var usesDefaultScopes: Bool
+
+    /// The scopes that take the place of the authority's default ones; `nil` if it asks for those, too.
+    public var exactScopes: [String]? { usesDefaultScopes ? nil : scopes }
+
+    /// The scopes to ask for in addition to the authority's default ones.
+    public var additionalScopes: [String] { usesDefaultScopes ? scopes : [] }
 
     /// Where the service sends the browser back to, for one that takes a registered URL only to the letter; `nil` leaves it to
     /// the authority.
@@ -146,7 +155,7 @@ public struct AccountService: Sendable, Hashable, Codable {
     /// Creates a service; each parameter is described with the property of its name.
     public init(
         name: String? = nil, issuer: String? = nil, clientID: String? = nil, scopes: [String] = [],
-        redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
+        usesDefaultScopes: Bool? = nil, redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
         parameters: [String: String] = [:]
     ) {
         self.name = name
@@ -158,6 +167,7 @@ public struct AccountService: Sendable, Hashable, Codable {
         self.resources = resources
         self.parameters = parameters
     }
+        self.usesDefaultScopes = usesDefaultScopes ?? scopes.isEmpty
 
     /// The service that an account belongs to. The scopes are those that the sign-in asked for, never those that the
     /// service says that it granted.
@@ -189,6 +199,7 @@ extension AccountService {
 /// What an older app left behind.
 public struct ImportedLogin: Sendable {
     /// The account.
+            usesDefaultScopes: try container.decodeIfPresent(Bool.self, forKey: .usesDefaultScopes),
     public var account: Account
 
     /// What could not be taken over, in words.

@@ -66,7 +66,7 @@ enum StandAlone: AccountApplication {
         return try OAuthAuthority(
             issuer: issuer, clientID: service.clientID ?? (known == nil && home == nil ? defaultClientID : nil),
             clientSecret: Environment.value(secretVariable).map { Secret($0) },
-            scopes: service.scopes.isEmpty ? nil : service.scopes,
+            scopes: service.exactScopes, additionalScopes: service.additionalScopes,
             options: OAuthRequestOptions(
                 redirectURI: service.redirectURI, audience: service.audience, resources: service.resources,
                 parameters: service.parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }),

@@ -20,38 +20,37 @@ import Foundation
                 expiresAt: lifetime.map { Self.issued.addingTimeInterval($0) }))
     }
 
-    @Test func `A sign-in that cannot be renewed is said to end, and what to try`() throws {
-        let text = try #require(
-            StateText.limit(
-                of: account(lifetime: 3600), at: AccountService(scopes: ["openid"]), isToken: false,
-                tool: "gists account"))
-        #expect(text.hasPrefix("This sign-in lasts until 2027-01-15T09:00:00Z: the service issued no refresh token."))
-        #expect(text.contains("`gists account login --scope offline_access`"))
+    private func limit(
+        _ account: Account, _ advice: RefreshTokenAdvice? = nil, isToken: Bool = false, session: SessionName = .default
+    ) -> String? {
+        StateText.limit(of: account, advice: advice, isToken: isToken, tool: "gists account", session: session)
     }
 
-    @Test func `What was just tried is not advised again`() throws {
-        var service = AccountService(scopes: ["openid", "offline_access"])
-        for isAsked in [false, true] {
-            if isAsked { service.parameters = ["prompt": "consent"] }
-            let text = try #require(
-                StateText.limit(of: account(lifetime: 3600), at: service, isToken: false, tool: "account"))
-            #expect(!text.contains("--scope"))
-            #expect(text.contains("`account login --parameter prompt=consent`") == !isAsked)
-            #expect(text.contains("settings"))
-        }
+    @Test func `A sign-in that cannot be renewed is said to end, and what to try`() throws {
+        let text = try #require(limit(account(lifetime: 3600), .scope("offline_access")))
+        #expect(text.hasPrefix("This sign-in lasts until 2027-01-15T09:00:00Z: the service issued no refresh token."))
+        #expect(text.contains("`gists account login --scope offline_access`"))
+        #expect(text.contains("settings"))
+        let parameter = try #require(
+            limit(account(lifetime: 3600), .parameter(name: "prompt", value: "consent"), session: SessionName("work")))
+        #expect(parameter.contains("`gists account login --session work --parameter prompt=consent`"))
+    }
+
+    @Test func `Without anything to ask for, only the settings are advised`() throws {
+        let text = try #require(limit(account(lifetime: 3600)))
+        #expect(!text.contains("login"))
+        #expect(text.contains("settings"))
     }
 
     @Test func `Of a token that the user brought only the end is said`() {
+        let advice = RefreshTokenAdvice.scope("offline_access")
         #expect(
-            StateText.limit(of: account(lifetime: 3600), at: AccountService(), isToken: true, tool: "account")
-                == "This sign-in lasts until 2027-01-15T09:00:00Z.")
+            limit(account(lifetime: 3600), advice, isToken: true) == "This sign-in lasts until 2027-01-15T09:00:00Z.")
     }
 
     @Test func `A sign-in that can be renewed, or whose end nobody knows, needs no word`() {
-        let renewable = account(refreshToken: "refresh", lifetime: 3600)
-        #expect(StateText.limit(of: renewable, at: AccountService(), isToken: false, tool: "account") == nil)
-        #expect(
-            StateText.limit(of: account(lifetime: nil), at: AccountService(), isToken: false, tool: "account") == nil)
+        #expect(limit(account(refreshToken: "refresh", lifetime: 3600)) == nil)
+        #expect(limit(account(lifetime: nil)) == nil)
     }
 
     @Test func `A sign-in is over when its token has expired and nothing can renew it`() {

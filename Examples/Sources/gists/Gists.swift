@@ -34,7 +34,8 @@ struct Gists: AsyncParsableCommand, AccountApplication {
         return try OAuthAuthority(
             issuer: service.issuer ?? KnownService.github.issuer,
             clientID: service.clientID ?? (known == nil ? "account-cli" : nil),
-            scopes: service.scopes.isEmpty ? (known == nil ? nil : ["gist", "read:user"]) : service.scopes,
+            scopes: service.exactScopes ?? (known == nil ? nil : ["gist", "read:user"]),
+            additionalScopes: service.additionalScopes,
             service: known, timeout: timeout, logger: logger)
     }
 

@@ -42,7 +42,7 @@ import Logging
         }
         return try OAuthAuthority(
             issuer: issuer, clientID: service.clientID ?? "account-cli",
-            scopes: service.scopes.isEmpty ? nil : service.scopes, timeout: timeout, logger: logger)
+            scopes: service.exactScopes, additionalScopes: service.additionalScopes, timeout: timeout, logger: logger)
     }
 
     static func accountData(of store: AccountStore) async throws -> (any AccountData)? {

@@ -121,7 +121,7 @@ struct IdPyOIDCTests {
     }
 
     private func expectExchangedWithoutRefreshToken(_ account: Tool, at server: IdPyOIDCServer) async throws {
-        try await logIn(account, at: server, "--scope", "openid", "--scope", "profile")
+        try await logIn(account, at: server, "--no-default-scopes", "--scope", "openid", "--scope", "profile")
         let own = try await account.storedToken()
         let before = try await server.log().count
         #expect(try await token(account, "--resource", Self.target) != own)

@@ -42,10 +42,54 @@ struct OfflineAccessTests {
                 .discovery, setting: ["scopes_supported": .list(["openid", "profile", "email"])])
             #expect(try await logIn(account, server).exitCode == 0)
             try await server.alter(.discovery)
-            #expect(try await logIn(account, server, ["--scope", "openid", "--scope", "profile"]).exitCode == 0)
+            #expect(
+                try await logIn(account, server, ["--no-default-scopes", "--scope", "openid", "--scope", "profile"])
+                    .exitCode == 0)
             for request in try await server.log().requests {
                 #expect(request.scope?.contains("offline_access") != true, "\(request)")
             }
+        }
+    }
+
+    @Test func `--scope adds to the default scopes, unless they are left out`() async throws {
+        let defaults = ["email", "offline_access", "openid", "profile"]
+        let withPhone = (defaults + ["phone"]).sorted()
+        let rows: [(options: [String], scopes: [String])] = [
+            ([], defaults), (["--scope", "phone"], withPhone),
+            // They are remembered.
+            ([], withPhone), (["--scope", "offline_access"], defaults),
+            (["--no-default-scopes", "--scope", "openid"], ["openid"]), ([], ["openid"]),
+            (["--default-scopes"], defaults),
+        ]
+        try await run("offline-access") { server, account in
+            for row in rows {
+                try await server.clearLog()
+                let login = try await logIn(account, server, row.options)
+                #expect(login.exitCode == 0, "\(login)")
+                let scope = try await server.log().requests.first { $0.grantType == "password" }?.scope
+                #expect((scope ?? "").split(separator: " ").map(String.init).sorted() == row.scopes, "\(row)")
+            }
+        }
+    }
+
+    @Test func `Advises what can bring a refresh token at this service`() async throws {
+        try await run("offline-access") { server, account in
+            let without = try await logIn(account, server, ["--no-default-scopes", "--scope", "openid"])
+            #expect(without.errors.contains("`account login --scope offline_access`"), "\(without)")
+            #expect(try await logIn(account, server, ["--scope", "offline_access"]).exitCode == 0)
+            #expect(try await account("refresh").exitCode == 0)
+        }
+        try await run("never") { server, account in
+            // The sign-in requested it.
+            let asked = try await logIn(account, server)
+            #expect(asked.errors.contains("the service's settings") && !asked.errors.contains("login --"), "\(asked)")
+            let browser = try await account.logIn(at: server, ["--session", "work", "--issuer", server.issuer])
+            #expect(
+                browser.errors.contains("`account login --session work --parameter prompt=consent`"), "\(browser)")
+            // The service does not know it.
+            try await server.alter(.discovery, setting: ["scopes_supported": .list(["openid", "profile", "email"])])
+            let unknown = try await logIn(account, server)
+            #expect(!unknown.errors.contains("login --"), "\(unknown)")
         }
     }
 

@@ -127,7 +127,9 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             let place = account.issuer.map { " at \($0)" } ?? ""
             let session = context.session == .default ? "" : " (session \(context.session))"
             Terminal.say("Signed in as \(account.shownName)\(place)\(session).")
-            let limit = StateText.limit(of: account, at: service, isToken: way == .token, tool: context.tool)
+            let advice = await (authority as? any RefreshTokenAdvisor)?.refreshTokenAdvice(usesBrowser: way == .browser)
+            let limit = StateText.limit(
+                of: account, advice: advice, isToken: way == .token, tool: context.tool, session: context.session)
             if let limit { Terminal.say(limit) }
         }
         // Of the sign-in that this one replaced, too.

@@ -152,7 +152,10 @@ struct CommandContext<App: AccountApplication> {
         service.clientID = options.clientID ?? service.clientID
         service.redirectURI = request.redirectURI ?? service.redirectURI
         service.audience = request.audience ?? service.audience
-        if !request.scopes.isEmpty { service.scopes = request.scopes }
+        if !request.scopes.isEmpty || request.defaultScopes != nil {
+            service.scopes = request.scopes
+            service.usesDefaultScopes = request.defaultScopes ?? true
+        }
         if !request.resources.isEmpty { service.resources = request.resources }
         if !request.parameters.isEmpty { service.parameters = request.parameters.values }
         return service

@@ -46,8 +46,16 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
     @Option(
         name: .customLong("scope"),
         help: ArgumentHelp(
-            "What to ask for; may be given several times.", visibility: App.visibility(of: .browser, .device)))
+            "Ask for this scope, in addition to the default scopes; may be given several times.",
+            visibility: App.visibility(of: .browser, .device)))
     var scopes: [String] = []
+
+    @Flag(
+        inversion: .prefixedNo,
+        help: ArgumentHelp(
+            "Ask for the default scopes of the service, or only for those of --scope.",
+            visibility: App.visibility(of: .browser, .device)))
+    var defaultScopes: Bool?
 
     @Option(
         name: .customLong("redirect-uri"),

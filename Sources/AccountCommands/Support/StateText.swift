@@ -93,21 +93,22 @@ enum StateText {
     /// `nil` if a new sign-in can be renewed, or if its end is unknown.
     ///
     /// - Parameters:
-    ///   - service: The service, with what was requested.
+    ///   - advice: What the next sign-in could ask for; `nil` if there is nothing, or if the user brought the token.
     ///   - isToken: Whether the user brought the token.
-    static func limit(of account: Account, at service: AccountService, isToken: Bool, tool: String) -> String? {
+    static func limit(
+        of account: Account, advice: RefreshTokenAdvice?, isToken: Bool, tool: String, session: SessionName = .default
+    ) -> String? {
         let credentials = account.credentials
         guard credentials.refreshToken == nil, let expiresAt = credentials.expiresAt else { return nil }
         let end = "This sign-in lasts until \(date(expiresAt))"
         if isToken { return end + "." }
-        // OpenID Connect Core, section 11: with `offline_access` a service may want the user's consent each time.
+        let login = login(tool, session)
         let request =
-            if !service.scopes.contains("offline_access") {
-                "sign in with `\(tool) login --scope offline_access`, or "
-            } else if service.parameters["prompt"] == nil {
-                "sign in with `\(tool) login --parameter prompt=consent`, which some services want for that, or "
-            } else {
-                ""
+            switch advice {
+            case .scope(let scope)?: "sign in with `\(login) --scope \(scope)`, or "
+            case .parameter(let name, let value)?:
+                "sign in with `\(login) --parameter \(name)=\(value)`, which some services want for that, or "
+            case nil: ""
             }
         return end + ": the service issued no refresh token. To stay signed in longer, \(request)"
             + "allow refresh tokens for this client in the service's settings."

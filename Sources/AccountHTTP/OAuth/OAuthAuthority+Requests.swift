@@ -15,9 +15,9 @@ extension OAuthAuthority {
 
     /// Where nobody said what to ask for, also `offline_access`, for a refresh token, if the service lists it.
     func requestedScopes() async throws(AuthorityError) -> [String] {
-        guard asksForOfflineAccess, try await documents.scopes()?.contains(Scope.offlineAccess) == true else {
-            return scopes
-        }
+        guard asksForOfflineAccess, !scopes.contains(Scope.offlineAccess),
+            try await documents.scopes()?.contains(Scope.offlineAccess) == true
+        else { return scopes }
         return scopes + [Scope.offlineAccess]
     }
 

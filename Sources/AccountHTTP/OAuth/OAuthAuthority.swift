@@ -62,6 +62,7 @@ public struct OAuthAuthority: Sendable {
     ///     service's documents say: in the header (`client_secret_basic`), else in the form (`client_secret_post`).
     ///   - scopes: What a sign-in asks for; none lets the service decide, and `nil` asks for what the known service has,
     ///     or for `openid`, `profile` and `email`, and for `offline_access` where the service lists it.
+    ///   - additionalScopes: Scopes to ask for in addition to those.
     ///   - options: What a sign-in asks for beside them, such as the API that the token is for.
     ///   - service: Which service it is, for a copy of a known one that runs elsewhere; with `nil` the issuer says it.
     ///   - endpoints: The endpoints of a service without a discovery document; with `nil` they are looked up.
@@ -72,7 +73,8 @@ public struct OAuthAuthority: Sendable {
     /// - Throws: `invalidArgument`, and what to write instead.
     public init(
         issuer: String, clientID: String?, clientSecret: Secret? = nil, scopes: [String]? = nil,
-        options: OAuthRequestOptions = OAuthRequestOptions(), service: KnownService? = nil,
+        additionalScopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions(),
+        service: KnownService? = nil,
         endpoints: OAuthEndpoints? = nil, timeout: Duration = .seconds(10), exchangeTimeout: Duration = .seconds(60),
         clock: any WallClock = SystemWallClock(), logger: Logger? = nil
     ) throws(AccountError) {
@@ -80,7 +82,8 @@ public struct OAuthAuthority: Sendable {
         let service = service ?? KnownService.at(named)
         let issuer = Issuer(named.url, form: service?.quirks.issuerForm ?? .exact)
         asksForOfflineAccess = scopes == nil && service == nil
-        let scopes = scopes ?? service?.scopes ?? ["openid", "profile", "email"]
+        var scopes = scopes ?? service?.scopes ?? ["openid", "profile", "email"]
+        scopes += additionalScopes.filter { !scopes.contains($0) }
         if let clientID, clientID.isEmpty || !clientID.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) {
             throw AccountError(.invalidArgument, "the client id must not be empty, and consists of printable ASCII")
         }

@@ -1,0 +1,22 @@
+package import AccountKit
+import Logging
+
+extension OAuthAuthority: RefreshTokenAdvisor {
+    /// With `offline_access` a service may issue a refresh token only if the user consents each time (OpenID Connect Core,
+    /// section 11).
+    package func refreshTokenAdvice(usesBrowser: Bool) async -> RefreshTokenAdvice? {
+        let (asked, offered): ([String], [String])
+        do throws(AuthorityError) {
+            // The sign-in has read the documents.
+            (asked, offered) = (try await requestedScopes(), try await documents.scopes() ?? [])
+        } catch {
+            logger?.debug("the scopes of the service are not known", metadata: ["error": "\(error)"])
+            return nil
+        }
+        guard asked.contains(Scope.offlineAccess) else {
+            return offered.contains(Scope.offlineAccess) ? .scope(Scope.offlineAccess) : nil
+        }
+        let sent = options.parameters.map(\.name) + quirks.authorizationParameters.keys
+        return usesBrowser && !sent.contains("prompt") ? .parameter(name: "prompt", value: "consent") : nil
+    }
+}
