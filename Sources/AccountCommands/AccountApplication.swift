@@ -152,7 +152,12 @@ public struct AccountService: Sendable, Hashable, Codable {
     /// Further parameters of the authorization request, such as `prompt` or `login_hint`.
     public var parameters: [String: String]
 
-    /// Creates a service; each parameter is described with the property of its name.
+    /// Whether a client secret from the environment may be sent to this service: at a sign-in, and for an account of an earlier
+    /// version, which does not say whether there is one. Any other account holds its client's secret. Not stored.
+    public private(set) var acceptsGivenSecret = true
+
+    /// Creates a service; each parameter is described with the property of its name. With `nil`, ``usesDefaultScopes`` is `true`
+    /// only if no scopes are named.
     public init(
         name: String? = nil, issuer: String? = nil, clientID: String? = nil, scopes: [String] = [],
         usesDefaultScopes: Bool? = nil, redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
@@ -162,12 +167,12 @@ public struct AccountService: Sendable, Hashable, Codable {
         self.issuer = issuer
         self.clientID = clientID
         self.scopes = scopes
+        self.usesDefaultScopes = usesDefaultScopes ?? scopes.isEmpty
         self.redirectURI = redirectURI
         self.audience = audience
         self.resources = resources
         self.parameters = parameters
     }
-        self.usesDefaultScopes = usesDefaultScopes ?? scopes.isEmpty
 
     /// The service that an account belongs to. The scopes are those that the sign-in asked for, never those that the
     /// service says that it granted.
@@ -177,10 +182,15 @@ public struct AccountService: Sendable, Hashable, Codable {
         self = remembered?.issuer == account.issuer ? remembered ?? AccountService() : AccountService()
         issuer = account.issuer
         clientID = account.credentials.clientID
+        acceptsGivenSecret = account.credentials.clientSecret == .unknown
     }
 }
 
 extension AccountService {
+    private enum CodingKeys: CodingKey {
+        case name, issuer, clientID, scopes, usesDefaultScopes, redirectURI, audience, resources, parameters
+    }
+
     /// Reads a service, also as an earlier version wrote it.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -189,6 +199,7 @@ extension AccountService {
             issuer: try container.decodeIfPresent(String.self, forKey: .issuer),
             clientID: try container.decodeIfPresent(String.self, forKey: .clientID),
             scopes: try container.decode([String].self, forKey: .scopes),
+            usesDefaultScopes: try container.decodeIfPresent(Bool.self, forKey: .usesDefaultScopes),
             redirectURI: try container.decodeIfPresent(String.self, forKey: .redirectURI),
             audience: try container.decodeIfPresent(String.self, forKey: .audience),
             resources: try container.decodeIfPresent([String].self, forKey: .resources) ?? [],
@@ -199,7 +210,6 @@ extension AccountService {
 /// What an older app left behind.
 public struct ImportedLogin: Sendable {
     /// The account.
-            usesDefaultScopes: try container.decodeIfPresent(Bool.self, forKey: .usesDefaultScopes),
     public var account: Account
 
     /// What could not be taken over, in words.

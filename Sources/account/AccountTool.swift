@@ -42,8 +42,8 @@ enum StandAlone: AccountApplication {
 
     static let signInHelp = """
         Without --client-id, the tool calls itself \(defaultClientID); a service that is known by name wants an identifier \
-        that you get there. A service that has given you a client secret too gets it from \(secretVariable) in the \
-        environment, also when tokens are refreshed or revoked.
+        that you get there. If a service has given you a client secret too, set \(secretVariable) at the sign-in: it \
+        is kept encrypted with the account, and sent to that service only. To replace it, sign in again.
         """
 
     static func authority(
@@ -65,7 +65,7 @@ enum StandAlone: AccountApplication {
         let home = try KnownService.at(issuer)
         return try OAuthAuthority(
             issuer: issuer, clientID: service.clientID ?? (known == nil && home == nil ? defaultClientID : nil),
-            clientSecret: Environment.value(secretVariable).map { Secret($0) },
+            clientSecret: service.acceptsGivenSecret ? Environment.value(secretVariable).map { Secret($0) } : nil,
             scopes: service.exactScopes, additionalScopes: service.additionalScopes,
             options: OAuthRequestOptions(
                 redirectURI: service.redirectURI, audience: service.audience, resources: service.resources,

@@ -39,6 +39,31 @@ import Foundation
         #expect(read.scopes == ["openid"])
     }
 
+    @Test(arguments: [true, false])
+    func `Scopes take the place of the default ones only if the user said so`(addsScopes: Bool) throws {
+        let service = AccountService(scopes: ["notes"], usesDefaultScopes: addsScopes)
+        let bytes = try PropertyListEncoder().encode(service)
+        let read = try PropertyListDecoder().decode(AccountService.self, from: bytes)
+        #expect(read.exactScopes == (addsScopes ? nil : ["notes"]))
+        #expect(read.additionalScopes == (addsScopes ? ["notes"] : []))
+        #expect(AccountService().exactScopes == nil)
+        // As apps and earlier versions have it.
+        #expect(AccountService(scopes: ["notes"]).exactScopes == ["notes"])
+    }
+
+    @Test func `Uses a given secret for sign-ins and for accounts without their own`() throws {
+        #expect(AccountService().acceptsGivenSecret)
+        var account = account(issuer: "https://auth.example.com")
+        for (secret, isAccepted) in [(ClientSecret.unknown, true), (.none, false), (.secret(Secret("s")), false)] {
+            account.credentials.clientSecret = secret
+            let service = AccountService(of: account, remembered: Self.whole)
+            #expect(service.acceptsGivenSecret == isAccepted)
+            // The next sign-in takes one again.
+            let bytes = try PropertyListEncoder().encode(service)
+            #expect(try PropertyListDecoder().decode(AccountService.self, from: bytes).acceptsGivenSecret)
+        }
+    }
+
     private func account(issuer: String) -> Account {
         Account(
             id: "1", issuer: issuer,

@@ -58,10 +58,55 @@ struct ClientSecretTests {
             #expect(!container.exists(container.archive))
 
             #expect(try await logIn(account, server).exitCode == 0)
-            let refresh = try await wrong("refresh")
-            #expect(refresh.exitCode == 78, "\(refresh)")
             #expect(try await account("refresh").exitCode == 0)
             #expect(try await account("whoami", "--verify").output == "alice\n")
+        }
+    }
+
+    @Test func `A secret goes only to the service that it was given for`() async throws {
+        try await run(["--client-secret", Self.secret]) { server, account, _ in
+            #expect(try await logIn(account, server).exitCode == 0)
+            let options = ["--client-secret", "another", "--device-interval", "1"]
+            try await ExampleServer.run(options) { other in
+                let login = try await account.with("ACCOUNT_CLIENT_SECRET", "another")(
+                    "login", "--session", "other", "--issuer", other.issuer, "--username", "alice", "--password-stdin",
+                    input: ExampleServer.alicePassword + "\n")
+                #expect(login.exitCode == 0, "\(login)")
+                // A shell's profile may still set the variable of the first service.
+                for variable in [Self.secret, nil] {
+                    for session in ["default", "other"] {
+                        let refresh = try await account.with("ACCOUNT_CLIENT_SECRET", variable)(
+                            "refresh", "--session", session)
+                        #expect(refresh.exitCode == 0, "\(refresh)")
+                    }
+                }
+                let logout = try await account("logout", "--session", "other", "--json")
+                #expect(logout.output.contains(#""revocation":"done""#), "\(logout)")
+                for server in [server, other] {
+                    let statuses = try await server.log().requests.filter { $0.path == "/oauth/token" }.map(\.status)
+                    #expect(statuses.allSatisfy { $0 == 200 })
+                }
+            }
+        }
+    }
+
+    @Test func `A service without a secret is sent none of another service`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                let user = SignedInUser(server: server, container: container, account: try .account(in: container))
+                try await user.signIn()
+                try await user.signInWithToken(session: "token")
+                let account = user.account.with("ACCOUNT_CLIENT_SECRET", Self.secret)
+                // It accepts any way for a client to say who it is.
+                try await server.alter(
+                    .discovery, setting: ["token_endpoint_auth_methods_supported": .list(["client_secret_basic"])])
+                let refresh = try await account("refresh")
+                #expect(refresh.exitCode == 0, "\(refresh)")
+                for session in ["default", "token"] {
+                    #expect(try await account("logout", "--session", session).exitCode == 0)
+                }
+                for request in try await server.log().requests { #expect(request.secret == nil, "\(request)") }
+            }
         }
     }
 

@@ -20,7 +20,7 @@ extension OAuthAuthority: BrowserAuthority {
     func beginBrowserSignIn(deliveryTime: Duration, lifetime: Duration = .seconds(600)) async throws
         -> OAuthBrowserSignIn
     {
-        let clientID = try registeredClient()
+        let clientID = try signInClient().id
         guard let endpoint = try await documents.endpoint(.authorization) else {
             throw AuthorityError.misconfigured("\(issuer) offers no sign-in with a browser")
         }

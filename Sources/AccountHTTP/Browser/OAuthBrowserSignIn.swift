@@ -104,7 +104,8 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             return code
         }
         guard let code else { throw .unclear("this sign-in has no code to exchange: begin a new one") }
-        let (credentials, response) = try await authority.requestTokens(request.form(with: code), for: request.clientID)
+        let (credentials, response) = try await authority.requestTokens(
+            request.form(with: code), as: try authority.signInClient())
         progress.withLock { $0.exchangeDate = response.date ?? response.receivedAt }
         return credentials
     }

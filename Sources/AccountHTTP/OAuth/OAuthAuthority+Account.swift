@@ -27,7 +27,7 @@ extension OAuthAuthority: AccountAuthority {
         form.append("grant_type", "refresh_token")
         form.append("refresh_token", refreshToken)
         return try await requestTokens(
-            form, for: try registeredClient(account.credentials.clientID), isRefresh: true
+            form, as: try registeredClient(of: account), isRefresh: true
         ).credentials
     }
 
@@ -50,7 +50,7 @@ extension OAuthAuthority: AccountAuthority {
     public func revoke(_ account: Account) async throws(AuthorityError) -> RevocationOutcome {
         try checkIssuer(of: account)
         guard let endpoint = try await documents.endpoint(.revocation) else { return .notSupported }
-        let client = account.credentials.clientID ?? clientID
+        let client = client(of: account.credentials)
         var isTaken = false
         var refusal: AuthorityError?
         if let refreshToken = account.credentials.refreshToken {
@@ -72,7 +72,7 @@ extension OAuthAuthority: AccountAuthority {
     /// - Returns: Why the service refused for good; `nil` if it did not.
     /// - Throws: A failure that may be over the next time.
     private func revoke(
-        _ token: Secret, _ hint: String, at endpoint: Endpoint, as client: String?
+        _ token: Secret, _ hint: String, at endpoint: Endpoint, as client: RegisteredClient?
     ) async throws(AuthorityError) -> AuthorityError? {
         var form = FormBody()
         form.append("token", token)

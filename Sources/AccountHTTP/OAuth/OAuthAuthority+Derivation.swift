@@ -60,7 +60,7 @@ extension OAuthAuthority: DerivingAuthority {
         // A narrower scope alone is for the APIs that the sign-in is for.
         let names = target.audience != nil || !target.resources.isEmpty
         return try await requestTokens(
-            form, for: try registeredClient(account.credentials.clientID), isRefresh: derivation == .refresh,
+            form, as: try registeredClient(of: account), isRefresh: derivation == .refresh,
             resources: names ? target.resources : nil
         ).credentials
     }

@@ -14,7 +14,7 @@ extension OAuthAuthority: DeviceAuthority {
         options.append(to: &form)
         for parameter in options.parameters { form.append(parameter.name, parameter.value) }
         let request = try request(
-            form, to: endpoint, as: try registeredClient(), authentication: endpoint.document.tokenAuthentication)
+            form, to: endpoint, as: try signInClient(), authentication: endpoint.document.tokenAuthentication)
         return try ResponseParser(.deviceAuthorization, sent: request.secrets, quirks: quirks)
             .deviceAuthorization(in: try await send(request))
     }
@@ -27,7 +27,7 @@ extension OAuthAuthority: DeviceAuthority {
         var form = FormBody()
         form.append("grant_type", "urn:ietf:params:oauth:grant-type:device_code")
         form.append("device_code", authorization.deviceCode)
-        return try await requestTokens(form, for: try registeredClient()).credentials
+        return try await requestTokens(form, as: try signInClient()).credentials
     }
 
     /// Asks whose tokens these are that a poll brought: the user info endpoint, else the ID token.

@@ -4,11 +4,33 @@ import Sealing
 extension OAuthAuthority {
     var quirks: ServiceQuirks { service?.quirks ?? .standard }
 
-    /// - Parameter owner: Whom the tokens were issued to, if that is known.
-    func registeredClient(_ owner: String? = nil) throws(AuthorityError) -> String {
-        if let clientID = owner ?? clientID { return clientID }
+    /// The client that begins a sign-in.
+    func signInClient() throws(AuthorityError) -> RegisteredClient {
+        guard let clientID else { throw notRegistered }
+        return RegisteredClient(id: clientID, secret: clientSecret)
+    }
+
+    /// The client that tokens were issued to. A secret goes only to the service and with the identifier that it was given for: the
+    /// secret that the app gave this authority, or else the secret that is kept with the tokens.
+    ///
+    /// - Returns: `nil` if the tokens were issued to no client, and the app has none.
+    func client(of credentials: Credentials) -> RegisteredClient? {
+        guard let id = credentials.clientID ?? clientID else { return nil }
+        if let clientSecret, id == clientID {
+            return RegisteredClient(id: id, secret: clientSecret)
+        }
+        guard case .secret(let secret) = credentials.clientSecret else { return RegisteredClient(id: id) }
+        return RegisteredClient(id: id, secret: secret)
+    }
+
+    func registeredClient(of account: Account) throws(AuthorityError) -> RegisteredClient {
+        guard let client = client(of: account.credentials) else { throw notRegistered }
+        return client
+    }
+
+    private var notRegistered: AuthorityError {
         let place = service.map { " at \($0.registrationPage)" } ?? ""
-        throw .misconfigured(
+        return .misconfigured(
             "\(issuer) knows programs by a client identifier, and this one has none: register it\(place), and give the "
                 + "identifier that you get there")
     }
@@ -21,16 +43,16 @@ extension OAuthAuthority {
         return scopes + [Scope.offlineAccess]
     }
 
-    /// Adds the client's identifier and secret to a form (RFC 6749, section 2.3.1). The secret is this client's only.
+    /// Adds the client's identifier and secret to a form (RFC 6749, section 2.3.1).
     ///
     /// - Parameter methods: What the document of the endpoint says that it takes; `nil` if it does not say.
     func request(
-        _ form: FormBody, to endpoint: Endpoint, as clientID: String?, authentication methods: [String]?
+        _ form: FormBody, to endpoint: Endpoint, as client: RegisteredClient?, authentication methods: [String]?
     ) throws(AuthorityError) -> ServiceRequest {
-        guard let clientID else { return ServiceRequest(url: endpoint.url, form: form) }
+        guard let client else { return ServiceRequest(url: endpoint.url, form: form) }
         var form = form
-        guard let clientSecret, clientID == self.clientID else {
-            form.append("client_id", clientID)
+        guard let clientSecret = client.secret else {
+            form.append("client_id", client.id)
             return ServiceRequest(url: endpoint.url, form: form)
         }
         let method: ClientAuthentication
@@ -44,12 +66,12 @@ extension OAuthAuthority {
         }
         switch method {
         case .post:
-            form.append("client_id", clientID)
+            form.append("client_id", client.id)
             form.append("client_secret", clientSecret)
             return ServiceRequest(url: endpoint.url, form: form)
         case .basic:
             var request = ServiceRequest(url: endpoint.url, form: form)
-            let pair = Self.basicCredentials(clientID, clientSecret)
+            let pair = Self.basicCredentials(client.id, clientSecret)
             request.authorization = .basic(pair)
             request.secrets += [pair, clientSecret]
             return request
@@ -69,7 +91,7 @@ extension OAuthAuthority {
     ///
     /// - Parameter resources: The APIs that the access token is for (RFC 8707, section 2.2); `nil` for those of the sign-in.
     func requestTokens(
-        _ form: FormBody, for clientID: String, isRefresh: Bool = false, resources: [String]? = nil
+        _ form: FormBody, as client: RegisteredClient, isRefresh: Bool = false, resources: [String]? = nil
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
         let endpoint: Endpoint
         do throws(AuthorityError) {
@@ -81,14 +103,13 @@ extension OAuthAuthority {
         var form = form
         for resource in resources ?? options.resources { form.append("resource", resource) }
         var request = try request(
-            form, to: endpoint, as: clientID, authentication: endpoint.document.tokenAuthentication)
+            form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
         request.exchangeTimeout = exchangeTimeout
         let response = try await send(request)
-        return (
-            try ResponseParser(.token, sent: request.secrets, quirks: quirks, isRefresh: isRefresh).credentials(
-                in: response, for: clientID),
-            response
-        )
+        var credentials = try ResponseParser(.token, sent: request.secrets, quirks: quirks, isRefresh: isRefresh)
+            .credentials(in: response, for: client.id)
+        credentials.clientSecret = client.secret.map { .secret($0) } ?? .none
+        return (credentials, response)
     }
 
     func userInfo(with token: Secret) async throws(AuthorityError) -> (identity: Identity, response: ServiceResponse) {

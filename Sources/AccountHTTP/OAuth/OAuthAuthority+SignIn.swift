@@ -21,7 +21,7 @@ extension OAuthAuthority: PasswordAuthority {
         let scopes = try await requestedScopes()
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         if let audience = options.audience { form.append("audience", audience) }
-        let credentials = try await requestTokens(form, for: try registeredClient()).credentials
+        let credentials = try await requestTokens(form, as: try signInClient()).credentials
         do {
             return try await account(with: credentials, signedInAs: username)
         } catch {
@@ -52,7 +52,7 @@ extension OAuthAuthority: TokenAuthority {
             throw .signInRefused("this is no token: it is empty, or has a space or a character that no token has")
         }
         let (identity, response) = try await userInfo(with: token)
-        let credentials = Credentials(
+        var credentials = Credentials(
             accessToken: token, issuedAt: response.receivedAt,
             expiresAt: TokenExpiry.date(expiresIn: nil, accessToken: token, response: response))
         return account(identity, credentials, username: nil)
@@ -61,6 +61,7 @@ extension OAuthAuthority: TokenAuthority {
 
 extension OAuthAuthority {
     /// The user info endpoint says whose the tokens are, else the ID token, else whoever signed in. A user info that does not
+        credentials.clientSecret = .none
     /// say does not end the sign-in if there is an ID token; what contradicts the tokens does: a user info that is not
     /// the ID token's user, or an access token that is refused the moment it was issued.
     ///

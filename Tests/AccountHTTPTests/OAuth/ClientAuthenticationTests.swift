@@ -114,6 +114,51 @@ struct ClientAuthenticationTests {
         }
     }
 
+    @Test func `An account keeps the secret that its client was given at the sign-in`() async throws {
+        try await run(
+            "", response: { _ in .json(#"{"access_token":"a","refresh_token":"r"}"#) }
+        ) { authority, server in
+            let first = try await authority.refresh(kept(server))
+            #expect(first.clientSecret == .secret(Secret(Self.secret)))
+            // Another process, whose environment has no secret, or a public client's account.
+            let bare = try OAuthAuthority(issuer: server.address, clientID: "tool id", scopes: [], clock: FixedClock())
+            for (secret, header) in [(ClientSecret.secret(Secret(Self.secret)), Self.basic as String?), (.none, nil)] {
+                var account = kept(server)
+                account.credentials.clientSecret = secret
+                let new = try await bare.refresh(account)
+                #expect(new.clientSecret == secret)
+                #expect(server.requests.last?.headers["authorization"] == header)
+                let outcome = try await bare.revoke(account)
+                #expect(outcome == .done)
+                #expect(server.requests.last?.headers["authorization"] == header)
+            }
+            // An app that knows its service may be given a new one.
+            var account = kept(server)
+            account.credentials.clientSecret = .secret(Secret("the secret before"))
+            let last = try await authority.refresh(account)
+            #expect(last.clientSecret == .secret(Secret(Self.secret)))
+            #expect(server.requests.last?.headers["authorization"] == Self.basic)
+        }
+    }
+
+    @Test func `A sign-in keeps the secret, or that there is none`() async throws {
+        for secret in [nil, Secret(Self.secret)] {
+            try await LoopbackServer.run { request, _ in
+                .json(request.target == "/token" ? #"{"access_token":"a"}"# : #"{"sub":"1"}"#)
+            } _: { server in
+                let authority = try OAuthAuthority(
+                    issuer: server.address, clientID: "tool", clientSecret: secret, scopes: [],
+                    endpoints: .all(at: server.address), clock: FixedClock())
+                let kept = secret.map { ClientSecret.secret($0) } ?? .none
+                let account = try await authority.signIn(username: "jane", password: Secret("p"))
+                #expect(account.credentials.clientSecret == kept)
+                // A token from elsewhere was issued to no client of this program.
+                let other = try await authority.signIn(token: Secret("t"))
+                #expect(other.credentials.clientSecret == .none)
+            }
+        }
+    }
+
     @Test func `No signal repeats the secret, in whatever form it was sent`() async throws {
         for methods in ["", Self.methods(#""client_secret_post""#)] {
             try await run(

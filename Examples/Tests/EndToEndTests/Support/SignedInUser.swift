@@ -50,9 +50,10 @@ struct SignedInUser: Sendable {
     }
 
     /// Signs in with a token that was issued to someone else's client.
-    func signInWithToken() async throws {
+    func signInWithToken(session: String = "default") async throws {
         let token = try await server.issueToken()
-        let outcome = try await account("login", "--issuer", server.issuer, "--with-token", input: token + "\n")
+        let outcome = try await account(
+            "login", "--issuer", server.issuer, "--with-token", "--session", session, input: token + "\n")
         guard outcome.exitCode == 0 else { throw Unexpected(outcome) }
     }
 }
