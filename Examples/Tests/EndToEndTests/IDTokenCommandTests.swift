@@ -11,14 +11,6 @@ struct IDTokenCommandTests {
         let session: String
     }
 
-    /// A token of the service's making; its `exp` is so many seconds from now.
-    private func made(until seconds: Int) throws -> String {
-        let now = Int(Date().timeIntervalSince1970)
-        let claims = JSON.object(["iat": .integer(now), "exp": .integer(now + seconds)])
-        let text = try JSONEncoder().encode(claims).base64EncodedString().replacing("=", with: "")
-        return "e30.\(text).c2ln"
-    }
-
     @Test func `It is printed alone, or with its own end`() async throws {
         try await SignedInUser.run { user in
             let text = try await user.account("token", "--id-token")
@@ -40,7 +32,7 @@ struct IDTokenCommandTests {
 
     @Test func `One that is nearly over is refreshed, and the new one is handed out to all`() async throws {
         try await SignedInUser.run { user in
-            let new = try made(until: 7200)
+            let new = try user.server.idToken(until: .now.addingTimeInterval(7200))
             try await user.server.alter(.token, setting: ["id_token": .text(new)])
             let refreshed = try await user.account("token", "--id-token", "--min-validity", "3700")
             #expect(refreshed.output == new + "\n", "\(refreshed)")

@@ -233,9 +233,9 @@ struct KeepTests {
             let ended = try await clock.run(user.account, ahead: month, arguments)
             #expect(ended.exitCode == 77 && text(path) == nil, "\(ended)")
             // At another it does.
-            let now = Int(Date().timeIntervalSince1970) + month
-            let claims = Data(#"{"iat":\#(now),"exp":\#(now + 3600)}"#.utf8).base64EncodedString()
-            let new = "e30.\(claims.replacing("=", with: "")).c2ln"
+            let now = Date.now.addingTimeInterval(TimeInterval(month))
+            let new = try user.server.idToken(
+                until: now.addingTimeInterval(3600), setting: ["iat": .integer(Int(now.timeIntervalSince1970))])
             try await user.server.alter(.token, setting: ["id_token": .text(new)])
             #expect(try await user.account("refresh").exitCode == 0)
             let later = try await clock.run(user.account, ahead: month, arguments)

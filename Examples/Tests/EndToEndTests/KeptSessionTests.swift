@@ -137,7 +137,8 @@ struct KeptSessionTests {
                 #expect(log["/oauth/userinfo"] == 6)
                 return #expect(log["/oauth/token"] == 3)
             }
-            #expect(try user.container.contents() == before)
+            // That the token may be another user's is remembered, so that no command hands it out.
+            if row.reason != "wrongAccount" { #expect(try user.container.contents() == before) }
 
             // Each run has asked once, and nobody has tried to refresh.
             #expect(log[row.fault.path == "*" ? "/oauth/userinfo" : row.fault.path] == (row.fault.path == "*" ? 0 : 3))

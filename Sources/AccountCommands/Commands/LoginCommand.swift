@@ -205,10 +205,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(.invalidArgument, "this service has no sign-in with a browser: omit --web")
         }
         var isShown = false
-        do {
-            return try await context.store.signIn(with: browserAuthority) { signIn in
         var page: RedirectPage?
         defer { page?.remove() }
+        do {
+            return try await context.store.signIn(with: browserAuthority) { signIn in
                 isShown = true
                 if paste { return try receivePasted(signIn) }
                 let url = signIn.url

@@ -20,6 +20,10 @@ extension CommandContext {
                 .invalidArgument, "\(App.tokenVariable) is set, and holds an access token: unset it to use an ID token")
         }
         let now = SystemWallClock().now
+        var account = account
+        if account.credentials.isWithheld {
+            account = try await store.confirmedAccount(account, with: try authority(of: account), .seconds(10))
+        }
         let token = try KeptToken(.id, of: account.credentials, in: session)
         if token.isGood(for: minimumValidity, at: now) { return token }
         let isUsable = !hasEnded(token)
@@ -33,6 +37,7 @@ extension CommandContext {
         do {
             renewed = try await renew(token, of: account, isUsable: isUsable)
         } catch let error as AccountError where isUsable && error.code != .notSignedIn {
+            guard store.account?.credentials.isWithheld != true else { throw error }
             return token
         }
         guard !hasEnded(renewed) else { throw end(of: renewed) }

@@ -34,8 +34,10 @@ struct KeptToken: Sendable, Equatable {
     }
 
     /// - Throws: `misconfigured`, with what to do, if the service issued no ID token, or one that does not say until when it is
-    ///   good: OpenID Connect Core, section 2, wants that.
+    ///   good: OpenID Connect Core, section 2, wants that. `serviceUnavailable` if the service said that the tokens are another
+    ///   user's.
     init(_ kind: Kind, of credentials: Credentials, in session: SessionName) throws(AccountError) {
+        guard !credentials.isWithheld else { throw AccountError(withheld: .withheld) }
         let isRenewable = credentials.refreshToken != nil
         switch kind {
         case .access:

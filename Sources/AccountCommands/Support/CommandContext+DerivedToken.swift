@@ -14,7 +14,9 @@ extension CommandContext {
         let now = SystemWallClock().now
         let kept = account.credentials.derivedToken(for: target)
         // As with the account's own token: an app that knows its service makes sure that it is the account's, too.
-        if App.acceptsIssuer, account.issuer != nil, let kept, kept.credentials.isGood(for: minimumValidity, at: now) {
+        if App.acceptsIssuer, account.issuer != nil, !account.credentials.isWithheld, let kept,
+            kept.credentials.isGood(for: minimumValidity, at: now)
+        {
             return kept
         }
         guard let authority = try authority(of: account) as? any DerivingAuthority else {

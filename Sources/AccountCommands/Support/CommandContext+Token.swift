@@ -17,7 +17,9 @@ extension CommandContext {
             throw isOver(account)
         }
         // Its own service is the authority's. An app that knows its service makes sure that it is the account's, too.
-        if App.acceptsIssuer, account.issuer != nil, account.credentials.isGood(for: minimumValidity, at: now) {
+        if App.acceptsIssuer, account.issuer != nil, !account.credentials.isWithheld,
+            account.credentials.isGood(for: minimumValidity, at: now)
+        {
             return account
         }
         let authority = try authority(of: account)

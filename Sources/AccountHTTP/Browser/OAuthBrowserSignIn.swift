@@ -111,15 +111,9 @@ final class OAuthBrowserSignIn: BrowserSignIn {
     }
 
     func account(with credentials: Credentials) async throws(AuthorityError) -> Account {
-        if let token = credentials.idToken {
-            guard let token = IDToken(token) else {
-                throw .unclear("the ID token of \(authority.issuer) cannot be read")
-            }
-            try token.check(
-                issuer: authority.issuerIdentifier, clientID: request.clientID, nonce: request.nonce,
-                at: progress.withLock(\.exchangeDate) ?? credentials.issuedAt)
-        }
-        return try await authority.account(with: credentials, signedInAs: nil)
+        try await authority.account(
+            with: credentials, signedInAs: nil, nonce: request.nonce,
+            at: progress.withLock(\.exchangeDate) ?? credentials.issuedAt)
     }
 
     func finish(with result: Result<Account, any Error>) async {

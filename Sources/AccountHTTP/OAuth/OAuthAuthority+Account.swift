@@ -17,7 +17,8 @@ extension OAuthAuthority: AccountAuthority {
     ///
     /// - Returns: The new credentials; without a refresh token if the service sent none, which means that the old one
     ///   is still good.
-    /// - Throws: An `AuthorityError`: `misconfigured` if the account has no refresh token.
+    /// - Throws: An `AuthorityError`: `misconfigured` if the account has no refresh token; `otherUser` if the response has an ID
+    ///   token that is not the account's (OpenID Connect Core, section 12.2).
     public func refresh(_ account: Account) async throws(AuthorityError) -> Credentials {
         try checkIssuer(of: account)
         guard let refreshToken = account.credentials.refreshToken else {
@@ -26,9 +27,30 @@ extension OAuthAuthority: AccountAuthority {
         var form = FormBody()
         form.append("grant_type", "refresh_token")
         form.append("refresh_token", refreshToken)
-        return try await requestTokens(
-            form, as: try registeredClient(of: account), isRefresh: true
-        ).credentials
+        return try await requestTokens(form, of: account, isRefresh: true)
+    }
+
+    /// Requests tokens that take the place of an account's, or stand beside them.
+    ///
+    /// An ID token that is not readable, such as an encrypted one, says nothing and is left out. The tokens of a response that names
+    /// another user are dropped. They are not revoked: that may end the account's own session, whose refresh token was sent.
+    ///
+    /// - Parameter resources: As for ``requestTokens(_:as:isRefresh:resources:)``.
+    func requestTokens(
+        _ form: FormBody, of account: Account, isRefresh: Bool, resources: [String]? = nil
+    ) async throws(AuthorityError) -> Credentials {
+        let client = try registeredClient(of: account)
+        var credentials = try await requestTokens(form, as: client, isRefresh: isRefresh, resources: resources)
+            .credentials
+        guard let secret = credentials.idToken else { return credentials }
+        guard let token = IDToken(secret) else {
+            credentials.idToken = nil
+            return credentials
+        }
+        guard token.belongs(to: account, issuer: issuerIdentifier, clientID: client.id) else {
+            throw .otherUser(id: token.identity?.id ?? "")
+        }
+        return credentials
     }
 
     /// Whether the account was issued by this service.

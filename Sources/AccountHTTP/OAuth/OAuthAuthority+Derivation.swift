@@ -60,9 +60,7 @@ extension OAuthAuthority: DerivingAuthority {
         // A narrower scope alone is for the APIs that the sign-in is for.
         let names = target.audience != nil || !target.resources.isEmpty
         return try await requestTokens(
-            form, as: try registeredClient(of: account), isRefresh: derivation == .refresh,
-            resources: names ? target.resources : nil
-        ).credentials
+            form, of: account, isRefresh: derivation == .refresh, resources: names ? target.resources : nil)
     }
 
     /// With `offline_access` where that was granted: without it some services take back the refresh token that was sent, and issue

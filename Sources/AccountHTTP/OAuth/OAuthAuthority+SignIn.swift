@@ -1,5 +1,11 @@
 public import AccountKit
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 extension OAuthAuthority: PasswordAuthority {
     /// Signs in with a user name and a password (RFC 6749, section 4.3).
     ///
@@ -55,23 +61,36 @@ extension OAuthAuthority: TokenAuthority {
         var credentials = Credentials(
             accessToken: token, issuedAt: response.receivedAt,
             expiresAt: TokenExpiry.date(expiresIn: nil, accessToken: token, response: response))
+        credentials.clientSecret = .none
         return account(identity, credentials, username: nil)
     }
 }
 
 extension OAuthAuthority {
     /// The user info endpoint says whose the tokens are, else the ID token, else whoever signed in. A user info that does not
-        credentials.clientSecret = .none
     /// say does not end the sign-in if there is an ID token; what contradicts the tokens does: a user info that is not
     /// the ID token's user, or an access token that is refused the moment it was issued.
     ///
+    /// An ID token must be this service's and this client's (OpenID Connect Core, section 3.1.3.7). One that is not readable says
+    /// nothing and is left out, unless it has to prove by its nonce that it belongs to this sign-in.
+    ///
+    /// - Parameters:
+    ///   - nonce: The nonce of the authorization request; `nil` if it had none.
+    ///   - date: When the tokens came, by the clock of the service; `nil` if that is not known.
     /// - Throws: Why it is not known whose the tokens are.
     func account(
-        with credentials: Credentials, signedInAs username: String?
+        with credentials: Credentials, signedInAs username: String?, nonce: String? = nil, at date: Date? = nil
     ) async throws(AuthorityError) -> Account {
-        let claimed = credentials.idToken.flatMap { token in
-            (credentials.clientID ?? clientID).flatMap {
-                Identity(idToken: token, issuer: issuerIdentifier, clientID: $0)
+        var credentials = credentials
+        var claimed: Identity?
+        if let secret = credentials.idToken, let clientID = credentials.clientID ?? clientID {
+            if let token = IDToken(secret) {
+                try token.check(issuer: issuerIdentifier, clientID: clientID, nonce: nonce, at: date)
+                claimed = token.identity
+            } else if nonce == nil {
+                credentials.idToken = nil
+            } else {
+                throw .unclear("the ID token of \(issuer) cannot be read")
             }
         }
         guard try await documents.endpoint(.userInfo) != nil else {

@@ -34,13 +34,16 @@ struct IDToken: Sendable {
         }
     }
 
-    /// Makes sure that a token is of this sign-in (OpenID Connect Core, section 3.1.3.7).
+    /// Checks that the token belongs to this sign-in (OpenID Connect Core, section 3.1.3.7).
     ///
     /// Only for a token that came straight from the token endpoint: there TLS stands for the signature.
     ///
-    /// - Parameter date: When the token came, best by the clock of the service.
+    /// - Parameters:
+    ///   - nonce: The nonce of the authorization request; `nil` if it had none.
+    ///   - date: When the token came, by the clock of the service. With `nil` the expiry is not checked, since the clock of this
+    ///     machine may be wrong.
     func check(
-        issuer: Issuer, clientID: String, nonce: String?, at date: Date
+        issuer: Issuer, clientID: String, nonce: String?, at date: Date?
     ) throws(AuthorityError) {
         let name = "the ID token of \(issuer.identifier)"
         guard isIssued(by: issuer) else { throw .misconfigured("\(name) is of another issuer (iss)") }
@@ -48,15 +51,30 @@ struct IDToken: Sendable {
         if audiences.count > 1, claims["azp"] != .string(clientID) {
             throw .misconfigured("\(name) was issued to another client (azp)")
         }
-        guard let expiry = claims["exp"]?.number else {
-            throw .unclear("\(name) does not say until when it is good (exp)")
-        }
-        guard expiry + Self.leeway > date.timeIntervalSince1970 else {
-            throw .unclear("\(name) has expired, or the clock of this machine is wrong")
+        if let date {
+            guard let expiry = claims["exp"]?.number else {
+                throw .unclear("\(name) does not say until when it is good (exp)")
+            }
+            guard expiry + Self.leeway > date.timeIntervalSince1970 else {
+                throw .unclear("\(name) has expired, or the clock of this machine is wrong")
+            }
         }
         if let nonce, claims["nonce"] != .string(nonce) {
             throw .unclear("\(name) is of another sign-in (nonce)")
         }
-        guard Identity(claims: claims) != nil else { throw .unclear("\(name) does not say who the user is (sub)") }
+        guard identity != nil else { throw .unclear("\(name) does not say who the user is (sub)") }
+    }
+
+    /// Whether the token, which came with the response to a refresh, is the account's (OpenID Connect Core, section 12.2).
+    ///
+    /// Issuer and audience may also be those of the account's own ID token: earlier versions did not check that one at each way to
+    /// sign in.
+    func belongs(to account: Account, issuer: Issuer, clientID: String) -> Bool {
+        guard let subject = identity?.id, subject == account.id else { return false }
+        let original = account.credentials.idToken.flatMap { IDToken($0) }
+        guard isIssued(by: issuer) || claims["iss"] != nil && claims["iss"] == original?.claims["iss"] else {
+            return false
+        }
+        return isMeant(for: clientID) || original.map { !$0.audiences.isEmpty && $0.audiences == audiences } ?? false
     }
 }

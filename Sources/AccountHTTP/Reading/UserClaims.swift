@@ -49,17 +49,8 @@ extension Identity {
         }
     }
 
-    /// Whom the ID token of a token response names, if it is this client's (OpenID Connect Core, sections 2 and 3.1.3.7).
-    ///
-    /// Only for a token that came straight from the token endpoint: there TLS stands for the signature. The expiry is not
-    /// looked at, since the local clock is no evidence.
-    init?(idToken: Secret, issuer: Issuer, clientID: String) {
-        guard let token = IDToken(idToken), token.isIssued(by: issuer), token.isMeant(for: clientID) else { return nil }
-        self.init(claims: token.claims, leavingOut: Self.protocolClaims)
-    }
-
     /// About the token, not about the user.
-    private static let protocolClaims: Set<String> = [
+    fileprivate static let protocolClaims: Set<String> = [
         "iss", "aud", "azp", "exp", "iat", "nbf", "jti", "nonce", "acr", "amr", "auth_time", "at_hash", "c_hash",
         "s_hash", "sid",
     ]
@@ -72,4 +63,9 @@ extension Identity {
         default: value.profileValue
         }
     }
+}
+
+extension IDToken {
+    /// The user that the token names; `nil` if it names none.
+    var identity: Identity? { Identity(claims: claims, leavingOut: Identity.protocolClaims) }
 }

@@ -45,7 +45,7 @@ extension AccountStore {
     ) async throws(AccountError) -> DerivedToken {
         try refuseGivenToken()
         let deadline = timeout.map { ContinuousClock.now + $0 }
-        let account = try await loadedAccount(of: authority)
+        let account = try await confirmedAccount(try await loadedAccount(of: authority), with: authority, timeout)
         let kept = account.credentials.derivedToken(for: target)
         if let kept, kept.credentials.isGood(for: minimumValidity, at: clock.now) { return kept }
         do throws(AccountError) {
@@ -53,7 +53,7 @@ extension AccountStore {
         } catch {
             // Who is signed out has no use for it.
             guard let kept, !kept.credentials.expires(within: .zero, of: clock.now), error.code != .notSignedIn,
-                error.code != .conflict
+                error.code != .conflict, driver.shared.account?.credentials.isWithheld != true
             else { throw error }
             return kept
         }

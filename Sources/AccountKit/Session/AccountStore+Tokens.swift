@@ -43,7 +43,7 @@ extension AccountStore {
     package func usableAccount(
         minimumValidity: Duration?, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
     ) async throws(AccountError) -> Account {
-        let account = try await loadedAccount(of: authority)
+        let account = try await confirmedAccount(try await loadedAccount(of: authority), with: authority, timeout)
         let (credentials, now) = (account.credentials, clock.now)
         guard !credentials.isGood(for: minimumValidity, at: now), credentials.refreshToken != nil else {
             return account
@@ -102,6 +102,26 @@ extension AccountStore {
         try Self.checkRequestUser(is: account)
         try check(account, isOf: authority)
         return account
+    }
+
+    /// An account whose tokens may be handed out. If the service said before that they are another user's, it is asked again.
+    ///
+    /// - Throws: An error unless the service now confirms the account.
+    package func confirmedAccount(
+        _ account: Account, with authority: any AccountAuthority, _ timeout: Duration?
+    ) async throws(AccountError) -> Account {
+        guard account.credentials.isWithheld else { return account }
+        // The check would refresh, and all processes pause after a failed refresh.
+        if account.credentials.expires(within: .zero, of: clock.now), let pause = await refreshPause() {
+            throw AccountError(
+                withheld: UnverifiedReason(.wrongAccount, detail: "a refresh failed a moment ago", retryAfter: pause))
+        }
+        switch await checkSession(with: authority, timeout: timeout) {
+        case .verified(let account): return account
+        case .unverified(_, let reason): throw AccountError(withheld: reason)
+        case .signedOut(let signOut): throw notSignedIn(signOut)
+        case .unreadable(let error): throw error
+        }
     }
 
     func check(_ account: Account, isOf authority: any AccountAuthority) throws(AccountError) {
@@ -164,6 +184,7 @@ extension AccountStore {
             throw error
         case .kept(let new, let reason):
             try new.checkIsSameUser(as: account)
+            if reason.code == .wrongAccount { throw AccountError(withheld: reason) }
             if isUsable { return new }
             if let move = new.move { throw AccountError(move) }
             throw AccountError(
@@ -172,7 +193,21 @@ extension AccountStore {
     }
 }
 
+extension AccountError {
+    /// - Parameter reason: Why the service does not confirm the account.
+    package init(withheld reason: UnverifiedReason) {
+        self.init(
+            reason.errorCode,
+            "the service has said that the stored token is another user's, so no program gets it until the service confirms the "
+                + "account (\(reason)): sign in again if this persists")
+    }
+}
+
 extension UnverifiedReason {
+    /// An account whose tokens are withheld, and that was not checked since.
+    package static let withheld = UnverifiedReason(
+        .wrongAccount, detail: "no program gets the token until the service confirms the account")
+
     /// What kind of error it is that there is no token for this reason.
     var errorCode: AccountError.Code {
         switch code {

@@ -146,11 +146,13 @@ public final class AccountStore: Sendable {
     /// sign-in meanwhile, put into the queue of ``deliverRevocations(with:ignoringPauses:asksPerson:)``: nobody else
     /// knows them.
     ///
-    /// - Returns: `.unverified` with the reason `notChecked`, `.signedOut` or `.unreadable`.
+    /// - Returns: `.unverified` with the reason `notChecked`, or `wrongAccount` if the service said so before; `.signedOut` or
+    ///   `.unreadable`.
     public func load() async -> SessionState {
         if let givenToken { return load(givenToken) }
         return switch await driver.load() {
-        case .present(let account, _): .unverified(account, .init(.notChecked))
+        case .present(let account, _):
+            .unverified(account, account.credentials.isWithheld ? .withheld : .init(.notChecked))
         case .absent(let signOut): .signedOut(signOut)
         case .unreadable(let error): .unreadable(error)
         }
@@ -175,7 +177,11 @@ public final class AccountStore: Sendable {
         let machine = CheckStateMachine(now: clock.now, maximumAge: policy.maximumAge.seconds) {
             authority.mismatch(with: $0)
         }
-        return await driver.run(machine, .init(authority: authority, deadline: timeout.map { .now + $0 }))
+        let state = await driver.run(machine, .init(authority: authority, deadline: timeout.map { .now + $0 }))
+        if case .unverified(let account, let reason) = state, reason.code == .wrongAccount {
+            await driver.withhold(account)
+        }
+        return state
     }
 
     /// When a refresh was begun whose response was never stored, because the process died or the response was lost.

@@ -49,7 +49,8 @@ struct CheckStateMachine: SessionStateMachine {
         case (.loading, .content(let content)): return finish(state(without: content))
 
         case (.refreshing(_, let afterRefusal), .refreshEnded(.renewed(let account))):
-            return afterRefusal ? verify(account, justRefreshed: true) : finish(.verified(account))
+            return afterRefusal || account.credentials.isWithheld
+                ? verify(account, justRefreshed: true) : finish(.verified(account))
         // Nobody has said here that the service knows these.
         case (.refreshing, .refreshEnded(.adopted(let account))): return verify(account, justRefreshed: true)
         case (.refreshing, .refreshEnded(.kept(let account, let reason))):
@@ -177,7 +178,7 @@ extension AccountAuthority {
 extension Account {
     /// Whether the service confirmed the account in the last `seconds`. A confirmation from the future does not count.
     package func isConfirmed(within seconds: TimeInterval, of date: Date) -> Bool {
-        guard seconds > 0, let verifiedAt else { return false }
+        guard seconds > 0, let verifiedAt, !credentials.isWithheld else { return false }
         let age = date.timeIntervalSince(verifiedAt)
         return age >= 0 && age < seconds
     }
@@ -187,6 +188,7 @@ extension Account {
         account.username = identity.username ?? username
         account.profile.merge(identity.profile)
         account.verifiedAt = date
+        account.credentials.isWithheld = false
         return account
     }
 }

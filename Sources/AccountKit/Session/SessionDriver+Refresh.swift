@@ -55,10 +55,27 @@ extension SessionDriver {
             revokesSingleGrants: authority.revokesSingleGrants)
         let outcome = await run(
             machine, Context(authority: authority, lease: lease, progress: progress, failureCount: failureCount))
-        if case .unsaved(_, let error) = outcome {
-            logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
+        switch outcome {
+        case .unsaved(_, let error): logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
+        case .kept(let account, let reason) where reason.code == .wrongAccount: await withhold(account)
+        default: break
         }
         return outcome
+    }
+
+    /// Records that the service takes the stored tokens for another user's, so that no process hands them out.
+    func withhold(_ account: Account) async {
+        do {
+            try await withTransaction { transaction in
+                guard case .present(var stored, let revision) = await load(transaction),
+                    stored.isSameGrant(as: account), !stored.credentials.isWithheld
+                else { return }
+                stored.credentials.isWithheld = true
+                _ = try await save(stored, revision, transaction)
+            }
+        } catch {
+            logger?.warning("the account of the wrong user could not be marked", metadata: ["error": "\(error)"])
+        }
     }
 
     // MARK: Waiting for another's

@@ -57,10 +57,11 @@ struct UserClaimsTests {
     }
 
     @Test(
-        "An ID token counts if it is this issuer's and for this client",
+        "An ID token counts if it belongs to this issuer and client",
         arguments: [
             (#"{"sub":"1","iss":"https://id.example","aud":"tool","preferred_username":"jane"}"#, "1"),
-            (#"{"sub":"1","iss":"https://id.example/","aud":["other","tool"]}"#, "1"),
+            (#"{"sub":"1","iss":"https://id.example/","aud":["other","tool"],"azp":"tool"}"#, "1"),
+            (#"{"sub":"1","iss":"https://id.example/","aud":["other","tool"]}"#, nil),
             (#"{"sub":"1","iss":"https://id.example","aud":"tool","exp":1}"#, "1"),
             (#"{"sub":"1","iss":"https://id.example","aud":"other"}"#, nil),
             (#"{"sub":"1","iss":"https://id.example","aud":["other"]}"#, nil),
@@ -72,14 +73,15 @@ struct UserClaimsTests {
         ])
     func idToken(_ payload: String, _ subject: String?) throws {
         let issuer = try Issuer("https://id.example")
-        #expect(Identity(idToken: jsonWebToken(payload), issuer: issuer, clientID: "tool")?.id == subject)
+        let token = try #require(IDToken(jsonWebToken(payload)))
+        let refusal = failure { try token.check(issuer: issuer, clientID: "tool", nonce: nil, at: nil) }
+        #expect((refusal == nil ? token.identity?.id : nil) == subject)
     }
 
     @Test("Claims about the ID token do not become fields of the profile")
     func protocolClaims() throws {
         let token = jsonWebToken(
             #"{"sub":"1","iss":"https://id.example","aud":"tool","exp":2,"iat":1,"nonce":"n","name":"Jane"}"#)
-        let identity = Identity(idToken: token, issuer: try Issuer("https://id.example"), clientID: "tool")
-        #expect(identity?.profile == ["name": "Jane"])
+        #expect(IDToken(token)?.identity?.profile == ["name": "Jane"])
     }
 }

@@ -1,0 +1,127 @@
+import AccountKit
+import Testing
+
+@testable import AccountHTTP
+
+/// ID tokens that come with the response to a refresh, and with those to the grants without a browser.
+struct IDTokenOfGrantTests {
+    private static let user = "248289761001"
+
+    /// The claims of a service's ID token, with one of them replaced, or left out with `nil`.
+    private static func claims(_ issuer: String, _ name: String = "", _ value: String? = nil) -> String {
+        var members = ["iss": "\"\(issuer)\"", "sub": "\"\(user)\"", "aud": "\"tool\""]
+        if !name.isEmpty { members[name] = value }
+        return "{" + members.sorted { $0.key < $1.key }.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ",") + "}"
+    }
+
+    /// Runs a test at a service whose token endpoint sends this ID token.
+    private func run(
+        _ idToken: @escaping @Sendable (_ issuer: String) -> String,
+        _ test: (OAuthAuthority, LoopbackServer) async throws -> Void
+    ) async throws {
+        try await LoopbackServer.run { request, address in
+            switch request.target {
+            case "/token":
+                .json(#"{"access_token":"access-2","refresh_token":"refresh-2","id_token":"\#(idToken(address))"}"#)
+            case "/revoke": .response(200)
+            default: .json(#"{"sub":"\#(Self.user)"}"#)
+            }
+        } _: { server in
+            try await test(.direct(server), server)
+        }
+    }
+
+    /// A claim that is another user's, service's or client's, or that is missing.
+    struct Lie: Sendable, CustomTestStringConvertible {
+        let name: String
+
+        /// As it stands in JSON.
+        let value: String?
+
+        var testDescription: String { "\(name) \(value ?? "missing")" }
+        func token(_ issuer: String) -> String { jsonWebToken(claims(issuer, name, value)).reveal() }
+
+        /// The failure of a refresh.
+        var otherUser: AuthorityError {
+            .otherUser(id: name == "sub" ? value?.replacing("\"", with: "") ?? "" : user)
+        }
+
+        /// The failure of a sign-in.
+        var refusal: AuthorityError {
+            if name != "sub" { return .misconfigured("…") }
+            return value == nil ? .unclear("…") : .otherUser(id: user)
+        }
+    }
+
+    static let lies = [
+        Lie(name: "sub", value: "\"2\""), Lie(name: "sub", value: nil),
+        Lie(name: "iss", value: "\"https://evil.example\""), Lie(name: "iss", value: nil),
+        Lie(name: "aud", value: "\"other\""), Lie(name: "aud", value: "[]"), Lie(name: "aud", value: nil),
+    ]
+
+    @Test(arguments: lies)
+    func `Refuses the tokens of a refresh whose ID token is not the account's`(lie: Lie) async throws {
+        try await run(lie.token) { authority, server in
+            let old = account(at: server.address, refreshToken: "refresh-1")
+            let target = try TokenTarget(scopes: ["openid"])
+            let refusal = await asyncFailure { try await authority.refresh(old) }
+            #expect(refusal == lie.otherUser)
+            let derived = await asyncFailure { try await authority.deriveToken(for: target, of: old, by: .refresh) }
+            #expect(derived == lie.otherUser)
+            // The account's own session may share its grant with what came.
+            #expect(server.targets == ["/token", "/token"])
+        }
+    }
+
+    @Test(arguments: lies)
+    func `Refuses a password or device sign-in with such an ID token`(lie: Lie) async throws {
+        try await run(lie.token) { authority, server in
+            let authorization = DeviceAuthorization(
+                deviceCode: Secret("code"), userCode: "A", verificationURI: server.address, lifetime: .seconds(60))
+            let credentials = try await authority.pollDeviceSignIn(authorization)
+            let device = await asyncFailure { try await authority.account(with: credentials) }
+            #expect(kind(device) == lie.refusal)
+            let error = await #expect(throws: AccountError.self) {
+                try await authority.signIn(username: "alice", password: Secret("p"))
+            }
+            #expect(kind(error?.cause as? AuthorityError) == lie.refusal)
+            #expect(server.targets.contains("/revoke"))
+        }
+    }
+
+    @Test func `Keeps the old ID token if the new one is not readable`() async throws {
+        try await run { _ in
+            "not.a.jwt"
+        } _: { authority, server in
+            let old = account(at: server.address, refreshToken: "refresh-1")
+            let new = try await authority.refresh(old)
+            #expect(new.accessToken == Secret("access-2"))
+            #expect(new.refreshToken == Secret("refresh-2"))
+            #expect(new.idToken == nil)
+            let signedIn = try await authority.signIn(username: "alice", password: Secret("p"))
+            #expect(signedIn.credentials.idToken == nil)
+        }
+    }
+
+    @Test func `Accepts the ID token of the account`() async throws {
+        try await run {
+            jsonWebToken(Self.claims($0)).reveal()
+        } _: { authority, server in
+            let new = try await authority.refresh(account(at: server.address, refreshToken: "refresh-1"))
+            #expect(new.idToken == jsonWebToken(Self.claims(server.address)))
+        }
+    }
+
+    @Test(arguments: ["iss", "aud"])
+    func `Accepts the issuer and audience of the account's own ID token`(name: String) async throws {
+        let proxy = "\"https://proxy.example\""
+        try await run {
+            jsonWebToken(Self.claims($0, name, proxy)).reveal()
+        } _: { authority, server in
+            var old = account(at: server.address, refreshToken: "refresh-1")
+            old.credentials.idToken = jsonWebToken(Self.claims(server.address, name, proxy))
+            let new = try await authority.refresh(old)
+            #expect(new.accessToken == Secret("access-2"))
+        }
+    }
+}

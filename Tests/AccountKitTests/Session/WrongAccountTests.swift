@@ -1,0 +1,75 @@
+import AccountKit
+import AccountTesting
+import Testing
+
+/// A service that says that the stored token is another user's.
+struct WrongAccountTests {
+    private let base = InMemoryArchiveStorage()
+    private static let bob = Identity(id: "bob", username: "bob")
+
+    private func signedIn() async throws -> AccountStore {
+        try await AccountStore.testing(signedIn: Fixture.alice, storage: base)
+    }
+
+    /// As another process sees it.
+    private func other() async throws -> AccountStore {
+        try await AccountStore.testing(signedIn: nil, storage: base)
+    }
+
+    @Test func `Hands no token out until the service confirms the account`() async throws {
+        let authority = ScriptedAuthority(verify: [.identity(Self.bob), .identity(Self.bob), .accept])
+        let state = try await signedIn().checkSession(with: authority)
+        #expect(state.text.hasSuffix(": wrongAccount"))
+        #expect(try await other().load().text.hasSuffix(": wrongAccount"))
+        await expectAccountError(.serviceUnavailable) { try await other().accessToken(with: authority) }
+        #expect(try await other().accessToken(with: authority) == Fixture.alice.credentials.accessToken)
+        #expect(try await other().load().text.hasSuffix(": notChecked"))
+        #expect(authority.requests == [.verify, .verify, .verify])
+    }
+
+    @Test func `Hands no token out after a refresh that named another user`() async throws {
+        let authority = ScriptedAuthority(refresh: [.refuse(.otherUser(id: "bob"))])
+        await expectAccountError(.serviceUnavailable) { try await signedIn().refresh(with: authority) }
+        #expect(
+            try await base.stateForNewProcess().account?.credentials.refreshToken
+                == Fixture.alice.credentials.refreshToken)
+        let offline = ScriptedAuthority(verify: [.refuse(.noResponse(.unreachable))])
+        await expectAccountError(.serviceUnavailable) { try await other().accessToken(with: offline) }
+        let target = try TokenTarget(scopes: ["read"])
+        await expectAccountError(.serviceUnavailable) { try await other().accessToken(for: target, with: offline) }
+        #expect(try await other().accessToken(with: authority) == Fixture.alice.credentials.accessToken)
+    }
+
+    @Test func `Waits after a refresh that named another user`() async throws {
+        let clock = ManualClock()
+        let store = try await AccountStore.testing(signedIn: .expired(at: clock.now), clock: clock)
+        let authority = ScriptedAuthority(refresh: [.refuse(.otherUser(id: "bob")), .accept], clock: clock)
+        for _ in 1...3 {
+            await expectAccountError(.serviceUnavailable) { try await store.accessToken(with: authority) }
+        }
+        #expect(authority.requests == [.refresh])
+        clock.advance(by: .seconds(300))
+        #expect(try await store.accessToken(with: authority) == Secret("access-2"))
+        #expect(authority.requests == [.refresh, .refresh, .verify])
+    }
+
+    @Test func `Gives no old token for one that a refresh gave to another user`() async throws {
+        let store = try await signedIn()
+        let authority = ScriptedAuthority(refresh: [.refuse(.otherUser(id: "bob"))])
+        await expectAccountError(.serviceUnavailable) {
+            try await store.accessToken(minimumValidity: .seconds(1_000_000), with: authority)
+        }
+        #expect(authority.requests == [.refresh])
+    }
+
+    @Test func `Asks again although the last confirmation is recent`() async throws {
+        let authority = ScriptedAuthority(verify: [.identity(Self.bob), .accept])
+        var alice = Fixture.alice
+        alice.verifiedAt = Fixture.now
+        let store = try await AccountStore.testing(signedIn: alice, storage: base)
+        _ = await store.checkSession(with: authority)
+        let state = await store.checkSession(with: authority, policy: CheckPolicy(maximumAge: .seconds(1_000_000)))
+        #expect(state.text.hasPrefix("verified"))
+        #expect(authority.requests == [.verify, .verify])
+    }
+}
