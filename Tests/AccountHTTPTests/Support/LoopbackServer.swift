@@ -96,13 +96,14 @@ final class LoopbackServer: Sendable {
     ///
     /// - Parameters:
     ///   - host: The address that it listens at.
+    ///   - port: The port; 0 takes any free one.
     ///   - tls: Its certificate; `nil` for plain HTTP.
     ///   - connections: Gets an element for each connection.
     ///   - greeting: What it does with a connection before it has read a byte.
     ///   - answer: What it does with a request. It gets the server's own address.
     ///   - body: Gets the server.
     static func run<Result>(
-        host: String = "127.0.0.1", tls: NIOSSLContext? = nil, greeting: Action? = nil,
+        host: String = "127.0.0.1", port: Int = 0, tls: NIOSSLContext? = nil, greeting: Action? = nil,
         connections: AsyncStream<Void>.Continuation? = nil,
         answer: @escaping @Sendable (Request, _ address: String) -> Action = { _, _ in .stall },
         _ body: (LoopbackServer) async throws -> Result
@@ -124,7 +125,7 @@ final class LoopbackServer: Sendable {
                         })
                 }
             }
-            .bind(host: host, port: 0).get()
+            .bind(host: host, port: port).get()
         let server = LoopbackServer(channel: channel, recorded: recorder)
         do {
             let result = try await body(server)
