@@ -1,6 +1,14 @@
 import AccountKit
 import Subprocess
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
 /// Optional programs of the machine. Never run through a shell.
 enum ExternalProgram {
     private static func environment(hiding names: [String]) -> Subprocess.Environment {
@@ -30,6 +38,8 @@ enum ExternalProgram {
     static func output(
         of program: String, _ arguments: [String], input: String = "", hiding hidden: [String]
     ) async -> String? {
+        // A program that ends before it has read its input must not end this one. Networking libraries ignore the signal, too.
+        if !input.isEmpty { signal(SIGPIPE, SIG_IGN) }
         let result = try? await run(
             .name(program), arguments: Arguments(arguments), environment: environment(hiding: hidden),
             input: .inputWriter, output: .string(limit: 64 * 1024), error: .discarded
