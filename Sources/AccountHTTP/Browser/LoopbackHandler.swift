@@ -6,35 +6,38 @@ final class LoopbackHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// How long a request may take to arrive, and how long the client may take to receive the response. In between, the sign-in may
-    /// take longer.
-    private static let transferTime = TimeAmount.seconds(15)
-
     private let receiver: RedirectReceiver
+    private let requestTime: TimeAmount
     private let didReceiveRequest: () -> Void
     private var head: HTTPRequestHead?
     private var isTaken = false
     private var deadline: Scheduled<Void>?
 
-    private init(_ receiver: RedirectReceiver, _ didReceiveRequest: @escaping () -> Void) {
+    private init(
+        _ receiver: RedirectReceiver, _ requestTime: TimeAmount, _ didReceiveRequest: @escaping () -> Void
+    ) {
         self.receiver = receiver
+        self.requestTime = requestTime
         self.didReceiveRequest = didReceiveRequest
     }
 
     /// Called on the channel's event loop.
     ///
-    /// - Parameter didReceiveRequest: Called when a whole request has come.
+    /// - Parameters:
+    ///   - requestTime: How long a request may take to arrive. The response may take longer: it waits for the sign-in.
+    ///   - didReceiveRequest: Called when a whole request has come.
     static func install(
-        in channel: any Channel, for receiver: RedirectReceiver, didReceiveRequest: @escaping () -> Void
+        in channel: any Channel, for receiver: RedirectReceiver, requestTime: TimeAmount,
+        didReceiveRequest: @escaping () -> Void
     ) throws {
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(RequestLimit())
         try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false, withErrorHandling: true)
-        try pipeline.addHandler(LoopbackHandler(receiver, didReceiveRequest))
+        try pipeline.addHandler(LoopbackHandler(receiver, requestTime, didReceiveRequest))
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        deadline = context.eventLoop.scheduleTask(in: Self.transferTime) { [channel = context.channel] in
+        deadline = context.eventLoop.scheduleTask(in: requestTime) { [channel = context.channel] in
             channel.close(promise: nil)
         }
     }
@@ -78,8 +81,6 @@ final class LoopbackHandler: ChannelInboundHandler {
         }
         head.headers.add(name: "Content-Length", value: "\(body.utf8.count)")
         head.headers.add(name: "Connection", value: "close")
-        let deadline = channel.eventLoop.scheduleTask(in: transferTime) { channel.close(promise: nil) }
-        channel.closeFuture.whenComplete { _ in deadline.cancel() }
         channel.write(HTTPServerResponsePart.head(head), promise: nil)
         channel.write(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(string: body))), promise: nil)
         channel.writeAndFlush(HTTPServerResponsePart.end(nil)).whenComplete { result in

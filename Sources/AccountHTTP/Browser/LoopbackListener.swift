@@ -29,10 +29,11 @@ struct LoopbackListener: Sendable {
     ///   - host: The host of the redirect URI, if any port will do. A browser may resolve `localhost` to either address, so the
     ///     listener then owns the port of both.
     ///   - firstPort: The port to try first; 0 leaves the choice to the system.
+    ///   - requestTime: How long a connection may be open without a whole request.
     /// - Throws: `inaccessible` if no port can be had, or not that one.
     static func open(
         for receiver: RedirectReceiver, at redirect: LoopbackRedirect? = nil, host: String = "127.0.0.1",
-        firstPort: Int = 0
+        firstPort: Int = 0, requestTime: TimeAmount = .seconds(15)
     ) async throws(AccountError) -> LoopbackListener {
         let connections = Connections()
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -45,7 +46,9 @@ struct LoopbackListener: Sendable {
                     guard connections.add(channel) else {
                         throw IOError(errnoCode: EMFILE, reason: "too many connections")
                     }
-                    try LoopbackHandler.install(in: channel, for: receiver) { connections.markBusy(channel) }
+                    try LoopbackHandler.install(in: channel, for: receiver, requestTime: requestTime) {
+                        connections.markBusy(channel)
+                    }
                 }
             }
         let host = redirect?.host ?? host

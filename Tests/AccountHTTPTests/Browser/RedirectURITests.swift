@@ -1,5 +1,6 @@
 import AccountKit
 import Foundation
+import NIOCore
 import Testing
 
 @testable import AccountHTTP
@@ -52,7 +53,18 @@ struct RedirectURITests {
         }
     }
 
-    // MARK: localhost
+    // MARK: The listener
+
+    @Test func `A connection without a whole request is closed after a while`() async throws {
+        let receiver = RedirectReceiver(expecting: "state")
+        let listener = try await LoopbackListener.open(for: receiver, requestTime: .milliseconds(10))
+        for text in ["", "GET /done HTTP/1.1\r\n"] {
+            let connection = try await RawClient.connect(text, port: listener.port)
+            let end: Void? = try await withDeadline(.now + .seconds(180)) { try await connection.closeFuture.get() }
+            #expect(end != nil)
+        }
+        await listener.close()
+    }
 
     @Test func `A redirect to localhost owns the port of both addresses`() async throws {
         try await LoopbackServer.run(host: "::1", port: FreePort.find()) { _, _ in
