@@ -1,4 +1,4 @@
-/// The secret of an OAuth client (RFC 6749, section 2.3.1), as far as it is known.
+/// The secret of an OAuth client, if it was recorded (RFC 6749, section 2.3.1).
 package enum ClientSecret: Sendable, Equatable {
     /// It was not recorded: an earlier version wrote the archive, or the authority is not an OAuth authority.
     case unknown
