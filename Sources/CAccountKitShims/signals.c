@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 #include <termios.h>
 #include <time.h>
@@ -33,19 +34,32 @@ __attribute__((constructor)) static void remember_inherited(void) {
 static atomic_int is_holding, is_waiting, is_ending, noted, remembered_terminal = -1;
 static struct termios terminal;
 
+// When the user may give up, in nanoseconds of the monotonic clock; 0 before the first SIGINT, and `never` if no terminal
+// shows the notice.
+static atomic_llong patience_end;
+static const long long never = INT64_MAX, patience = 1000000000;
+static const char advice[] = "Press Ctrl-C again to stop at once.\n";
+
 // Two of each: one may be on its way to the terminal while the other is filled.
 static char notices[2][512], farewells[2][64];
 static atomic_int notice, farewell;
 
-static void say(const char *text) {
+// Returns whether all of the text was written.
+static int say(const char *text) {
     size_t count = strlen(text);
     while (count > 0) {
         ssize_t written = write(STDERR_FILENO, text, count);
         if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return;
+        if (written <= 0) return 0;
         text += written;
         count -= (size_t)written;
     }
+    return 1;
+}
+
+static long long now(void) {
+    struct timespec time;
+    return clock_gettime(CLOCK_MONOTONIC, &time) == 0 ? time.tv_sec * 1000000000LL + time.tv_nsec : 0;
 }
 
 _Noreturn static void end_by(int number) {
@@ -73,17 +87,27 @@ _Noreturn static void end_by(int number) {
     _exit(128 + number);
 }
 
+static void handle_interrupt(void) {
+    long long end = 0;
+    // Until the notice is on the screen, no other SIGINT counts.
+    if (atomic_compare_exchange_strong(&patience_end, &end, never)) {
+        const char *text = notices[atomic_load(&notice)];
+        if (*text != 0 && say(text) && say(advice)) atomic_store(&patience_end, now() + patience);
+    } else if (now() >= end) {
+        end_by(SIGINT);
+    }
+}
+
 static void handle(int number) {
     int code = errno;
     int expected = 0;
-    if (!atomic_load(&is_holding)) {
-        end_by(number);
-    } else if (!atomic_compare_exchange_strong(&noted, &expected, number)) {
-        if (number == SIGINT) end_by(number);
-    } else if (!atomic_load(&is_holding)) {
-        // Released meanwhile, perhaps too early to see what was noted.
-        end_by(number);
-    } else {
+    if (!atomic_load(&is_holding)) end_by(number);
+    int is_first = atomic_compare_exchange_strong(&noted, &expected, number);
+    // If the signals were released in between, that may have been too early to see the noted signal.
+    if (is_first && !atomic_load(&is_holding)) end_by(number);
+    if (number == SIGINT) {
+        handle_interrupt();
+    } else if (is_first) {
         say(notices[atomic_load(&notice)]);
     }
     errno = code;
@@ -130,6 +154,7 @@ static void prepare(char *buffers, size_t size, atomic_int *current, const char 
 void accountkit_signals_hold(const char *text) {
     prepare(notices[0], sizeof notices[0], &notice, text);
     if (atomic_exchange(&is_holding, 1)) return;
+    atomic_store(&patience_end, 0);
     install();
 }
 
@@ -187,6 +212,12 @@ void accountkit_signals_restore_inherited(void) {
         sigaction(inherited_numbers[index], &inherited, NULL);
     }
     pthread_sigmask(SIG_SETMASK, &inherited_mask, NULL);
+}
+
+void accountkit_signals_restore_quit(void) {
+    for (int index = 0; index < inherited_count; index += 1) {
+        if (inherited_numbers[index] == SIGQUIT) signal(SIGQUIT, was_ignored[index] ? SIG_IGN : SIG_DFL);
+    }
 }
 
 void accountkit_end_by_closed_pipe(void) { end_by(SIGPIPE); }

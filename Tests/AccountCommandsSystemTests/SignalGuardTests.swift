@@ -43,13 +43,40 @@ import Testing
         #expect(try process.end() == signal)
     }
 
-    @Test(arguments: signals)
-    func `A Ctrl-C after another signal ends the process at once`(signal: Int32) throws {
-        let process = try GuardedProcess()
+    @Test(arguments: [SIGTERM, SIGHUP, SIGQUIT], [false, true])
+    func `The first Ctrl-C after another signal does not give up`(signal: Int32, onTerminal: Bool) throws {
+        let process = try GuardedProcess(onTerminal: onTerminal)
         try process.tell("begin 60")
         process.send(signal)
         #expect(try process.tell("interrupted") == "yes")
         process.send(SIGINT)
+        #expect(try process.tell("interrupted") == "yes")
+        try process.command("end")
+        #expect(try process.end() == signal)
+    }
+
+    @Test func `On a terminal a second Ctrl-C gives up, but not within a second`() throws {
+        let process = try GuardedProcess(onTerminal: true)
+        try process.tell("begin 60")
+        let start = ContinuousClock.now
+        process.send(SIGINT)
+        _ = try process.errors(until: "at once.")
+        #expect(try process.interruptUntilEnd() == SIGINT)
+        #expect(start.duration(to: .now) >= .seconds(1))
+    }
+
+    @Test func `Without a terminal no Ctrl-C gives up`() throws {
+        let process = try GuardedProcess()
+        try process.tell("begin 60")
+        process.send(SIGINT)
+        try #require(try process.tell("interrupted") == "yes")
+        // Past the second after which a user at a terminal can give up.
+        let end = ContinuousClock.now + .milliseconds(1100)
+        while ContinuousClock.now < end {
+            process.send(SIGINT)
+            try #require(try process.tell("interrupted") == "yes")
+        }
+        try process.command("end")
         #expect(try process.end() == SIGINT)
     }
 
@@ -92,16 +119,21 @@ import Testing
         #expect(try process.end() == 0)
     }
 
-    @Test func `At a terminal it is said what is waited for, how long, and how to give up`() throws {
+    @Test func `A terminal shows what is finished and for how long`() throws {
         let process = try GuardedProcess(onTerminal: true)
         try process.tell("begin 5")
         try process.tell("begin 60")
+        process.send(SIGTERM)
+        let text = try process.errors(until: " s.")
+        #expect(text.contains("Finishing what was sent to the service first, at most 60 s."))
+        #expect(try process.tell("interrupted") == "yes")
+        // Only Ctrl-C can give up, so only then does the guard say how.
         process.send(SIGINT)
-        let said = try process.errors(until: "at once.")
-        #expect(said.contains("Finishing what was sent to the service first, at most 60 s."))
-        #expect(said.contains("Press Ctrl-C again to stop at once."))
+        let advice = try process.errors(until: "at once.")
+        #expect(advice.contains("Finishing what was sent to the service first, at most 60 s."))
+        #expect(advice.contains("Press Ctrl-C again to stop at once."))
         try process.command("end\nend")
-        #expect(try process.end() == SIGINT)
+        #expect(try process.end() == SIGTERM)
     }
 
     @Test func `Without a terminal nothing is said of an exchange`() throws {

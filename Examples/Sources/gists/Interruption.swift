@@ -20,12 +20,12 @@ struct Interruption {
         let source = DispatchSource.makeSignalSource(signal: SIGINT)
         let isFirst = Mutex(true)
         source.setEventHandler {
-            // A second one ends it at once.
-            guard
-                isFirst.withLock({ isFirst in
-                    defer { isFirst = false }; return isFirst
-                })
-            else { Self.endProcess() }
+            // The process ends soon, so a second Ctrl-C changes nothing.
+            let isRepeated = isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return !isFirst
+            }
+            if isRepeated { return }
             body()
             Task {
                 await store.finishExchanges()

@@ -165,13 +165,30 @@ struct SlowExchangeTests {
         }
     }
 
-    @Test func `On a terminal Ctrl-C says what is waited for, and a second one gives up at once`() async throws {
+    @Test(arguments: [Signal.terminate, .terminalClosed, .quit, .interrupt])
+    func `A Ctrl-C after a signal loses no sign-in`(signal: Signal) async throws {
+        try await SignedInUser.run { user in
+            try await user.server.expireTokens()
+            let gate = try await user.server.holdRefreshes()
+            let outcome = try await user.account.command(["refresh"]).whileRunning { refresh in
+                try await gate.waitUntilHeld()
+                try await refresh.send(signal)
+                try await refresh.send(.interrupt)
+                try await gate.open()
+            }
+            #expect(outcome.wasEnded(by: signal), "\(outcome)")
+            try await expectSignedIn(user)
+        }
+    }
+
+    @Test func `A second Ctrl-C on a terminal gives up`() async throws {
         try await SignedInUser.run { user in
             try await user.server.expireTokens()
             let gate = try await user.server.holdRefreshes()
             let isHeld = user.container.path("held")
             async let session = Terminal.run(
-                user.account.command(["refresh"]), .appears(isHeld), .controlC, .wait("Ctrl-C again"), .controlC)
+                user.account.command(["refresh"]), .appears(isHeld), .controlC, .wait("Ctrl-C again"),
+                .insist("\\x03"))
             try await gate.waitUntilHeld()
             try user.container.write([], to: isHeld)
             // The gate is never opened.

@@ -82,7 +82,10 @@ final class KeepHost: KeepSurroundings {
             if isFirst, alarm != nil { say("\(error)") }
         case .standing(let kept, let renewal, let isSettled):
             tellManager(kept, renewal, isSettled)
-        case .stopping: manager.tell("STOPPING=1\nSTATUS=Finishing what was sent to the service")
+        case .stopping:
+            manager.tell("STOPPING=1\nSTATUS=Finishing what was sent to the service")
+            guard Terminal.isTerminal(.error), let limit = SignalGuard.shared.timeLeft else { return }
+            say("Finishing what was sent to the service first, at most \(limit.wholeSeconds) s.")
         }
     }
 

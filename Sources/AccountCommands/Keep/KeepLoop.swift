@@ -34,7 +34,6 @@ enum KeepInput: Sendable {
     case changed
     case refreshEnded(AccountError?)
     case signal(Int32)
-    case exchangesFinished
 }
 
 enum KeepEnd: Sendable {
@@ -55,8 +54,6 @@ struct KeepLoop: Sendable {
     let authority: @Sendable (Account) throws -> any AccountAuthority
     /// Done after the service has issued new tokens.
     var afterRefresh: @Sendable (Account) async -> Void = { _ in }
-    /// What a second one ends the wait for the service.
-    var interrupt: Int32 = 2
 
     private let inputs: AsyncStream<KeepInput>
     private let continuation: AsyncStream<KeepInput>.Continuation
@@ -114,7 +111,7 @@ struct KeepLoop: Sendable {
 
             guard let input = await inputs.next() else { return .failed(nil) }
             switch input {
-            case .alarm, .exchangesFinished: break
+            case .alarm: break
             case .changed:
                 let wasSignedIn = machine.observation?.token != nil
                 machine.observe(await look(), at: clock.now)
@@ -133,7 +130,8 @@ struct KeepLoop: Sendable {
                 if !isOnce { remove() }
                 surroundings.report(.stopping)
                 refreshing?.cancel()
-                await finishExchanges(&inputs)
+                // Bounded by the time that an exchange may take.
+                await store.finishExchanges()
                 return .signal(number)
             }
         }
@@ -206,21 +204,6 @@ struct KeepLoop: Sendable {
             }
             continuation.yield(.refreshEnded(failure))
             if let refreshed { await afterRefresh(refreshed) }
-        }
-    }
-
-    /// Waits for what was sent to the service, or for a second Ctrl-C.
-    private func finishExchanges(_ inputs: inout AsyncStream<KeepInput>.Iterator) async {
-        Task { [store, continuation] in
-            await store.finishExchanges()
-            continuation.yield(.exchangesFinished)
-        }
-        while let input = await inputs.next() {
-            switch input {
-            case .exchangesFinished: return
-            case .signal(interrupt): return
-            default: break
-            }
         }
     }
 }

@@ -12,9 +12,10 @@ import Darwin
 
 /// Delays signals that end the process while a token exchange is under way, so that new tokens are not lost.
 ///
-/// It handles SIGINT, SIGTERM, SIGHUP and SIGQUIT, unless the process handles or ignores them itself. The first
-/// is noted, and a person at a terminal is told what is being finished. The process ends when the exchange is over, or
-/// at once by a second SIGINT. Without an exchange, signals are not touched.
+/// It handles SIGINT, SIGTERM, SIGHUP and SIGQUIT, unless the process handles or ignores them itself. The guard notes the
+/// first signal, tells a user at a terminal what is being finished, and ends the process when the exchange is over. On a
+/// terminal, the user can give up with a second Ctrl-C, at least a second after the first. Without an exchange, the guard
+/// leaves signals alone.
 package final class SignalGuard: ExchangeObserver {
     /// One for the process, as signals are.
     package static let shared = SignalGuard()
@@ -23,6 +24,9 @@ package final class SignalGuard: ExchangeObserver {
         var exchanges = 0
         var waits = 0
         var deadline: ContinuousClock.Instant?
+
+        /// Stores whose exchanges are under way, or whose new tokens could not be saved yet.
+        var stores: [AccountStore] = []
     }
 
     // The C functions require that they are called under the lock.
@@ -58,9 +62,26 @@ package final class SignalGuard: ExchangeObserver {
         state.withLock { state in state.deadline.map { max(ContinuousClock.now.duration(to: $0), .zero) } }
     }
 
+    /// Keeps a store until its exchanges are finished.
+    fileprivate func keep(_ store: AccountStore) {
+        state.withLock { state in
+            if !state.stores.contains(where: { $0 === store }) { state.stores.append(store) }
+        }
+    }
+
+    fileprivate func drop(_ store: AccountStore) {
+        state.withLock { $0.stores.removeAll { $0 === store } }
+    }
+
+    /// Waits until no store that delays signals is exchanging tokens.
+    func finishExchanges() async {
+        await Waiting.toFinish(timeLeft) {
+            while let store = state.withLock({ $0.stores.popLast() }) { await store.finishExchanges() }
+        }
+    }
+
     private static func notice(limit: Duration) -> String {
         Terminal.lineStart + "Finishing what was sent to the service first, at most \(limit.wholeSeconds) s.\n"
-            + "Press Ctrl-C again to stop at once.\n"
     }
 
     /// Prints "Cancelled." if a signal ends the process meanwhile.
@@ -96,6 +117,29 @@ package final class SignalGuard: ExchangeObserver {
 
     /// As Ctrl-C does. Returns if the process handles or ignores that.
     static func interruptProcess() { accountkit_signals_raise(SIGINT) }
+}
+
+/// Delays signals while one store exchanges tokens, and keeps the store until they are stored.
+final class StoreSignalGuard: ExchangeObserver {
+    private struct Reference { weak var store: AccountStore? }
+
+    private let reference: Mutex<Reference>
+
+    init(_ store: AccountStore) { reference = Mutex(Reference(store: store)) }
+
+    private var store: AccountStore? { reference.withLock(\.store) }
+
+    func exchangeBegan(limit: Duration) {
+        if let store { SignalGuard.shared.keep(store) }
+        SignalGuard.shared.exchangeBegan(limit: limit)
+    }
+
+    func exchangeEnded() {
+        SignalGuard.shared.exchangeEnded()
+        if let store, store.hasFinishedExchanges, !store.hasUnsavedTokens { SignalGuard.shared.drop(store) }
+    }
+
+    var isInterrupted: Bool { SignalGuard.shared.isInterrupted }
 }
 
 extension Duration {

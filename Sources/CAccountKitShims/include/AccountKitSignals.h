@@ -9,10 +9,14 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/// Holds the signals back from now on. The first one is noted, and `notice` is written to standard error; a SIGINT after
-/// it ends the process at once. Called again while they are held back, it replaces the notice.
+/// Holds the signals back from now on. The first one is noted, and `notice` is written to standard error. Called again while
+/// they are held back, it replaces the notice.
 ///
-/// `notice` is copied; an empty one writes nothing.
+/// Only SIGINT can end the process before the release. The first SIGINT writes the notice and how to give up; one that comes a
+/// second or more later ends the process. Several SIGINTs within that second are one, since a terminal and a program that
+/// passes signals on may both send one for a single Ctrl-C.
+///
+/// `notice` is copied. An empty one, for a process without a terminal, writes nothing; then no SIGINT gives up.
 void accountkit_signals_hold(const char *notice);
 
 /// Holds nothing back any more. A signal that was noted meanwhile ends the process.
@@ -46,6 +50,9 @@ _Noreturn void accountkit_end_by_closed_pipe(void);
 /// Gives back what this process was started with: which of these signals and SIGPIPE are ignored, and which signals are
 /// blocked in this thread. For a program that takes the place of this one: handlers go by themselves then (execve(2)).
 void accountkit_signals_restore_inherited(void);
+
+/// Makes SIGQUIT what this process was started with. Swift's runtime may have taken it for a crash to report.
+void accountkit_signals_restore_quit(void);
 
 /// write(2), in which a pipe without a reader is an error and nothing more, whatever SIGPIPE does. From any thread.
 ssize_t accountkit_write(int descriptor, const void *bytes, size_t count);

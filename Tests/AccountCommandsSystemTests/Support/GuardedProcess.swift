@@ -49,6 +49,18 @@ final class GuardedProcess {
 
     func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
+    /// Sends SIGINT again and again until the process has ended.
+    ///
+    /// - Returns: The signal that ended it; 0 if no SIGINT did.
+    func interruptUntilEnd() throws -> Int32 {
+        let deadline = ContinuousClock.now + .seconds(60)
+        while process.isRunning, ContinuousClock.now < deadline {
+            send(SIGINT)
+            sched_yield()
+        }
+        return try end()
+    }
+
     /// What is on standard error so far, at least `text`.
     func errors(until text: String) throws -> String {
         var seen = ""

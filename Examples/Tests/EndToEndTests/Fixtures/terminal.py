@@ -8,6 +8,7 @@ With `columns` the terminal is so wide, and 24 lines high. A step is one of
     silent        waits until what is typed does not show
     silent-now    fails unless what is typed does not show already
     type:TEXT     types TEXT; backslash escapes are those of Python
+    insist:TEXT   types TEXT again and again until the command has ended; always the last step
     signal:N      sends the command the signal N
     type-file:F   types what is in the file F, as soon as there is one
     appears:F     waits until there is a file F
@@ -79,11 +80,16 @@ class Terminal:
         self.until(lambda: text in self.screen[self.seen :], text)
         self.seen = self.screen.index(text, self.seen) + len(text)
 
-    def end(self):
+    def type(self, text):
+        text = text.encode("latin-1", "backslashreplace").decode("unicode_escape")
+        os.write(self.controller, text.encode())
+
+    def end(self, insisting=""):
         status = None
 
         def ended():
             nonlocal status
+            self.type(insisting)
             process, result = os.waitpid(self.process, os.WNOHANG)
             status = os.waitstatus_to_exitcode(result) if process else None
             return process != 0
@@ -100,6 +106,7 @@ def main():
     columns = int(steps.pop(0).partition(":")[2]) if steps and steps[0].startswith("columns:") else 0
     told = [step.partition(":")[2] for step in steps if step.startswith("tell:")]
     terminal = Terminal(sys.argv[separator + 1 :], columns, told)
+    insisting = ""
     for step in steps:
         kind, _, text = step.partition(":")
         if kind == "wait":
@@ -125,10 +132,12 @@ def main():
         elif kind == "find":
             terminal.until(lambda: re.search(text.encode(), terminal.screen), text)
         elif kind == "type":
-            os.write(terminal.controller, text.encode("latin-1", "backslashreplace").decode("unicode_escape").encode())
+            terminal.type(text)
+        elif kind == "insist":
+            insisting = text
         else:
             sys.exit(f"terminal.py: unknown step {step}")
-    status = terminal.end()
+    status = terminal.end(insisting)
     screen = terminal.screen.decode(errors="replace")
     print(json.dumps({"screen": screen, "status": status, "echo": terminal.echoes()}))
 

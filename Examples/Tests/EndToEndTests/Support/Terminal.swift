@@ -12,6 +12,8 @@ enum Terminal {
         case silentNow
         /// Types.
         case type(String)
+        /// Types the same again and again until the command has ended. Always the last step.
+        case insist(String)
         /// Types what is in a file, as soon as there is one.
         case typeFile(String)
         /// Sends the command a signal.
@@ -35,6 +37,7 @@ enum Terminal {
             case .silent: "silent"
             case .silentNow: "silent-now"
             case .type(let text): "type:" + text
+            case .insist(let text): "insist:" + text
             case .signal(let number): "signal:\(number)"
             case .typeFile(let path): "type-file:" + path
             case .appears(let path): "appears:" + path
