@@ -100,6 +100,17 @@ import Testing
         }
     }
 
+    @Test func `Follows an archive that is moved out of its folder`() throws {
+        try Exerciser.run(folder, "sign-in")
+        try follow { lines in
+            #expect(try lines.next() == "signed in, 0")
+            try FileManager.default.moveItem(atPath: folder.archive, toPath: folder.path + "/elsewhere")
+            #expect(try lines.next() == "signed out")
+            try FileManager.default.moveItem(atPath: folder.path + "/elsewhere", toPath: folder.archive)
+            #expect(try lines.next() == "signed in, 0")
+        }
+    }
+
     @Test func `Nobody who waits looks at the file again and again`() throws {
         try Exerciser.run(folder, "sign-in")
         let trace = folder.path + "-trace"

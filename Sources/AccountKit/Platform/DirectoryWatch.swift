@@ -6,7 +6,7 @@ import Musl
 import Darwin
 #endif
 
-/// Tells when an entry of a folder is put in place, written to or removed.
+/// Tells when an entry of a folder is put in place, written to, removed or moved elsewhere.
 ///
 /// On Linux the kernel tells (inotify(7)): a thread sleeps until it does, so an idle watch costs nothing. Where the kernel
 /// cannot, the folder's entry is looked at eleven times a second.
@@ -133,7 +133,7 @@ private final class Notifier: Sendable {
     private enum Waited { case told, timeIsUp, stopped, failed(errno: Int32) }
 
     private static func watch(_ folder: String, _ notifications: Int32) -> Bool {
-        let events = IN_MOVED_TO | IN_MODIFY | IN_DELETE | IN_MOVE_SELF | IN_DELETE_SELF
+        let events = IN_MOVED_TO | IN_MOVED_FROM | IN_MODIFY | IN_DELETE | IN_MOVE_SELF | IN_DELETE_SELF
         return inotify_add_watch(notifications, folder, UInt32(events)) >= 0
     }
 
