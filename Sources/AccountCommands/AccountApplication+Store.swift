@@ -26,6 +26,9 @@ extension AccountApplication {
     /// changing the account fail with `invalidArgument`. Until the service was asked whose it is, the account's `id` is the name
     /// of the variable.
     ///
+    /// A signal that ends the process waits until tokens that are being exchanged are stored; see
+    /// `AccountStore.delaySignals()`.
+    ///
     /// ```swift
     /// try Notes.store().share()
     /// ```
@@ -39,7 +42,9 @@ extension AccountApplication {
     ) throws(AccountError) -> AccountStore {
         let container = try container()
         let session = try chosenSession(session, Preferences(container: container))
-        return try store(of: session, in: container, at: storeLocation(nil), logger: logger)
+        let store = try store(of: session, in: container, at: storeLocation(nil), logger: logger)
+        store.delaySignals()
+        return store
     }
 
     static func store(
@@ -138,9 +143,15 @@ extension CommandLine {
         return name.count > prefix.count ? String(name.dropFirst(prefix.count)) : nil
     }
 
+    static var programName: String { programName(of: arguments) }
+
+    private static func programName(of arguments: [String]) -> String {
+        arguments.first?.split(separator: "/").last.map(String.init) ?? "account"
+    }
+
     static func toolName(of arguments: [String]) -> String {
         if let name = dockerHelperName(of: arguments) { return name }
-        let name = arguments.first?.split(separator: "/").last.map(String.init) ?? "account"
+        let name = programName(of: arguments)
         // `gists help account login` is about them too.
         let word = arguments.dropFirst().first { $0 != "help" && !$0.hasPrefix("-") }
         return word == "account" ? name + " account" : name

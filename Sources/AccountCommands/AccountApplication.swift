@@ -11,6 +11,7 @@ public import Logging
 ///
 /// @main struct GistsTool: AsyncParsableCommand {
 ///     static let configuration = CommandConfiguration(commandName: "gists", subcommands: [AccountCommand<Gists>.self])
+///     static func main() { runTool() }
 /// }
 /// ```
 public protocol AccountApplication: Sendable {

@@ -1,54 +1,18 @@
 import AccountKit
 import ArgumentParser
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
-
 extension AccountCommand {
-    /// Runs the process's command line, writes what comes of it, and ends the process.
-    package static func runProcess() async -> Never {
-        var arguments = Array(CommandLine.arguments.dropFirst())
-        // Docker runs the program of this name, which is a link.
-        if CommandLine.dockerHelperName(of: CommandLine.arguments) != nil {
-            arguments.insert("docker-credential", at: 0)
-        }
-        do {
-            if var command = parsedAlone(arguments) {
-                try await command.run()
-            } else {
-                var command = try await asyncParseAsRoot(arguments)
-                // Commands of the parser itself, such as `help`, are synchronous.
-                if var command = command as? any AsyncParsableCommand {
-                    try await command.run()
-                } else {
-                    try command.run()
-                }
+    /// Runs the process's command line as the stand-alone tool, and ends the process.
+    package static func runProcess() -> Never {
+        runTool { arguments in
+            var arguments = arguments
+            // Docker runs the program of this name, which is a link.
+            if CommandLine.dockerHelperName(of: CommandLine.arguments) != nil {
+                arguments.insert("docker-credential", at: 0)
             }
-        } catch {
-            end(after: error)
+            if let command = parsedAlone(arguments) { return command }
+            return try await asyncParseAsRoot(arguments)
         }
-        endProcess(.success)
-    }
-
-    /// Like the parser's own function, but a failure to write to standard output is noticed.
-    private static func end(after error: any Error) -> Never {
-        let code = exitCode(for: error)
-        let text = fullMessage(for: error)
-        do {
-            if code != .success, !text.isEmpty { Terminal.say(text) }
-            if code == .success, !text.isEmpty { try Terminal.printText(text + "\n") }
-        } catch let error as AccountError {
-            Terminal.say("\(CommandLine.toolName): \(error)")
-            endProcess(ExitCode(error.exitCode))
-        } catch {
-            SignalGuard.endProcessByClosedPipe()
-        }
-        endProcess(code)
     }
 
     /// Parses the subcommand that the first word names, without building the whole tree of commands, which takes longer than
@@ -77,6 +41,3 @@ extension AccountCommand {
         return command as? any AsyncParsableCommand
     }
 }
-
-/// A free function, since a command has an `exit` of its own.
-private func endProcess(_ code: ExitCode) -> Never { exit(code.rawValue) }

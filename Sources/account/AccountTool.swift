@@ -7,14 +7,6 @@ import ArgumentParser
 import CAccountKitShims
 import Logging
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
-
 /// The `account` command: the commands of AccountCommands for any OAuth 2.0 or OpenID Connect service.
 @main
 enum AccountTool {
@@ -23,9 +15,7 @@ enum AccountTool {
         // support the request, only that protection is missing.
         try? SystemCall.forbidDumps()
         accountkit_forbid_name_plugins()
-        // Swift's runtime treats Ctrl-\ as a crash and prints a backtrace. Here it ends the process like Ctrl-C.
-        signal(SIGQUIT, SIG_DFL)
-        MainThreadExecutor.run { await AccountCommand<StandAlone>.runProcess() }
+        AccountCommand<StandAlone>.runProcess()
     }
 }
 

@@ -29,6 +29,13 @@ enum TwoDo: AccountApplication {
     }
 }
 
+// snippet.tool
+struct NotesTool: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "notes", subcommands: [AccountCommand<Notes>.self])
+    static func main() { runTool() }
+}
+// snippet.end
+
 enum Stores {
     static func stores() throws -> [AccountStore] {
         // snippet.stores

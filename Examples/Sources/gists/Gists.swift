@@ -7,7 +7,7 @@ import Foundation
 import Logging
 
 /// Gists that can be read and changed without the network: `gists account login`, `gists list`, `gists create notes.txt` …
-struct Gists: AsyncParsableCommand, AccountApplication {
+@main struct Gists: AsyncParsableCommand, AccountApplication {
     static let identifier = "com.example.gists"
     static let acceptsIssuer = true
     static let configuration = CommandConfiguration(
@@ -107,7 +107,7 @@ struct Gists: AsyncParsableCommand, AccountApplication {
     /// Parses a command that reads by itself: to build the tree of all commands takes longer than to show a list.
     ///
     /// - Returns: `nil` for all others, and for mistakes: the tree knows what to say.
-    private static func parsedAlone(_ arguments: [String]) -> (any AsyncParsableCommand)? {
+    private static func parsedAlone(_ arguments: [String]) -> (any ParsableCommand)? {
         let rest = Array(arguments.dropFirst())
         // Why it could not be parsed, the tree finds again, and says with the usage of the whole.
         switch arguments.first {
@@ -117,30 +117,11 @@ struct Gists: AsyncParsableCommand, AccountApplication {
         }
     }
 
-    static func runProcess() async -> Never {
-        do {
-            let arguments = Array(CommandLine.arguments.dropFirst())
-            if var command = parsedAlone(arguments) {
-                try await command.run()
-                exit()
-            }
-            var command = try await asyncParseAsRoot(arguments)
-            if var command = command as? any AsyncParsableCommand {
-                try await command.run()
-            } else {
-                try command.run()
-            }
-            exit()
-        } catch let error as AccountError {
-            Output.say("gists: \(error)")
-            exit(withError: ExitCode(error.exitCode))
-        } catch {
-            exit(withError: error)
+    // To show what is stored takes less time than to build the tree.
+    static func main() {
+        runTool { arguments in
+            if let command = parsedAlone(arguments) { return command }
+            return try await asyncParseAsRoot(arguments)
         }
     }
-}
-
-@main enum GistsTool {
-    // To show what is stored takes less time than to start a thread pool for it.
-    static func main() { MainThreadExecutor.run { await Gists.runProcess() } }
 }

@@ -52,20 +52,4 @@ import Logging
                 ? nil : "\(items.count) item\(items.count == 1 ? " that is" : "s that are") kept only on this machine"
         }
     }
-
-    static func main() async {
-        do {
-            var command = try await asyncParseAsRoot()
-            if var command = command as? any AsyncParsableCommand {
-                try await command.run()
-            } else {
-                try command.run()
-            }
-        } catch let error as AccountError {
-            Output.say("homepwner: \(error)")
-            exit(withError: ExitCode(error.exitCode))
-        } catch {
-            exit(withError: error)
-        }
-    }
 }

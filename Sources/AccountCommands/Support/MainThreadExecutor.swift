@@ -4,41 +4,44 @@ import Synchronization
 
 /// Runs a tool's tasks on its main thread.
 ///
-/// Most commands read two small files and print a line. Starting the thread pool would take longer than that, so it is
-/// not started until something needs it. Tasks that do not inherit the preference of the first one run in the pool.
-///
-/// ```swift
-/// @main enum Tool {
-///     static func main() {
-///         MainThreadExecutor.run {
-///             await Gists.main()      // an AsyncParsableCommand
-///             exit(0)
-///         }
-///     }
-/// }
-/// ```
-public final class MainThreadExecutor: TaskExecutor {
-    private let jobs = Mutex<[UnownedJob]>([])
-    private let count = DispatchSemaphore(value: 0)
+/// Most commands read two small files and print a line. Starting a thread pool would take longer than that. So the main thread
+/// runs tasks as long as there are any that can go on. Once they all wait for something else, such as the network or the main
+/// actor, the main queue runs the tasks.
+package final class MainThreadExecutor: TaskExecutor {
+    /// `nil` once the main queue runs the jobs.
+    private let jobs = Mutex<[UnownedJob]?>([])
 
-    /// Adds a job, which the main thread runs after those before it.
-    public func enqueue(_ job: consuming ExecutorJob) {
+    /// Adds a job, which runs after those before it.
+    package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        jobs.withLock { $0.append(job) }
-        count.signal()
+        let isForMainThread = jobs.withLock { jobs in
+            jobs?.append(job)
+            return jobs != nil
+        }
+        if !isForMainThread { DispatchQueue.main.async { self.run(job) } }
     }
 
     /// Runs a tool, from its `main`.
     ///
     /// - Parameter body: The tool, which ends the process.
-    public static func run(_ body: @escaping @Sendable () async -> Never) -> Never {
+    package static func run(_ body: @escaping @Sendable () async -> Never) -> Never {
         let executor = MainThreadExecutor()
         BlockingWork.stays(on: executor.asUnownedTaskExecutor())
         Task(executorPreference: executor) { await body() }
-        while true {
-            executor.count.wait()
-            let job = executor.jobs.withLock { $0.removeFirst() }
-            job.runSynchronously(on: executor.asUnownedTaskExecutor())
+        while let job = executor.nextJob() { executor.run(job) }
+        dispatchMain()
+    }
+
+    /// The next job; `nil` if there is none, and from now on the main queue runs the jobs.
+    private func nextJob() -> UnownedJob? {
+        jobs.withLock { jobs in
+            guard jobs?.isEmpty == false else {
+                jobs = nil
+                return nil
+            }
+            return jobs?.removeFirst()
         }
     }
+
+    private func run(_ job: UnownedJob) { job.runSynchronously(on: asUnownedTaskExecutor()) }
 }

@@ -1,0 +1,106 @@
+public import AccountKit
+public import ArgumentParser
+import CAccountKitShims
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+extension AccountApplication where Self: AsyncParsableCommand {
+    /// Runs the tool, where it is marked with `@main`; see `runTool(parsing:)`.
+    public static func main() { runTool() }
+}
+
+extension AsyncParsableCommand where Self: SendableMetatype {
+    /// Runs this command with the arguments of the process, and ends the process.
+    ///
+    /// An app that is an `AsyncParsableCommand` and an ``AccountApplication`` at once runs like this by itself:
+    ///
+    /// ```swift
+    /// @main struct Notes: AsyncParsableCommand, AccountApplication { … }
+    /// ```
+    ///
+    /// Call this method from `main` if the command and the ``AccountApplication`` are two types.
+    ///
+    /// A signal, such as Ctrl-C, ends the process at once, except while a store exchanges tokens: a refresh token that was sent is
+    /// spent, so the process first stores its successor. This protects the stores of ``AccountApplication/store(session:logger:)``
+    /// and those of which `AccountStore.delaySignals()` was called. If `run()` returns or throws while tokens are
+    /// exchanged, the process also waits for them.
+    ///
+    /// `run()` begins on the main thread. A tool that only reads what is stored, and prints it, never starts another one.
+    ///
+    /// An `AccountError` is printed in one line, and ends the process with its `exitCode`. Other errors end it as they do with the
+    /// parser's own `main()`.
+    ///
+    /// - Parameter parse: Parses the arguments. By default the parser builds the whole tree of commands.
+    public static func runTool(
+        parsing parse: @escaping @Sendable (_ arguments: [String]) async throws -> any ParsableCommand = {
+            try await Self.asyncParseAsRoot($0)
+        }
+    ) -> Never {
+        accountkit_signals_restore_quit()
+        MainThreadExecutor.run {
+            let code: ExitCode
+            do {
+                var command = try await parse(Array(CommandLine.arguments.dropFirst()))
+                // Commands of the parser itself, such as `help`, are synchronous.
+                if var command = command as? any AsyncParsableCommand {
+                    try await command.run()
+                } else {
+                    try command.run()
+                }
+                code = .success
+            } catch {
+                code = report(error)
+            }
+            // After all output, since this may wait.
+            await SignalGuard.shared.finishExchanges()
+            endProcess(code)
+        }
+    }
+
+    /// Prints an error like the parser's own function, except that a failure to write to standard output is noticed.
+    ///
+    /// - Returns: The exit code that goes with the error.
+    private static func report(_ error: any Error) -> ExitCode {
+        if let error = error as? AccountError {
+            Terminal.say("\(CommandLine.programName): \(error)")
+            return ExitCode(error.exitCode)
+        }
+        let code = exitCode(for: error)
+        let text = fullMessage(for: error)
+        guard !text.isEmpty else { return code }
+        guard code == .success else {
+            Terminal.say(text)
+            return code
+        }
+        do {
+            try Terminal.printText(text + "\n")
+            return code
+        } catch let error as AccountError {
+            Terminal.say("\(CommandLine.programName): \(error)")
+            return ExitCode(error.exitCode)
+        } catch {
+            SignalGuard.endProcessByClosedPipe()
+        }
+    }
+}
+
+extension AccountStore {
+    /// Delays signals that end the process while this store exchanges tokens, so that new tokens are not lost.
+    ///
+    /// ``AccountApplication/store(session:logger:)`` does so for its stores. Call this method for a store that a tool makes itself.
+    /// The signals are SIGINT, SIGTERM, SIGHUP and SIGQUIT; one that the process handles or ignores is left alone. A terminal shows
+    /// what the process waits for, and the user can give up with a second Ctrl-C.
+    ///
+    /// A tool that runs in another way than with `runTool(parsing:)` also calls
+    /// `finishExchanges()` before it ends.
+    public func delaySignals() { observeExchanges(StoreSignalGuard(self)) }
+}
+
+/// A free function, since commands also have a method `exit`.
+private func endProcess(_ code: ExitCode) -> Never { exit(code.rawValue) }
