@@ -55,11 +55,20 @@ struct SessionInspection<App: AccountApplication> {
             switch await store.load() {
             case .unreadable(let error): findings.append(Finding(problem: "session \(session): \(error)"))
             case .signedOut:
-                if let incoming = try await store.incomingMove() {
+                // A copy that does not open is among the leftovers.
+                if let incoming = try? await store.incomingMove() {
                     findings.append(
                         Finding(problem: "session \(session): \(StateText.text(incoming: incoming))"))
                 }
             case .verified(let account), .unverified(let account, _):
+                // A copy that does not open is among the leftovers.
+                if (try? await store.hasMoveLeftover()) == true {
+                    findings.append(
+                        Finding(
+                            problem: "session \(session): the move that brought it here has left its copy behind",
+                            advice: ": the next sign-in or sign-out removes it",
+                            repair: { try await store.removeMoveLeftover() }))
+                }
                 if let move = account.move {
                     findings.append(
                         Finding(
@@ -67,6 +76,7 @@ struct SessionInspection<App: AccountApplication> {
                 }
             }
         }
+        findings += await leftovers(of: session, in: store)
         let folder = context.container.directory(of: session)
         let names = try SystemCall.names(in: folder).filter { $0.hasSuffix(".plist") && !$0.hasPrefix(".") }
         if names.isEmpty, context.location == nil {
@@ -75,7 +85,8 @@ struct SessionInspection<App: AccountApplication> {
                     problem: "session \(session) was begun and never signed in (\(folder) holds no account)",
                     isNote: true))
         }
-        if try await store.unfinishedRefresh() != nil {
+        // A record that cannot be read is among the leftovers.
+        if (try? await store.unfinishedRefresh()) ?? nil != nil {
             findings.append(
                 Finding(
                     problem:
@@ -83,6 +94,25 @@ struct SessionInspection<App: AccountApplication> {
                         + "its token as used, the next one ends the session", isNote: true))
         }
         return findings
+    }
+
+    /// Entries beside the account that do not open.
+    private func leftovers(of session: SessionName, in store: AccountStore) async -> [Finding] {
+        await store.unreadableEntries().map { unreadable in
+            let name = unreadable.entry.rawValue
+            let path = context.container.directory(of: session) + "/" + name
+            let place = context.location.map { "\(name) at \($0.text)" } ?? path
+            guard unreadable.isDamaged else {
+                let remedy = context.location == nil ? ", or remove the file with `rm \(path.shellWord)`" : ""
+                return Finding(
+                    problem: "session \(session): \(place) does not open",
+                    advice: ": put back the key that it was sealed with" + remedy)
+            }
+            return Finding(
+                problem: "session \(session): \(place) is damaged",
+                advice: ": `\(context.tool) doctor --fix` moves it aside",
+                repair: { try await store.quarantine(unreadable) })
+        }
     }
 
     /// What there is to say of a storage that other machines share.

@@ -23,8 +23,8 @@ final class AccountArchive: Sendable {
     let codec: ArchiveCodec
     let unsaved = UnsavedTokens()
     let journal: RefreshJournal
+    let logger: Logger?
     private let cache = OpenedArchiveCache()
-    private let logger: Logger?
 
     /// Whether the last read without the lock found no key that opens the archive; then nobody is asked again before a lock.
     private let noKeyFitted = Mutex(false)
@@ -33,7 +33,7 @@ final class AccountArchive: Sendable {
         self.storage = storage
         ring = KeyRing(keySources, context: context, logger: logger)
         codec = ArchiveCodec(context: context)
-        journal = RefreshJournal(storage: storage)
+        journal = RefreshJournal(storage: storage, logger: logger)
         self.logger = logger
     }
 
@@ -261,6 +261,20 @@ final class AccountArchive: Sendable {
         let stamp = date.formatted(
             Date.ISO8601FormatStyle(dateSeparator: .omitted, dateTimeSeparator: .standard, timeSeparator: .omitted))
         return try await transaction.quarantine(.account, label: "unreadable-\(stamp)")
+    }
+}
+
+extension ArchiveTransaction {
+    /// Moves an entry that a session can do without out of the way, and logs why.
+    ///
+    /// - Parameters:
+    ///   - entry: Not the account.
+    ///   - error: Why the entry does not open.
+    func quarantineLeftover(_ entry: ArchiveEntry, because error: AccountError, _ logger: Logger?) async throws {
+        let place = try await quarantine(entry, label: "unreadable")
+        _ = try await finishQuarantine(entry)
+        logger?.notice(
+            "an entry that does not open was moved aside", metadata: ["to": "\(place)", "error": "\(error)"])
     }
 }
 

@@ -1,3 +1,4 @@
+import Logging
 import Sealing
 
 #if canImport(FoundationEssentials)
@@ -77,13 +78,29 @@ extension AccountArchive {
         guard let revision = try await transaction.read(.incoming)?.revision else { return }
         _ = try await transaction.remove(.incoming, ifRevision: revision)
     }
+
+    /// The copy that waits here, for a caller that is about to end the session or has none. A copy that does not open is moved
+    /// aside: it must not keep the user signed in, or out.
+    func incomingOrQuarantine(in transaction: any ArchiveTransaction) async throws -> Incoming? {
+        do {
+            return try await incoming { try await transaction.read($0) }
+        } catch let reason as AccountError where reason.code != .cancelled {
+            do {
+                try await transaction.quarantineLeftover(.incoming, because: reason, logger)
+            } catch  where reason.isAboutContent {
+                // It stays, and cannot become a session either.
+                logger?.warning("an incoming session cannot be moved aside", metadata: ["error": "\(error)"])
+            }
+            return nil
+        }
+    }
 }
 
 extension SessionDriver {
     /// Removes what the move that brought a session here has left, before that session ends: nothing must bring it back.
     func discardLeftover(of account: Account, in transaction: any ArchiveTransaction) async throws {
         guard let transfer = account.transfer, transfer.role == .arrived else { return }
-        guard let incoming = try await archive.incoming({ try await transaction.read($0) }) else { return }
+        guard let incoming = try await archive.incomingOrQuarantine(in: transaction) else { return }
         if incoming.transfer.id == transfer.id { try await archive.removeIncoming(in: transaction) }
     }
 }

@@ -40,7 +40,7 @@ struct OfflineKeys: Sendable {
 
     private static let places = SealedRecords.places("Offline", count: maximumCount)
 
-    private let records: SealedRecords
+    let records: SealedRecords
 
     init(archive: AccountArchive, appIdentifier: String, session: SessionName) {
         records = SealedRecords(
@@ -242,8 +242,8 @@ struct OfflineKeys: Sendable {
     ) async throws -> [Found] {
         var found: [Found] = []
         for place in records.places {
-            guard let stored = try await read(place) else { continue }
             do {
+                guard let stored = try await read(place) else { continue }
                 let record = try await records.open(stored.bytes, asksPerson: asksPerson).account
                 found.append(Found(place: place, revision: stored.revision, record: record))
             } catch let error as AccountError where error.isAboutContent {

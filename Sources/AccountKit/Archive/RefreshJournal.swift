@@ -1,3 +1,5 @@
+import Logging
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -7,6 +9,7 @@ import Foundation
 /// What is written down of refreshes, for whoever holds the lock; see ``RefreshRecord``.
 struct RefreshJournal: Sendable {
     let storage: any ArchiveStorage
+    var logger: Logger?
 
     func record() async throws -> RefreshRecord? {
         try await storage.read(.refreshRecord).flatMap { RefreshRecord.decode($0.bytes) }
@@ -14,12 +17,26 @@ struct RefreshJournal: Sendable {
 
     /// For whoever wants to know whether to leave the service alone.
     ///
-    /// - Returns: `nil` also for a record that cannot be read: it would only have put a refresh off. Whether one may be sent is
-    ///   decided under the lock, where such a record is an error.
+    /// - Returns: `nil` also for a record that cannot be read: it would only have put a refresh off.
     func readableRecord() async -> RefreshRecord? { try? await record() }
 
     func record(in transaction: any ArchiveTransaction) async throws -> RefreshRecord? {
-        try await transaction.read(.refreshRecord).flatMap { RefreshRecord.decode($0.bytes) }
+        try await stored(in: transaction).flatMap { RefreshRecord.decode($0.bytes) }
+    }
+
+    /// The stored record. A record that cannot be read is moved aside, since it would block every refresh.
+    private func stored(in transaction: any ArchiveTransaction) async throws -> StoredEntry? {
+        do {
+            return try await transaction.read(.refreshRecord)
+        } catch let reason as AccountError where reason.code != .cancelled {
+            do {
+                try await transaction.quarantineLeftover(.refreshRecord, because: reason, logger)
+            } catch is AccountError {
+                // The storage cannot be reached.
+                throw reason
+            }
+            return nil
+        }
     }
 
     /// Records that the refresh token is about to be spent, so that a crash before the response is stored can be told.
@@ -45,14 +62,14 @@ struct RefreshJournal: Sendable {
 
     /// Removes the record: the response is stored, or there is none to wait for.
     func forget(in transaction: any ArchiveTransaction) async throws {
-        guard let revision = try await transaction.read(.refreshRecord)?.revision else { return }
+        guard let revision = try await stored(in: transaction)?.revision else { return }
         _ = try await transaction.remove(.refreshRecord, ifRevision: revision)
     }
 
     private func change<Value>(
         in transaction: any ArchiveTransaction, _ body: (inout RefreshRecord) -> Value
     ) async throws -> Value {
-        let previous = try await transaction.read(.refreshRecord)
+        let previous = try await stored(in: transaction)
         var record = previous.flatMap { RefreshRecord.decode($0.bytes) } ?? RefreshRecord()
         let value = body(&record)
         _ = try await transaction.replace(.refreshRecord, with: try record.encode(), ifRevision: previous?.revision)

@@ -60,7 +60,7 @@ struct RevocationQueue: Sendable {
 
     private static let places = SealedRecords.places("Revocation", count: maximumCount)
 
-    private let records: SealedRecords
+    let records: SealedRecords
     private var archive: AccountArchive { records.archive }
 
     init(archive: AccountArchive, appIdentifier: String, session: SessionName) {

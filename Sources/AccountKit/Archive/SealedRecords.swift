@@ -45,9 +45,11 @@ struct SealedRecords: Sendable {
         with keys: ArchiveKeys, before: ArchiveKeys, in transaction: any ArchiveTransaction
     ) async throws {
         for place in places {
-            guard let stored = try await transaction.read(place) else { continue }
+            let stored: StoredEntry
             let account: Account
             do {
+                guard let found = try await transaction.read(place) else { continue }
+                stored = found
                 account = try await open(stored.bytes, before: before).account
             } catch let error as AccountError where error.isAboutContent {
                 continue

@@ -1,3 +1,4 @@
+import Logging
 import Sealing
 
 #if canImport(FoundationEssentials)
@@ -86,16 +87,18 @@ extension AccountStore {
         return incoming.map { SessionMove($0.transfer, isComplete: false) }
     }
 
-    /// Where nobody is signed in, who signs out does not want one either whose move was not completed.
+    /// Discards a session whose move to here was not completed, for a user who signs out where no session is signed in. A copy
+    /// that does not open is moved aside.
     func discardIncoming() async throws(AccountError) {
         do {
             // The usual case takes no lock.
             guard try await driver.archive.storage.read(.incoming) != nil else { return }
         } catch {
-            throw AccountError(wrapping: error)
+            driver.logger?.debug("an incoming session cannot be read", metadata: ["error": "\(error)"])
         }
         try await driver.withTransaction { transaction in
             guard case .absent = await driver.archive.load(in: transaction) else { return }
+            guard try await driver.archive.incomingOrQuarantine(in: transaction) != nil else { return }
             try await driver.archive.removeIncoming(in: transaction)
         }
     }

@@ -299,6 +299,69 @@ struct MoveTests {
         #expect(try await places.refreshes(.here))
     }
 
+    // MARK: Copies that do not open
+
+    /// Bytes that are no copy, that were cut off, that another key sealed, and that no entry has room for.
+    private static let damages: [@Sendable (_ copy: [UInt8]) -> [UInt8]] = [
+        { _ in [1, 2, 3] }, { Array($0.dropLast(9)) },
+        { copy in
+            var copy = copy
+            copy[copy.count / 2] ^= 1
+            return copy
+        },
+        { _ in [UInt8](repeating: 0, count: 1024 * 1024 + 1) },
+    ]
+
+    /// A session that was moved there, with a damaged copy beside it.
+    private func arrive(leaving damage: @Sendable (_ copy: [UInt8]) -> [UInt8]) async throws -> [UInt8] {
+        try await interruptAfterLeaving()
+        let copy = try #require(places.there.entries[.incoming]?.bytes)
+        try await places.move()
+        let bytes = damage(copy)
+        places.there.overwrite(.incoming, with: bytes)
+        return bytes
+    }
+
+    private func expectQuarantined(_ bytes: [UInt8]) {
+        #expect(places.there.entries[.incoming] == nil)
+        let aside = places.there.entries.filter { $0.key.rawValue.hasPrefix("Incoming.plist.unreadable") }
+        #expect(aside.values.map(\.bytes) == [bytes])
+    }
+
+    @Test(arguments: damages.indices)
+    func `Signs out beside a damaged copy of a moved session`(index: Int) async throws {
+        let bytes = try await arrive(leaving: Self.damages[index])
+        try await places.store(.there).signOut(with: service)
+        #expect(await places.store(.there).load().account == nil)
+        #expect(service.revocationCount == 1)
+        expectQuarantined(bytes)
+    }
+
+    @Test(arguments: damages.indices)
+    func `Signs in beside a damaged copy of a moved session`(index: Int) async throws {
+        let bytes = try await arrive(leaving: Self.damages[index])
+        try await places.signIn(.there, as: "bob")
+        #expect(await places.store(.there).load().account?.username == "bob")
+        expectQuarantined(bytes)
+    }
+
+    @Test(arguments: damages.indices)
+    func `A definite sign-out happens beside a damaged copy`(index: Int) async throws {
+        let bytes = try await arrive(leaving: Self.damages[index])
+        service.endSessions()
+        await expectAccountError(.notSignedIn) { try await places.store(.there).refresh(with: service) }
+        #expect(await places.store(.there).load().account == nil)
+        expectQuarantined(bytes)
+    }
+
+    @Test(arguments: damages.indices)
+    func `Signing out where a damaged copy waits moves it aside`(index: Int) async throws {
+        let bytes = Self.damages[index]([UInt8](repeating: 7, count: 100))
+        places.there.overwrite(.incoming, with: bytes)
+        try await places.store(.there).signOut(with: service)
+        expectQuarantined(bytes)
+    }
+
     /// Dies once the source has nothing to refresh with, and before the target has.
     private func interruptAfterLeaving() async throws {
         try await places.signIn()
