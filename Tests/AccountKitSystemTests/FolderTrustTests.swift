@@ -180,6 +180,73 @@ import Testing
         }
     }
 
+    @Test(arguments: ["folder", "2 MiB", "link"])
+    func `A refresh record that cannot be read keeps no refresh from being sent`(what: String) throws {
+        try Exerciser.run(folder, "sign-in")
+        let record = folder.documents + "/Refresh.plist"
+        let target = folder.path + "/target"
+        switch what {
+        case "folder": try folder.make(record)
+        case "link":
+            try Data("precious".utf8).write(to: URL(filePath: target))
+            try folder.setPermissions(0o644, of: target)
+            #expect(symlink(target, record) == 0)
+        default: try Data(count: 2 * 1024 * 1024).write(to: URL(filePath: record))
+        }
+        #expect(try Exerciser.run(folder, "refresh").output == "refreshed, true")
+        #expect(try folder.names().contains("Refresh.plist.unreadable"))
+        #expect(try !folder.names().contains("Refresh.plist"))
+        if what == "link" { #expect(try folder.permissions(target) == 0o644, "no link is followed") }
+    }
+
+    // MARK: Folders of other users
+
+    private static let nobody = 65_534
+
+    private func give(_ path: String) throws {
+        try FileManager.default.setAttributes([.ownerAccountID: Self.nobody], ofItemAtPath: path)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can give a folder away"))
+    func `Creates no folder below a folder of another user`() async throws {
+        let home = folder.path + "/home"
+        try folder.make(home)
+        try give(home)
+        let container = try AppContainer(root: home + "/deep/container", identifier: "exerciser")
+        let store = AccountStore(container: container)
+        let error = await expectAccountError(.insecureContainer) {
+            try await store.signIn { .fresh(at: ManualClock().now) }
+        }
+        #expect(error?.message.contains("\(home) belongs to nobody") == true, "\(error?.message ?? "")")
+        await expectAccountError(.insecureContainer) {
+            _ = try await KeyFile(path: home + "/deep/Account.key").makeKey()
+        }
+        // A watch makes the folder that it watches, if it may.
+        _ = FileArchiveStorage(container: container).changes(of: .account)
+        #expect(try folder.names(in: home).isEmpty)
+        // Everyone may create folders in one like /tmp.
+        try folder.setPermissions(0o1777, of: home)
+        try await store.signIn { .fresh(at: ManualClock().now) }
+        #expect(await store.load().account != nil)
+    }
+
+    @Test(arguments: ["", "/Library", "/Library/Keys"])
+    func `A key file below a folder that others can write to is not read`(place: String) async throws {
+        try Exerciser.run(folder, "sign-in")
+        let file = KeyFile(container: try folder.container())
+        #expect(try await file.key() != nil)
+        try folder.setPermissions(0o777, of: folder.path + place)
+        let error = await expectAccountError(.insecureContainer) { _ = try await file.key() }
+        #expect(error?.message.contains("chmod go-w \(folder.path)\(place)`") == true)
+    }
+
+    @Test func `Sessions in a folder that others can write to are not listed`() async throws {
+        try Exerciser.run(folder, "sign-in", "work")
+        try folder.setPermissions(0o777, of: folder.documents + "/Sessions")
+        let container = try folder.container()
+        expectAccountError(.insecureContainer) { _ = try container.sessions() }
+    }
+
     @Test func `Looking makes nothing`() async throws {
         let container = try AppContainer(root: folder.path + "/none", identifier: "exerciser")
         let store = AccountStore(container: container)

@@ -137,6 +137,13 @@ struct DocumentArchiveTests {
         await #expect(code { try await archive.change(from: []) { $0.removeAll() } } == .insecureContainer)
     }
 
+    @Test func `Does not look for a document in a container that others can write to`() async throws {
+        let archive = try folder.archive()
+        try await archive.change(from: []) { $0.append(Note(text: "kept")) }
+        try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder.root)
+        await #expect(code { _ = try archive.exists() } == .insecureContainer)
+    }
+
     @Test func `A document that is too large is an error, and is left as it is`() async throws {
         let archive = try folder.archive()
         try await archive.change(from: []) { $0.append(Note(text: "kept")) }
@@ -209,7 +216,7 @@ struct DocumentArchiveTests {
         #expect(Set(folder.names(in: folder.documents)) == Set(others + ["Notes.lock", "Notes.plist"]))
         // And the account's own sweep leaves the document's alone.
         try folder.write([1], to: folder.documents + "/.Notes.0123456789abcdef.tmp")
-        let storage = FileArchiveStorage(folder: folder.documents)
+        let storage = FileArchiveStorage(container: try AppContainer(root: folder.root, identifier: "notes"))
         let transaction = try await storage.beginTransaction(timeout: .seconds(60))
         _ = try await transaction.replace(.signOut, with: [1], ifRevision: nil)
         await transaction.end()

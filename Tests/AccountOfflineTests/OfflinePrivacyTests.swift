@@ -134,6 +134,19 @@ struct OfflinePrivacyTests {
         #expect(try await scene.open().synchronize().sentCount == 50)
         #expect(await scene.service.notes.map(\.text).reversed() == (1...50).map { "\($0)" })
     }
+
+    @Test(arguments: ["/Library", "/Library/Caches", "/Library/Caches/Offline"])
+    func `Caches below a folder that others can write to are refused`(place: String) async throws {
+        let scene = try await BlobScene()
+        await scene.service.put([1, 2, 3], "1")
+        _ = try await scene.scene.open()
+        _ = try await scene.open().blob("1", owner: "a")
+        try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: scene.scene.root + place)
+        await expectAccountError(.insecureContainer) { _ = try await scene.scene.open() }
+        let blobs = try await scene.open()
+        await expectAccountError(.insecureContainer) { _ = try await blobs.storedBlob("1", owner: "a") }
+        await expectAccountError(.insecureContainer) { _ = try await blobs.blob("2", owner: "a") }
+    }
 }
 
 extension OfflineScene {

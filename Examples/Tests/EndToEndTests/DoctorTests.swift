@@ -41,6 +41,13 @@ struct DoctorTests {
         ("touch $KEYS/Account.key.0123456789abcdef.tmp", "left behind by a crash"),
         ("cp -p $KEYS/Account.key $KEYS/Account.key.next", "replacement of its key file"),
         ("cp -p $KEYS/Account.key $KEYS/Account.key.old", "replacement of its key file"),
+        ("chmod 777 $HOME_OF_ACCOUNT/Library", "others can write to"),
+        ("chmod 777 $HOME_OF_ACCOUNT/Library/Preferences", "others can write to"),
+        ("chmod 777 $HOME_OF_ACCOUNT/Library/Preferences/Sessions/default", "others can write to"),
+        ("echo nonsense >$DOCUMENTS/Incoming.plist", "Incoming.plist"),
+        ("echo nonsense >$DOCUMENTS/Revocation-3.plist", "Revocation-3.plist"),
+        ("echo nonsense >$DOCUMENTS/Offline-2.plist", "Offline-2.plist"),
+        ("head -c 2000000 /dev/zero >$DOCUMENTS/Refresh.plist", "Refresh.plist"),
     ]
 
     @Test(arguments: mendable)
@@ -61,9 +68,12 @@ struct DoctorTests {
             #expect(found.report.findings.allSatisfy { !$0.isFixed })
             let fixed = try await report(user.account, "--fix")
             #expect(fixed.outcome.exitCode == 0, "\(fixed.outcome)")
-            #expect(fixed.report.findings.map(\.isFixed) == [true])
+            #expect(fixed.report.findings.map(\.isFixed) == [true], "\(fixed.outcome)")
             let after = try await report(user.account)
             #expect(after.outcome.exitCode == 0, "\(after.outcome)")
+            // doctor moves damaged files aside, and says where they are.
+            let isMoved = damage.contains(" >")
+            #expect(after.report.notes.contains { $0.contains(".plist.unreadable") } == isMoved, "\(after.outcome)")
             #expect(try await user.account("whoami", "--offline").output == "alice\n")
         }
     }
@@ -146,6 +156,21 @@ struct DoctorTests {
             #expect(outcome.exitCode == 78)
             #expect(outcome.output.contains("memory cannot be locked"))
             #expect(try await limited(["whoami", "--offline"]).output == "alice\n")
+        }
+    }
+
+    @Test func `Finds leftovers that do not open, and keeps them`() async throws {
+        try await SignedInUser.run { user in
+            let names = ["Revocation-1.plist", "Offline-1.plist"]
+            // An archive of this session, which opens as nothing else.
+            let archive = try #require(try user.container.entry(user.container.archive)?.bytes)
+            for name in names { try user.container.write(archive, to: user.container.home + "/Documents/" + name) }
+            let found = try await report(user.account, "--fix")
+            #expect(found.outcome.exitCode == 78)
+            for name in names {
+                #expect(found.report.findings.contains { $0.problem.contains(name) }, "\(found.outcome)")
+                #expect(try user.container.entry(user.container.home + "/Documents/" + name)?.bytes == archive)
+            }
         }
     }
 

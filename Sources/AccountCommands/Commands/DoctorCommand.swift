@@ -1,7 +1,7 @@
 import AccountKit
 import ArgumentParser
 
-struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
+struct DoctorCommand<App: AccountApplication>: ContextCommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
             commandName: "doctor", abstract: "Look for problems; with --fix, repair those that can be repaired.",
@@ -29,11 +29,30 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
         var environment: [String: String]
     }
 
-    func run(in context: CommandContext<App>) async throws {
+    func run() async throws {
+        // Permissions first: settings and archives in a folder that cannot be trusted are not opened.
+        var folders: [Finding] = []
+        // Without a container there is no context either, and that error says why.
+        if let container = try? App.container() {
+            folders = ContainerInspection(container: container).findings()
+            if fix { for index in folders.indices { await folders[index].repairIfPossible() } }
+        }
+        try await perform({
+            do {
+                return try CommandContext(options)
+            } catch let error as AccountError where error.code == .insecureContainer && !folders.isEmpty {
+                // The findings name the folder and the remedy.
+                try report(folders, [], in: "")
+                throw error
+            }
+        }) { context in
+            try await run(in: context, folders)
+        }
+    }
+
+    private func run(in context: CommandContext<App>, _ folders: [Finding]) async throws {
         let sessions = SessionInspection(context: context)
-        var findings = try ContainerInspection(container: context.container).findings()
-        // Permissions first: an archive that cannot be trusted is not opened.
-        if fix { for index in findings.indices { await findings[index].repairIfPossible() } }
+        var findings = folders
         var others = try await sessions.findings()
         if fix { for index in others.indices { await others[index].repairIfPossible() } }
         findings += others
@@ -47,7 +66,7 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
         findings += await ProgramInspection(context: context).findings()
         let environment = context.environment(of: account)
         findings += environment.compactMap(\.problem).map { Finding(problem: $0) }
-        try report(findings, environment, context)
+        try report(findings, environment, in: context.container.directory(of: .default))
     }
 
     /// `nil` if it takes a passphrase to open the archive. An archive that cannot be read has a finding of its own.
@@ -57,7 +76,7 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     private func report(
-        _ findings: [Finding], _ environment: [NetworkSetting], _ context: CommandContext<App>
+        _ findings: [Finding], _ environment: [NetworkSetting], in folder: String
     ) throws {
         let notes = findings.filter(\.isNote)
         let findings = findings.filter { !$0.isNote }
@@ -79,7 +98,7 @@ struct DoctorCommand<App: AccountApplication>: AccountSubcommand {
                 try Terminal.printLine("\(mark): \(finding.problem)\(finding.isFixed ? "" : finding.advice)")
             }
             if findings.isEmpty {
-                try Terminal.printLine("No problems found in \(context.container.directory(of: .default))/.")
+                try Terminal.printLine("No problems found in \(folder)/.")
             }
         }
         if !isWell { throw ExitCode(78) }

@@ -4,40 +4,79 @@ import AccountKit
 struct ContainerInspection {
     let container: AppContainer
 
-    func findings() throws -> [Finding] {
+    func findings() -> [Finding] {
         var findings: [Finding] = []
-        for folder in [container.root, container.keysPath] {
-            findings += try check(folder, mode: 0o700, isFolder: true)
-            findings += try checkParents(of: folder)
-        }
-        for session in [SessionName.default] + (try container.sessions().filter { $0 != .default }) {
-            findings += try checkKeys(of: session)
-            let folder = container.directory(of: session)
-            findings += try check(folder, mode: 0o700, isFolder: true)
-            for name in try SystemCall.names(in: folder) {
-                let path = folder + "/" + name
-                let storage = FileArchiveStorage(container: container, session: session)
-                if storage.isLeftover(name) {
-                    findings.append(leftover(path, in: storage))
-                } else if name.contains("Account.") {
-                    findings += try check(path, mode: 0o600, isFolder: false)
-                }
+        func add(_ body: () throws -> [Finding]) {
+            do {
+                findings += try body()
+            } catch {
+                findings.append(Finding(problem: "\(error)"))
             }
         }
-        let preferences = Preferences(container: container).folder
-        let sessions = preferences + "/Sessions/"
-        for folder in [preferences] + (try SystemCall.names(in: sessions).map { sessions + $0 }) {
-            let storage = FileArchiveStorage(folder: folder)
-            for name in try SystemCall.names(in: folder) where storage.isLeftover(name) {
-                findings.append(leftover(folder + "/" + name, in: storage))
+        var sessions: [SessionName] = []
+        add {
+            sessions = try container.listedSessions().filter { $0 != .default }
+            return []
+        }
+        sessions.insert(.default, at: 0)
+        let preferences = Preferences(container: container)
+        add { try checkFolders(sessions, preferences) }
+        for session in sessions {
+            add { try checkKeys(of: session) }
+            let storage = FileArchiveStorage(container: container, session: session)
+            add { try checkFiles(in: container.directory(of: session), storage) }
+        }
+        for folder in [preferences.folder] + sessions.map({ preferences.folder(of: $0) }) {
+            let storage = FileArchiveStorage(folder: folder, in: container)
+            add {
+                try SystemCall.names(in: folder).filter { storage.isLeftover($0) }
+                    .map { leftover(folder + "/" + $0, in: storage) }
             }
         }
         return findings
     }
 
+    /// Checks each folder that a command opens, and those on the way to it.
+    private func checkFolders(_ sessions: [SessionName], _ preferences: Preferences) throws -> [Finding] {
+        var findings: [Finding] = []
+        var checked: Set<String> = []
+        for folder in [container.root, container.keysPath] {
+            findings += try check(folder, mask: 0o077, isFolder: true) + checkParents(of: folder)
+            checked.insert(folder)
+        }
+        for session in sessions {
+            let documents = container.directory(of: session)
+            if checked.insert(documents).inserted { findings += try check(documents, mask: 0o077, isFolder: true) }
+            for folder in [documents, KeyFile(container: container, session: session).path.parentDirectory]
+                + [preferences.folder, preferences.folder(of: session)]
+            {
+                // Others may look into these, as far as the folders around them let them.
+                for part in container.folder(folder).foldersFromRoot where checked.insert(part).inserted {
+                    findings += try check(part, mask: 0o022, isFolder: true)
+                }
+            }
+        }
+        return findings
+    }
+
+    private func checkFiles(in folder: String, _ storage: FileArchiveStorage) throws -> [Finding] {
+        try SystemCall.names(in: folder).flatMap { name in
+            let path = folder + "/" + name
+            if storage.isLeftover(name) { return [leftover(path, in: storage)] }
+            let moved =
+                name.contains(".plist.unreadable")
+                ? [
+                    Finding(
+                        problem: "\(path) did not open, and was moved aside",
+                        advice: ": remove it with `rm \(path.shellWord)` if you do not need it any more", isNote: true)
+                ] : []
+            return moved + (name.contains("Account.") ? try check(path, mask: 0o077, isFolder: false) : [])
+        }
+    }
+
     private func checkKeys(of session: SessionName) throws -> [Finding] {
         let file = KeyFile(container: container, session: session)
-        var findings = try check(file.path, mode: 0o600, isFolder: false)
+        var findings = try check(file.path, mask: 0o077, isFolder: false)
         for path in try file.leftovers() {
             findings.append(leftover(path, in: FileArchiveStorage(container: container, session: session)))
         }
@@ -64,7 +103,8 @@ struct ContainerInspection {
             })
     }
 
-    private func check(_ path: String, mode: UInt32, isFolder: Bool) throws -> [Finding] {
+    /// - Parameter mask: The permissions that are a problem.
+    private func check(_ path: String, mask: UInt32, isFolder: Bool) throws -> [Finding] {
         guard let status = try isFolder ? SystemCall.targetStatus(path) : SystemCall.status(path) else { return [] }
         if status.owner != SystemCall.effectiveUser {
             let (owner, user) = (SystemCall.userName(status.owner), SystemCall.userName(SystemCall.effectiveUser))
@@ -80,16 +120,15 @@ struct ContainerInspection {
             ]
         }
         // The user's own folders may be readable by others; those that this tool creates may not.
-        let mask: UInt32 = isFolder && isUsersOwn(path) ? 0o022 : 0o077
+        let mask: UInt32 = isFolder && isUsersOwn(path) ? 0o022 : mask
         guard status.permissions & mask != 0 else { return [] }
         let what = status.permissions & 0o022 != 0 && isFolder ? "write to" : isFolder ? "look into" : "use"
+        let mode: UInt32 = mask == 0o022 ? status.permissions & ~mask : isFolder ? 0o700 : 0o600
         return [
             Finding(
                 problem: "others can \(what) \(path)",
-                advice: ": run `chmod \(isUsersOwn(path) ? "go-w" : String(mode, radix: 8)) \(path.shellWord)`",
-                repair: {
-                    try SystemCall.changePermissions(path, isUsersOwn(path) ? status.permissions & ~mask : mode)
-                })
+                advice: ": run `chmod \(mask == 0o022 ? "go-w" : String(mode, radix: 8)) \(path.shellWord)`",
+                repair: { try SystemCall.changePermissions(path, mode) })
         ]
     }
 
@@ -105,8 +144,10 @@ struct ContainerInspection {
         var folder = path[...]
         while let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {
             folder = folder[..<slash]
-            // The root is checked by itself.
-            guard folder != container.root, let status = try SystemCall.targetStatus(String(folder)) else { continue }
+            // The root, and the folders in it, are checked by themselves.
+            guard folder != container.root, !folder.hasPrefix(container.root + "/"),
+                let status = try SystemCall.targetStatus(String(folder))
+            else { continue }
             let isShared = status.permissions & 0o022 != 0 && status.permissions & 0o1000 == 0
             let isForeign = status.owner != SystemCall.effectiveUser && status.owner != 0
             guard isShared || isForeign else { continue }

@@ -20,8 +20,10 @@ struct Preferences {
     private static let rulesEntry = ArchiveEntry(rawValue: "Rules.plist")
 
     let folder: String
+    private let container: AppContainer
 
     init(container: AppContainer) {
+        self.container = container
         let path = container.preferences.path(percentEncoded: false)
         folder = path.hasSuffix("/") ? String(path.dropLast()) : path
     }
@@ -59,7 +61,8 @@ struct Preferences {
 
     /// Changes the rules, whatever other processes have made of them by then.
     func changeRules<Result: Sendable>(_ change: (inout RuleSet) throws -> Result) async throws -> Result {
-        let transaction = try await FileArchiveStorage(folder: folder).beginTransaction(timeout: .seconds(10))
+        let transaction = try await FileArchiveStorage(folder: folder, in: container).beginTransaction(
+            timeout: .seconds(10))
         do {
             let stored = try await transaction.read(Self.rulesEntry)
             let before: RuleSet = try stored.map { try decode($0.bytes, Self.rulesEntry, in: folder) } ?? RuleSet()
@@ -77,14 +80,14 @@ struct Preferences {
         }
     }
 
-    private func folder(of session: SessionName) -> String {
+    func folder(of session: SessionName) -> String {
         folder + "/Sessions/" + session.rawValue
     }
 
     private func read<Value: Decodable>(
         _ entry: ArchiveEntry, in folder: String
     ) throws(AccountError) -> Value? {
-        guard let stored = try FileArchiveStorage(folder: folder).read(entry) else { return nil }
+        guard let stored = try FileArchiveStorage(folder: folder, in: container).read(entry) else { return nil }
         return try decode(stored.bytes, entry, in: folder)
     }
 
@@ -108,7 +111,8 @@ struct Preferences {
 
     private func write(_ value: some Encodable, to entry: ArchiveEntry, in folder: String) async throws {
         let bytes = try encode(value)
-        let transaction = try await FileArchiveStorage(folder: folder).beginTransaction(timeout: .seconds(10))
+        let transaction = try await FileArchiveStorage(folder: folder, in: container).beginTransaction(
+            timeout: .seconds(10))
         do {
             let revision = try await transaction.read(entry)?.revision
             _ = try await transaction.replace(entry, with: bytes, ifRevision: revision)

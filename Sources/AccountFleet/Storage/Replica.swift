@@ -25,7 +25,7 @@ struct Replica: Sendable {
     ) {
         let folder = container.caches.path(percentEncoded: false)
         storage = FileArchiveStorage(
-            folder: (folder.hasSuffix("/") ? folder : folder + "/") + "Store/" + session.rawValue, root: container.root)
+            folder: (folder.hasSuffix("/") ? folder : folder + "/") + "Store/" + session.rawValue, in: container)
         self.location = location.description
         self.clock = clock
         self.logger = logger

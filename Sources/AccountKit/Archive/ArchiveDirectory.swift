@@ -39,10 +39,10 @@ package struct ArchiveDirectory: Sendable {
 
     // MARK: Trust
 
-    /// Refuses a folder that belongs to someone else, or that others can write to. A folder that is not there is fine.
+    /// Refuses a folder that belongs to another user, or that others can write to. A folder that is not there is fine.
     ///
-    /// Looks at the root and at each folder from there to this one: whoever can write to one of them can put another
-    /// folder in the place of the next.
+    /// Checks the root and each folder from there to this one: a user who can write to one of them can put another folder in
+    /// the place of the next. Every access to a folder of a container begins with this check.
     package func checkTrust() throws(AccountError) {
         for folder in foldersFromRoot {
             let status = try mapping(folder) { () throws(SystemCallError) in try SystemCall.targetStatus(folder) }
@@ -65,7 +65,8 @@ package struct ArchiveDirectory: Sendable {
         }
     }
 
-    private var foldersFromRoot: [String] {
+    /// The root, the folders below it on the way to this one, and this one.
+    package var foldersFromRoot: [String] {
         var folders = [path]
         while let last = folders.last, last.utf8.count > root.utf8.count { folders.append(last.parentDirectory) }
         return folders.reversed()
@@ -80,17 +81,12 @@ package struct ArchiveDirectory: Sendable {
     ///
     /// - Parameter marker: The file that is made in the folder next. As long as it is not there, whoever made the folders
     ///   may have died before the disk had them; so that is waited for again.
+    /// - Throws: As ``checkTrust()``, and `insecureContainer` if the first new folder would be in a folder of another user.
     package func make(before marker: String) throws(AccountError) {
+        try checkTrust()
         if try exists(with: marker) { return }
+        let folders = try foldersToMake()
         try mapping(path) { () throws(SystemCallError) in
-            var folders: [String] = []
-            var folder = path
-            while !folder.isEmpty {
-                // Folders of others were not made by this program.
-                if let status = try SystemCall.targetStatus(folder), status.owner != SystemCall.effectiveUser { break }
-                folders.append(folder)
-                folder = folder.parentDirectory
-            }
             for folder in folders.reversed() {
                 var isNew = try SystemCall.targetStatus(folder) == nil
                 if isNew { isNew = try SystemCall.makeDirectory(folder) }
@@ -103,6 +99,30 @@ package struct ArchiveDirectory: Sendable {
                 }
             }
         }
+    }
+
+    /// The folder, and those above it up to the first folder of another user, from the inside out.
+    private func foldersToMake() throws(AccountError) -> [String] {
+        var folders: [String] = []
+        var isMissing = false
+        var folder = path
+        while !folder.isEmpty {
+            let status = try mapping(folder) { () throws(SystemCallError) in try SystemCall.targetStatus(folder) }
+            if let status, status.owner != SystemCall.effectiveUser {
+                // The owner could not get into a folder that this process makes there, such as root below a home directory.
+                guard !isMissing || status.letsEveryoneMakeFolders else {
+                    throw AccountError(
+                        .insecureContainer,
+                        "\(folder) \(SystemCall.ownership(status.owner)), or make the folder yourself with `mkdir -p -m 700 "
+                            + "\(path.shellWord)`")
+                }
+                break
+            }
+            folders.append(folder)
+            isMissing = status == nil
+            folder = folder.parentDirectory
+        }
+        return folders
     }
 
     // MARK: Entries
@@ -176,7 +196,10 @@ package struct ArchiveDirectory: Sendable {
                 try SystemCall.rename(source, to: destination)
             }
             do throws(SystemCallError) {
-                try SystemCall.changePermissions(destination, 0o600)
+                // chmod(2) follows a link.
+                if try SystemCall.status(destination)?.kind == .regular {
+                    try SystemCall.changePermissions(destination, 0o600)
+                }
                 try SystemCall.synchronizeDirectory(path)
             } catch {
                 // As if nothing had happened.
@@ -370,6 +393,11 @@ package func mapping<Result: ~Copyable>(
     } catch {
         throw AccountError(.inaccessible, "\(path) cannot be used", cause: error)
     }
+}
+
+extension FileStatus {
+    /// Whether other users are meant to make folders in this folder: it is root's, or sticky and for everyone, such as `/tmp`.
+    fileprivate var letsEveryoneMakeFolders: Bool { owner == 0 || permissions & 0o1002 == 0o1002 }
 }
 
 extension String {

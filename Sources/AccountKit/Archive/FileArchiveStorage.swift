@@ -17,14 +17,12 @@ public struct FileArchiveStorage: ArchiveStorage {
 
     /// The storage of a session in a container.
     public init(container: AppContainer, session: SessionName = .default) {
-        directory = ArchiveDirectory(path: container.directory(of: session), root: container.root)
+        directory = container.folder(container.directory(of: session))
     }
 
-    /// The storage of a folder for other small things than archives, with the same care.
-    ///
-    /// - Parameter root: The app's folder, which it is in; `nil` if it is that.
-    package init(folder: String, root: String? = nil) {
-        directory = ArchiveDirectory(path: folder, root: root ?? folder)
+    /// The storage of a folder in a container, for other small things than archives, with the same care.
+    package init(folder: String, in container: AppContainer) {
+        directory = container.folder(folder)
     }
 
     /// The storage of one document of the app's own, `<name>.plist`, under a lock of its own, `<name>.lock`.
@@ -38,6 +36,9 @@ public struct FileArchiveStorage: ArchiveStorage {
     }
 
     package func isLeftover(_ name: String) -> Bool { directory.isLeftover(name) }
+
+    /// Refuses a folder that another user could have changed.
+    package func checkTrust() throws(AccountError) { try directory.checkTrust() }
 
     /// Reads an entry, without a lock and without writing anything.
     public func read(_ entry: ArchiveEntry) throws(AccountError) -> StoredEntry? {
@@ -99,7 +100,7 @@ public struct FileArchiveStorage: ArchiveStorage {
     ///
     /// A folder that is not there yet is made, since one that does not exist cannot be watched.
     public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
-        // If it cannot be made, the watch looks for the file now and then.
+        // If the folder cannot be made, or must not be, the watch polls for the file.
         try? directory.make(before: directory.lockName)
         return DirectoryWatch.changes(of: entry.rawValue, in: directory.path)
     }

@@ -112,14 +112,29 @@ extension AppContainer {
         session == .default ? documentsPath : documentsPath + "/Sessions/" + session.rawValue
     }
 
+    /// A folder in the container, which is trusted only together with each folder on the way to it from the root of its tree.
+    package func folder(_ path: String) -> ArchiveDirectory {
+        let roots =
+            [root]
+            + [preferences, caches, keys, temporary].map { $0.path(percentEncoded: false).droppingTrailingSlash }
+        return ArchiveDirectory(path: path, root: roots.first { path == $0 || path.hasPrefix($0 + "/") } ?? path)
+    }
+
     package var documentsPath: String { documents.path(percentEncoded: false).droppingTrailingSlash }
     package var keysPath: String { keys.path(percentEncoded: false).droppingTrailingSlash }
 
     /// The sessions of which there is anything: those that were signed in once, in the order of their names, the
     /// default one first.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/inaccessible``.
+    /// - Throws: ``AccountError/Code-swift.struct/inaccessible``, or ``AccountError/Code-swift.struct/insecureContainer`` if
+    ///   another user could have changed the list.
     public func sessions() throws(AccountError) -> [SessionName] {
+        try folder(documentsPath + "/Sessions").checkTrust()
+        return try listedSessions()
+    }
+
+    /// The same, also if another user could have changed the list.
+    package func listedSessions() throws(AccountError) -> [SessionName] {
         do {
             var sessions: [SessionName] = []
             if try SystemCall.status(directory(of: .default) + "/" + ArchiveEntry.account.rawValue) != nil {

@@ -14,8 +14,12 @@ public struct KeyFile: KeySource {
     /// Where the file is.
     public let path: String
 
-    /// This folder, and all below it on the way to the file, must belong to the user.
-    private let root: String
+    /// The file's folder.
+    private let folder: ArchiveDirectory
+
+    /// Whether the file is in the folders of an app. Elsewhere a key may be read from a folder of another user, such as root's,
+    /// as long as the file itself is the user's.
+    private let isInContainer: Bool
 
     /// A key file of one archive: it is replaced and removed with the archive's keys, so another archive that shared it would
     /// not open any more.
@@ -23,14 +27,17 @@ public struct KeyFile: KeySource {
     /// - Parameter path: An absolute path. Folders on the way are made when the key is.
     public init(path: String) {
         self.path = path
-        root = path.parentDirectory
+        folder = ArchiveDirectory(path: path.parentDirectory, root: path.parentDirectory)
+        isInContainer = false
     }
 
     /// The key file of a session: `Account.key` in the container's `keys` folder, that of a named session in
     /// `Sessions/<name>` there, as with the archives.
     public init(container: AppContainer, session: SessionName = .default) {
-        root = container.keysPath
-        path = root + (session == .default ? "" : "/Sessions/" + session.rawValue) + "/Account.key"
+        folder = container.folder(
+            container.keysPath + (session == .default ? "" : "/Sessions/" + session.rawValue))
+        path = folder.path("Account.key")
+        isInContainer = true
     }
 
     /// A file.
@@ -38,11 +45,13 @@ public struct KeyFile: KeySource {
 
     /// Reads the file; `nil` if there is none.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/insecureContainer`` if others can read it or it is someone else's, and
+    /// - Throws: ``AccountError/Code-swift.struct/insecureContainer`` if others can read it, if it belongs to another user, or if it is
+    ///   in a folder of an app that others can write to, and
     ///   ``AccountError/Code-swift.struct/damaged`` if it does not have 32 bytes.
     public func key() async throws -> ArchiveKey? { try key(at: path) }
 
     private func key(at path: String) throws -> ArchiveKey? {
+        if isInContainer { try folder.checkTrust() }
         do {
             let file = try FileDescriptor.openForReading(path)
             let status = try file.status()
@@ -83,7 +92,7 @@ public struct KeyFile: KeySource {
     public var storage: (any KeyStorage)? { StoredKeyFile(file: self) }
 
     private func makeFile() throws -> ArchiveKey {
-        try makeFolder()
+        try folder.make(before: path.lastComponent)
         try write(.random()) { temporary throws(SystemCallError) in
             do throws(SystemCallError) {
                 // A link fails if there is a file already, a rename would replace it.
@@ -96,12 +105,6 @@ public struct KeyFile: KeySource {
             throw AccountError(.inaccessible, "the key file \(path) was removed as soon as it was made")
         }
         return stored
-    }
-
-    private func makeFolder() throws(AccountError) {
-        let folder = ArchiveDirectory(path: path.parentDirectory, root: root)
-        try folder.checkTrust()
-        try folder.make(before: path.lastComponent)
     }
 
     /// Writes a key to a file beside this one, and lets `body` put it in its place once it is on the disk.
@@ -117,7 +120,7 @@ public struct KeyFile: KeySource {
             try bytes.withUnsafeBytes { bytes throws(SystemCallError) in try file.write(bytes) }
             try file.synchronize()
             try body(temporary)
-            try SystemCall.synchronizeDirectory(path.parentDirectory)
+            try SystemCall.synchronizeDirectory(folder.path)
         }
     }
 
@@ -127,7 +130,7 @@ public struct KeyFile: KeySource {
     private var predecessor: String { path + ".old" }
 
     fileprivate func makeSuccessor() throws(AccountError) -> ArchiveKey {
-        try makeFolder()
+        try folder.make(before: path.lastComponent)
         let key = ArchiveKey.random()
         try write(key) { temporary throws(SystemCallError) in try SystemCall.rename(temporary, to: successor) }
         return key
@@ -138,7 +141,7 @@ public struct KeyFile: KeySource {
             try SystemCall.remove(predecessor)
             _ = try SystemCall.link(path, as: predecessor)
             try SystemCall.rename(successor, to: path)
-            try SystemCall.synchronizeDirectory(path.parentDirectory)
+            try SystemCall.synchronizeDirectory(folder.path)
         }
     }
 
@@ -164,14 +167,14 @@ public struct KeyFile: KeySource {
         try mapping(path) { () throws(SystemCallError) in
             let hadSuccessor = try SystemCall.remove(successor)
             let hadPredecessor = try SystemCall.remove(predecessor)
-            if hadSuccessor || hadPredecessor { try SystemCall.synchronizeDirectory(path.parentDirectory) }
+            if hadSuccessor || hadPredecessor { try SystemCall.synchronizeDirectory(folder.path) }
         }
     }
 
     fileprivate func remove() throws(AccountError) {
         try mapping(path) { () throws(SystemCallError) in
             try SystemCall.remove(path)
-            try SystemCall.synchronizeDirectory(path.parentDirectory)
+            try SystemCall.synchronizeDirectory(folder.path)
         }
     }
 
@@ -180,19 +183,18 @@ public struct KeyFile: KeySource {
             // What cannot be removed is in nobody's way.
             _ = try? SystemCall.remove(leftover)
         }
-        try mapping(path) { () throws(SystemCallError) in try SystemCall.synchronizeDirectory(path.parentDirectory) }
+        try mapping(path) { () throws(SystemCallError) in try SystemCall.synchronizeDirectory(folder.path) }
     }
 
     /// What processes that died while they wrote a key left behind.
     package func leftovers() throws(AccountError) -> [String] {
-        let folder = path.parentDirectory
         let prefix = path.lastComponent + "."
-        return try mapping(folder) { () throws(SystemCallError) in
-            try SystemCall.names(in: folder).filter { name in
+        return try mapping(folder.path) { () throws(SystemCallError) in
+            try SystemCall.names(in: folder.path).filter { name in
                 guard name.hasPrefix(prefix), name.hasSuffix(".tmp") else { return false }
                 let digits = name.dropFirst(prefix.count).dropLast(4)
                 return (1...16).contains(digits.utf8.count) && digits.allSatisfy { $0.isHexDigit && !$0.isUppercase }
-            }.map { folder + "/" + $0 }
+            }.map { folder.path($0) }
         }
     }
 }

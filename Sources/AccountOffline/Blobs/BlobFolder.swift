@@ -15,11 +15,11 @@ struct BlobFolder: Sendable {
     let memory: BlobMemory
     private let directory: ArchiveDirectory
 
-    init(_ path: String, _ seal: RowSeal, _ memory: BlobMemory) {
-        self.path = path
+    init(_ directory: ArchiveDirectory, _ seal: RowSeal, _ memory: BlobMemory) {
+        self.directory = directory
+        path = directory.path
         self.memory = memory
         format = BlobFormat(seal: seal)
-        directory = ArchiveDirectory(path: path, root: path)
     }
 
     func name(_ id: String, owner: String) -> BlobName { BlobName(id, owner: owner, format.seal) }
@@ -41,7 +41,6 @@ struct BlobFolder: Sendable {
 
     /// - Returns: `nil` if another process or task is writing the same.
     func partial(_ file: String, of name: BlobName) throws -> PartialBlob? {
-        try directory.checkTrust()
         try directory.make(before: "")
         return try PartialBlob.open(file, of: name, in: path, format)
     }

@@ -70,8 +70,9 @@ public final class OfflineBlobs: Sendable {
             try await AccountStore.withRequests(for: key) { try await transport(request, body, receive) }
         }
         folder = BlobFolder(
-            container.path(of: container.caches) + "/Offline/"
-                + key.seal.keyedID(name.utf8, type: "blobs folder").hexadecimal,
+            container.folder(
+                container.path(of: container.caches) + "/Offline/"
+                    + key.seal.keyedID(name.utf8, type: "blobs folder").hexadecimal),
             key.seal, BlobMemory(limit: maximumMemoryByteCount))
     }
 

@@ -47,7 +47,7 @@ extension DocumentArchive {
         _ name: String, in container: AppContainer, for store: @autoclosure () throws -> AccountStore
     ) async throws -> Bool {
         let folder = sealedFolder(in: container)
-        try ArchiveDirectory(path: folder, root: container.root).checkTrust()
+        try container.folder(folder).checkTrust()
         let isThere = try mapping(folder) { () throws(SystemCallError) in
             guard try SystemCall.status(folder) != nil else { return false }
             for user in try SystemCall.names(in: folder)

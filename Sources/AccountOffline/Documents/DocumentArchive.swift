@@ -103,7 +103,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     ///
     /// - Throws: `inaccessible` or `insecureContainer` if it could not be looked at.
     public func exists() throws(AccountError) -> Bool {
-        try ArchiveDirectory(path: path.parentDirectory, root: path.parentDirectory).checkTrust()
+        try storage.checkTrust()
         if try mapping(path, { () throws(SystemCallError) in try SystemCall.status(path) }) != nil { return true }
         return try attachments?.files.hasFiles() ?? false
     }

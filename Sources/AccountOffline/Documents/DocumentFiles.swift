@@ -43,7 +43,6 @@ struct DocumentFiles: Sendable {
     private func stage(
         _ input: borrowing FileDescriptor, from source: String, id known: String?
     ) throws(AccountError) -> StagedFile {
-        try directory.checkTrust()
         // That the folder itself reaches the disk is waited for by `commit`.
         try directory.make(before: "")
         while true {

@@ -72,8 +72,8 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
         let documents = container.path(of: container.documents) + folder
         let caches = container.path(of: container.caches) + folder
         folders = [documents, caches]
-        storage = FileArchiveStorage(folder: documents, root: container.root)
-        cacheStorage = FileArchiveStorage(folder: caches)
+        storage = FileArchiveStorage(folder: documents, in: container)
+        cacheStorage = FileArchiveStorage(folder: caches, in: container)
         do {
             outbox = try await OutboxDatabase.open(in: documents, storage, key.seal)
             lists = try await ListDatabase.open(

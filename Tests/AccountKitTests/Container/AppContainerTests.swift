@@ -87,6 +87,19 @@ struct AppContainerTests {
         let work = KeyFile(container: container, session: try SessionName("work"))
         #expect(work.path == "/home/alice/.local/state/com.example.gists/Sessions/work/Account.key")
     }
+
+    @Test func `Checks each folder from the root of its tree`() throws {
+        let container = try Self.container([:])
+        let name = "/com.example.gists"
+        for (path, root) in [
+            (container.documentsPath + "/Sessions/work", "/home/alice/.local/share" + name),
+            ("/home/alice/.cache\(name)/Store/work", "/home/alice/.cache" + name),
+            ("/home/alice/.config\(name)/Sessions/work", "/home/alice/.config" + name),
+            (container.keysPath, "/home/alice/.local/state" + name),
+        ] {
+            #expect(container.folder(path).root == root)
+        }
+    }
     #endif
 
     @Test func `Without a home directory only what all variables name can be had`() throws {
@@ -115,6 +128,13 @@ struct AppContainerTests {
         let work = container.directory(of: try SessionName("work"))
         #expect(work.replacing("//", with: "/") == expected[0] + "/Sessions/work")
         #expect(container.directory(of: .default).replacing("//", with: "/") == expected[0])
+    }
+
+    @Test func `Checks each folder from the root of the container`() throws {
+        let container = try AppContainer(root: "/r", identifier: "a")
+        for url in [container.documents, container.caches, container.preferences, container.keys, container.temporary] {
+            #expect(container.folder(Self.path(url) + "/Sessions/work").root == "/r")
+        }
     }
 
     @Test(arguments: ["", "relative", "./here", "~", "~/here"])
