@@ -130,6 +130,42 @@ struct StoreCopyTests {
         }
     }
 
+    enum Ending: CaseIterable { case logout, login, sessionEnd }
+
+    @Test(arguments: Ending.allCases)
+    func `A damaged copy of a moved sign-in keeps no user in or out`(ending: Ending) async throws {
+        let url = try url()
+        try await SignedInUser.run { user in
+            #expect(try await user.account("store", "copy", "--to", url).exitCode == 0)
+            let back = try await user.account("store", "copy", "--from", url, "--to", "file:")
+            #expect(back.exitCode == 0, "\(back)")
+            let copy = user.container.home + "/Documents/Incoming.plist"
+            try user.container.write("nonsense".utf8, to: copy)
+            let doctor = try await user.account("doctor")
+            #expect(doctor.exitCode == 78)
+            #expect(doctor.output.contains("Incoming.plist"), "\(doctor)")
+            switch ending {
+            case .logout:
+                let logout = try await user.account("logout")
+                #expect(logout.exitCode == 0, "\(logout)")
+                #expect(try await user.account("whoami").exitCode == 77)
+            case .login:
+                let login = try await user.account(
+                    "login", "--issuer", user.server.issuer, "--username", "bob", "--password-stdin",
+                    input: ExampleServer.bobPassword + "\n")
+                #expect(login.exitCode == 0, "\(login)")
+                #expect(try await user.account("whoami").output == "bob\n")
+            case .sessionEnd:
+                try await user.server.endSessions()
+                let whoami = try await user.account("whoami", "--verify")
+                #expect(whoami.exitCode == 77, "\(whoami)")
+                #expect(!user.container.exists(user.container.archive))
+            }
+            #expect(!user.container.exists(copy))
+            #expect(try user.container.entry(copy + ".unreadable")?.bytes == Array("nonsense".utf8))
+        }
+    }
+
     /// Runs a command, and kills it once a response is held.
     ///
     /// - Returns: Whether it ended by itself before that.
