@@ -58,7 +58,7 @@ struct EmbeddedToolTests {
             #expect(try await profile("account", "logout").exitCode == 0)
             let outcome = try await profile()
             #expect(outcome.exitCode == 77, "\(outcome)")
-            #expect(outcome.errors.hasPrefix("profile: "), "\(outcome)")
+            #expect(outcome.errors.hasPrefix("api-client: "), "\(outcome)")
             #expect(outcome.errors.split(separator: "\n").count == 1, "\(outcome)")
             let usage = try await profile("--nonsense")
             #expect(usage.exitCode == 64, "\(usage)")
