@@ -10,6 +10,7 @@ import Foundation
 @testable import AccountCommands
 
 @Suite struct StateTextTests {
+    private static let hint = CommandHint(tool: "account", session: .default, isNamed: false)
     private static let issued = Date(timeIntervalSince1970: 1_800_000_000)
 
     private func account(refreshToken: String? = nil, lifetime: TimeInterval?) -> Account {
@@ -23,7 +24,9 @@ import Foundation
     private func limit(
         _ account: Account, _ advice: RefreshTokenAdvice? = nil, isToken: Bool = false, session: SessionName = .default
     ) -> String? {
-        StateText.limit(of: account, advice: advice, isToken: isToken, tool: "gists account", session: session)
+        StateText.limit(
+            of: account, advice: advice, isToken: isToken,
+            CommandHint(tool: "gists account", session: session, isNamed: session != .default))
     }
 
     @Test func `A sign-in that cannot be renewed is said to end, and what to try`() throws {
@@ -65,7 +68,7 @@ import Foundation
 
     @Test func `The end of a sign-in is told with its place, its date and what to do`() {
         #expect(
-            StateText.end(of: account(lifetime: 3600), tool: "account")
+            StateText.end(of: account(lifetime: 3600), Self.hint)
                 == "Your sign-in at https://auth.example.com ended at 2027-01-15T09:00:00Z, and the service issued nothing to "
                 + "renew it with. Sign in again with `account login`.")
     }

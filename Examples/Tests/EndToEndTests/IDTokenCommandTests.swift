@@ -38,7 +38,7 @@ struct IDTokenCommandTests {
             #expect(refreshed.output == new + "\n", "\(refreshed)")
             #expect(try await user.server.log()["refreshes"] == 1)
             #expect(try await user.account("token", "--id-token", "--min-validity", "3700").output == new + "\n")
-            #expect(try await user.account("kube-credential", "--id-token").output.contains(new))
+            #expect(try await user.account("kube-credential", "--any-cluster", "--id-token").output.contains(new))
             #expect(try await user.server.log()["refreshes"] == 1)
         }
     }
@@ -82,7 +82,7 @@ struct IDTokenCommandTests {
             let none = try await user.account("token", "--id-token")
             #expect(none.exitCode == 78, "\(none)")
             #expect(none.output == "")
-            #expect(none.errors.contains("account login --scope openid"), "\(none)")
+            #expect(none.errors.contains("account login --session default --scope openid"), "\(none)")
             let json = try await user.account("token", "--id-token", "--json")
             #expect(json.exitCode == 78)
             #expect(json.output.contains("misconfigured"))

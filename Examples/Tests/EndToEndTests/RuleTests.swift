@@ -39,7 +39,7 @@ struct RuleTests {
             #expect(
                 added.errors == """
                     Programs use session work at https://git.example.com/team.
-                    Nobody is signed in to that session yet: `account login --session work` does that.
+                    No user is signed in to that session yet: `account login --session work` does that.
 
                     """)
             let folder = container.path("work")

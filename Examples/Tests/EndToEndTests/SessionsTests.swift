@@ -59,6 +59,35 @@ struct SessionsTests {
         }
     }
 
+    @Test(arguments: [
+        ["whoami"], ["whoami", "--offline"], ["token"], ["token", "--id-token"], ["refresh"], ["status"],
+        ["exec", "env"],
+        ["keep", "--once"], ["kube-credential", "--any-cluster"],
+    ])
+    func `The advice to sign in names the session`(arguments: [String]) async throws {
+        try await run { user in
+            // Before the first word that is for the command of `exec`.
+            func outcome(_ account: Tool, _ session: String...) async throws -> String {
+                let outcome = try await account.run(Array(arguments.prefix(1) + session + arguments.dropFirst()))
+                #expect(outcome.exitCode == 77, "\(outcome)")
+                return outcome.output + outcome.errors
+            }
+            let other = try await outcome(user.account, "--session", "other")
+            #expect(other.contains("`account login --session other`"), "\(other)")
+            let environment = try await outcome(user.account.with("ACCOUNT_SESSION", "other"))
+            #expect(environment.contains("`account login --session other`"), "\(environment)")
+            _ = try await user.account("logout")
+            let usual = try await outcome(user.account)
+            #expect(usual.contains("`account login`"), "\(usual)")
+            // Where another session is the default one, that one has to be named too.
+            #expect(try await user.account("switch", "work").exitCode == 0)
+            let named = try await outcome(user.account, "--session", "default")
+            #expect(named.contains("`account login --session default`"), "\(named)")
+            let hyphen = try await outcome(user.account, "--session=-x")
+            #expect(hyphen.contains("`account login --session=-x`"), "\(hyphen)")
+        }
+    }
+
     @Test func `Signing out of one leaves the other`() async throws {
         try await run { user in
             let archive = try user.container.entry(user.container.archive)

@@ -155,7 +155,7 @@ struct KeyRemoveCommand<App: AccountApplication>: AccountSubcommand {
                 .invalidArgument,
                 (named.isEmpty
                     ? "no key of the archive is called \(key)" : "several keys of the archive are called \(key)")
-                    + ": `\(context.tool) key status` lists them with their IDs")
+                    + ": `\(context.hint.command("key status"))` lists them with their IDs")
         }
         return slot
     }
@@ -199,7 +199,7 @@ struct KeyRotateCommand<App: AccountApplication>: AccountSubcommand {
                 .invalidArgument,
                 kinds.isEmpty
                     ? "a key that a program or the environment has is replaced there: add one of another kind with "
-                        + "`\(context.tool) key add`, remove this one with `\(context.tool) key remove`, and add it again once it "
+                        + "`\(context.hint.command("key add"))`, remove this one with `\(context.hint.command("key remove"))`, and add it again once it "
                         + "is another"
                     : "say which key to replace: file or passphrase")
         }

@@ -129,7 +129,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             Terminal.say("Signed in as \(account.shownName)\(place)\(session).")
             let advice = await (authority as? any RefreshTokenAdvisor)?.refreshTokenAdvice(usesBrowser: way == .browser)
             let limit = StateText.limit(
-                of: account, advice: advice, isToken: way == .token, tool: context.tool, session: context.session)
+                of: account, advice: advice, isToken: way == .token, context.hint)
             if let limit { Terminal.say(limit) }
         }
         // Of the sign-in that this one replaced, too.

@@ -97,7 +97,10 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         var authority: (any AccountAuthority)?
         if !local, let account = await store.load().account {
             if let move = account.move, !move.isComplete {
-                throw AccountError(.moved, StateText.text(move) + " With --local it is forgotten here all the same.")
+                throw AccountError(
+                    .moved,
+                    StateText.text(move, context.hint(for: store.session))
+                        + " With --local it is forgotten here all the same.")
             }
             do {
                 authority = try context.authority(of: account, in: store.session, timeout: .seconds(5))

@@ -55,7 +55,8 @@ struct RuleAddCommand<App: AccountApplication>: AccountSubcommand {
         // The rule is there, whether a store can be reached or not.
         if let sessions = try? await context.sessions(), !sessions.contains(rule.session) {
             Terminal.say(
-                "Nobody is signed in to that session yet: `\(StateText.login(context.tool, rule.session))` does that.")
+                "No user is signed in to that session yet: `\(context.hint(for: rule.session).command("login"))` does that."
+            )
         }
     }
 }
@@ -74,7 +75,7 @@ struct RuleListCommand<App: AccountApplication>: AccountSubcommand {
         if rules.isEmpty {
             Terminal.say(
                 "There are no rules\(session.map { " for session \($0)" } ?? ""), so other programs get no token. Add one with "
-                    + "`\(context.tool) rule add https://git.example.com`.")
+                    + "`\(context.hint.command("rule add https://git.example.com"))`.")
         }
         for rule in rules { try Terminal.printLine(rule.session.rawValue.padding(to: 20) + " " + rule.text) }
     }
@@ -145,7 +146,7 @@ struct RuleWhichCommand<App: AccountApplication>: AccountSubcommand {
         } else {
             Terminal.say(
                 "There is no rule for \(url), so no token is sent there. Add one with "
-                    + "`\(context.tool) rule add \(url.origin)`.")
+                    + "`\(context.hint.command("rule add \(url.origin)"))`.")
         }
         if rule == nil { throw ExitCode.failure }
     }

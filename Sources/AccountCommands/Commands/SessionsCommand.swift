@@ -13,7 +13,7 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
         var documents: [StateDocument] = []
         let sessions = try await context.sessions()
         if sessions.isEmpty, !options.json {
-            Terminal.say("There are no sign-ins yet. Sign in with `\(context.tool) login`.")
+            Terminal.say("There are no sign-ins yet. Sign in with `\(context.hint.command("login"))`.")
         }
         for session in sessions {
             let state = try await context.archive(of: session, asksPerson: false).load()
@@ -58,7 +58,7 @@ struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
             let names = known.map(\.rawValue).joined(separator: ", ")
             throw AccountError(
                 .invalidArgument,
-                "there is no session \(session) yet: sign in with `\(context.tool) login --session \(session)`"
+                "there is no session \(session) yet: sign in with `\(context.hint(for: session).command("login"))`"
                     + (names.isEmpty ? "" : ", or choose one of: \(names)"))
         }
         try await context.preferences.setDefaultSession(session)

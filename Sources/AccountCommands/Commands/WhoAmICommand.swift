@@ -75,8 +75,8 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         }
         // With --offline it goes without saying that nothing was checked.
         if offline, case .unverified = state { return }
-        if let text = StateText.explanation(of: state, tool: context.tool) { Terminal.say(text) }
-        if let incoming { Terminal.say(StateText.text(incoming: incoming)) }
+        if let text = StateText.explanation(of: state, context.hint) { Terminal.say(text) }
+        if let incoming { Terminal.say(StateText.text(incoming: incoming, context.hint)) }
     }
 
     /// Only the service knows whose a token from the environment is.

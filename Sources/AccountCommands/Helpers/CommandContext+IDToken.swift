@@ -63,6 +63,6 @@ extension CommandContext {
         return AccountError(
             .notSignedIn,
             "the ID token\(end), and the service gives no new one without a sign-in: sign in again with "
-                + "`\(StateText.login(tool, session))`; if it is new, `\(tool) doctor` compares the clocks")
+                + "`\(hint.command("login"))`; if it is new, `\(tool) doctor` compares the clocks")
     }
 }

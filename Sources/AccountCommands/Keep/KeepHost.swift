@@ -19,8 +19,7 @@ final class KeepHost: KeepSurroundings {
 
     private let state = Mutex(State())
     private let path: String
-    private let session: SessionName
-    private let tool: String
+    private let hint: CommandHint
     private let manager = ServiceManager()
     private let alarm: WallAlarm?
     private let hooks: KeepHooks
@@ -29,8 +28,7 @@ final class KeepHost: KeepSurroundings {
 
     /// - Parameters:
     ///   - path: The file.
-    ///   - session: Whose it is.
-    ///   - tool: What a person types for these commands.
+    ///   - hint: Writes commands for the session.
     ///   - hook: A line for the shell; `nil` is none.
     ///   - prefix: What the hook's variables begin with.
     ///   - hidden: Environment variables that no program gets.
@@ -38,17 +36,16 @@ final class KeepHost: KeepSurroundings {
     ///     of it.
     ///   - clock: Tells the date.
     init(
-        path: String, session: SessionName, tool: String, hook: String?, prefix: String, hiding hidden: [String],
+        path: String, hint: CommandHint, hook: String?, prefix: String, hiding hidden: [String],
         alarm: WallAlarm?, clock: any WallClock
     ) {
         self.path = path
-        self.session = session
-        self.tool = tool
+        self.hint = hint
         self.alarm = alarm
         self.clock = clock
         self.hidden = hidden + ServiceManager.variables
-        hooks = KeepHooks(hook, prefix: prefix, session: session, hiding: self.hidden) {
-            Terminal.say("\(tool): \($0)")
+        hooks = KeepHooks(hook, prefix: prefix, session: hint.session, hiding: self.hidden) {
+            Terminal.say("\(hint.tool): \($0)")
         }
     }
 
@@ -96,8 +93,8 @@ final class KeepHost: KeepSurroundings {
     func finish() async { await hooks.finish(within: .seconds(10)) }
 
     private func say(_ text: String) {
-        let place = session == .default ? "" : " (session \(session))"
-        Terminal.say("\(tool) keep\(place): \(text)")
+        let place = hint.session == .default ? "" : " (session \(hint.session))"
+        Terminal.say("\(hint.tool) keep\(place): \(text)")
     }
 
     private func text(_ token: KeptToken) -> String {
@@ -105,11 +102,11 @@ final class KeepHost: KeepSurroundings {
     }
 
     private func text(_ need: KeepStateMachine.Need) -> String {
-        let login = "`\(StateText.login(tool, session))`"
+        let login = "`\(hint.command("login"))`"
         switch need {
-        case .signIn(let signOut): return StateText.explanation(of: signOut, tool: tool, session: session)
+        case .signIn(let signOut): return StateText.explanation(of: signOut, hint)
         case .signInAgain(let token):
-            if let move = token.move { return StateText.text(move) }
+            if let move = token.move { return StateText.text(move, hint) }
             let end = token.expiresAt.map { " on \(StateText.date($0))" } ?? ""
             return "The token ended\(end), and the service issues no other without you. Sign in again with \(login)."
         case .repair(let error): return "\(error)."
@@ -137,8 +134,8 @@ final class KeepHost: KeepSurroundings {
 
     /// On the desktop, if there is one: not waited for, and no error if there is none.
     private func notify(_ text: String) {
-        let place = session == .default ? tool : "\(tool), session \(session)"
-        Task { [hidden] in
+        let place = hint.session == .default ? hint.tool : "\(hint.tool), session \(hint.session)"
+        Task { [hidden, tool = hint.tool] in
             _ = await ExternalProgram.output(
                 of: "notify-send", ["--app-name=\(tool)", "--icon=dialog-password", "--", place, text], hiding: hidden)
         }

@@ -143,8 +143,12 @@ struct KeepLoop: Sendable {
         }
         switch observation {
         case .token(let token):
-            if let move = token.move { return .failed(AccountError(.moved, StateText.text(move))) }
-            return .failed(failure ?? AccountError(.notSignedIn, "the token has expired: sign in again"))
+            let hint = CommandHint(session: store.session)
+            if let move = token.move { return .failed(AccountError(.moved, StateText.text(move, hint))) }
+            return .failed(
+                failure
+                    ?? AccountError(
+                        .notSignedIn, "the token has expired: sign in again with `\(hint.command("login"))`"))
         case .none(let error), .unreadable(let error): return .failed(error)
         case .signedOut: return .failed(nil)
         }

@@ -49,7 +49,7 @@ struct KeptToken: Sendable, Equatable {
                 throw AccountError(
                     .misconfigured,
                     "the service issued no ID token: sign in again with "
-                        + "`\(StateText.login(CommandLine.toolName, session)) --scope openid`, if it has any")
+                        + "`\(CommandHint(session: session).command("login", "--scope openid"))`, if it has any")
             }
             let read = JSONWebToken(token)
             guard let expiresAt = read?.expiresAt else {

@@ -25,6 +25,9 @@ struct CommandContext<App: AccountApplication> {
     let archive: AccountStore
     private var logger: Logger?
 
+    /// Writes commands for this session.
+    let hint: CommandHint
+
     /// - Parameters:
     ///   - options: What the person said.
     ///   - session: The session, if it is not the options' affair.
@@ -34,6 +37,13 @@ struct CommandContext<App: AccountApplication> {
         container = try App.container()
         preferences = Preferences(container: container)
         self.session = try session ?? App.chosenSession(options.session.map(SessionName.init), preferences)
+        // The default session is left out only if a command that names none uses it.
+        let isChosen = session != nil || options.session != nil
+        hint = CommandHint(
+            session: self.session,
+            isNamed: self.session != .default
+                || isChosen && (try? App.chosenSession(nil, preferences)) != .default,
+            store: options.store)
         location = App.storeLocation(options.store)
         if options.verbose {
             logger = Logger(label: "account") { StreamLogHandler.standardError(label: $0) }
@@ -47,6 +57,11 @@ struct CommandContext<App: AccountApplication> {
                 of: self.session, in: container, at: location, asksPerson: asksPerson, logger: logger)
         store.observeExchanges(SignalGuard.shared)
         archive.observeExchanges(SignalGuard.shared)
+    }
+
+    /// Writes commands for another session.
+    func hint(for other: SessionName) -> CommandHint {
+        other == session ? hint : CommandHint(session: other, store: options.store)
     }
 
     /// A new store, with nothing in memory.
@@ -168,7 +183,7 @@ struct CommandContext<App: AccountApplication> {
             throw AccountError(
                 .invalidArgument,
                 "it is not known which service the token in \(App.tokenVariable) is for: sign in once without it, with "
-                    + "`\(tool) login`")
+                    + "`\(hint.command("login"))`")
         }
         return service
     }

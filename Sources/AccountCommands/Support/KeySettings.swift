@@ -60,13 +60,13 @@ extension KeyKind: ExpressibleByArgument {
 struct PassphrasePrompt {
     let session: SessionName
 
-    private var tool: String { CommandLine.toolName }
+    private var unlock: String { CommandHint(session: session).command("unlock") }
     private var place: String { session == .default ? "" : " of session \(session)" }
 
     var isLocked: AccountError {
         AccountError(
             .noKey,
-            "the archive\(place) is locked by a passphrase: `\(tool) unlock --session \(session)` asks for it")
+            "the archive\(place) is locked by a passphrase: `\(unlock)` asks for it")
     }
 
     func answer(to question: PassphraseKey.Question) throws -> Secret {
@@ -78,7 +78,7 @@ struct PassphrasePrompt {
                 throw AccountError(
                     .noKey,
                     "the archive\(place) is locked by a passphrase, and there is no terminal to ask for it on: run "
-                        + "`\(tool) unlock` on one first")
+                        + "`\(unlock)` on one first")
             }
             return answer
         case .new:

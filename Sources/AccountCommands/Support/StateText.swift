@@ -8,18 +8,20 @@ import Foundation
 
 enum StateText {
     /// `nil` if there is nothing to say beyond the user's name.
-    static func explanation(of state: SessionState, tool: String) -> String? {
+    static func explanation(of state: SessionState, _ hint: CommandHint) -> String? {
         switch state {
         case .verified: nil
-        case .unverified(let account, let reason): explanation(of: reason, account)
-        case .signedOut(let signOut): explanation(of: signOut, tool: tool)
+        case .unverified(let account, let reason): explanation(of: reason, account, hint)
+        case .signedOut(let signOut): explanation(of: signOut, hint)
         case .unreadable(let error): "\(error)"
         }
     }
 
-    private static func explanation(of reason: UnverifiedReason, _ account: Account) -> String {
+    private static func explanation(
+        of reason: UnverifiedReason, _ account: Account, _ hint: CommandHint
+    ) -> String {
         let service = account.issuer ?? "the service"
-        if reason.code == .moved, let move = account.move { return text(move) }
+        if reason.code == .moved, let move = account.move { return text(move, hint) }
         // Names the host once: the detail has it with its port.
         if reason.code == .offline, let detail = reason.detail, detail.contains(service.hostAndPort) {
             return keptText("offline: \(detail)", account)
@@ -57,24 +59,20 @@ enum StateText {
         return text + "."
     }
 
-    static func login(_ tool: String, _ session: SessionName) -> String {
-        "\(tool) login" + (session == .default ? "" : " --session \(session)")
-    }
-
-    static func end(of account: Account, tool: String, session: SessionName = .default) -> String {
+    static func end(of account: Account, _ hint: CommandHint) -> String {
         let place = account.issuer.map { " at \($0)" } ?? ""
         let end = account.credentials.expiresAt.map { " at \(date($0))" } ?? ""
         return "Your sign-in\(place) ended\(end), and the service issued nothing to renew it with. Sign in again with "
-            + "`\(login(tool, session))`."
+            + "`\(hint.command("login"))`."
     }
 
     /// Where a session is now, and what to do.
-    static func text(_ move: SessionMove) -> String {
+    static func text(_ move: SessionMove, _ hint: CommandHint) -> String {
         let isInFiles = move.place.hasPrefix(StoreLocation.files)
         guard move.isComplete else {
             return
                 "The move of this sign-in to \(move.place), begun on \(date(move.date)), was not completed, and nobody "
-                + "can refresh it until then. Run `\(CommandLine.toolName) store copy --to \(isInFiles ? StoreLocation.files : move.place)`"
+                + "can refresh it until then. Run `\(hint.command("store copy", "--to \(isInFiles ? StoreLocation.files : move.place)"))`"
                 + "\(isInFiles ? " there" : "")."
         }
         return
@@ -83,10 +81,10 @@ enum StateText {
     }
 
     /// A session that is to come here.
-    static func text(incoming move: SessionMove) -> String {
+    static func text(incoming move: SessionMove, _ hint: CommandHint) -> String {
         let isInFiles = move.place.hasPrefix(StoreLocation.files)
         return "The move of a sign-in from \(move.place) to here, begun on \(date(move.date)), was not completed. Run "
-            + "`\(CommandLine.toolName) store copy --from \(isInFiles ? StoreLocation.files : move.place)`"
+            + "`\(hint.command("store copy", "--from \(isInFiles ? StoreLocation.files : move.place)"))`"
             + "\(isInFiles ? " on that machine" : "")."
     }
 
@@ -96,27 +94,25 @@ enum StateText {
     ///   - advice: What the next sign-in could ask for; `nil` if there is nothing, or if the user brought the token.
     ///   - isToken: Whether the user brought the token.
     static func limit(
-        of account: Account, advice: RefreshTokenAdvice?, isToken: Bool, tool: String, session: SessionName = .default
+        of account: Account, advice: RefreshTokenAdvice?, isToken: Bool, _ hint: CommandHint
     ) -> String? {
         let credentials = account.credentials
         guard credentials.refreshToken == nil, let expiresAt = credentials.expiresAt else { return nil }
         let end = "This sign-in lasts until \(date(expiresAt))"
         if isToken { return end + "." }
-        let login = login(tool, session)
         let request =
             switch advice {
-            case .scope(let scope)?: "sign in with `\(login) --scope \(scope)`, or "
+            case .scope(let scope)?: "sign in with `\(hint.command("login", "--scope \(scope)"))`, or "
             case .parameter(let name, let value)?:
-                "sign in with `\(login) --parameter \(name)=\(value)`, which some services want for that, or "
+                "sign in with `\(hint.command("login", "--parameter \(name)=\(value)"))`, which some services want for that, or "
             case nil: ""
             }
         return end + ": the service issued no refresh token. To stay signed in longer, \(request)"
             + "allow refresh tokens for this client in the service's settings."
     }
 
-    /// - Parameter session: The session, if the person did not choose it.
-    static func explanation(of signOut: SignOut, tool: String, session: SessionName = .default) -> String {
-        let again = "Sign in with `\(login(tool, session))`."
+    static func explanation(of signOut: SignOut, _ hint: CommandHint) -> String {
+        let again = "Sign in with `\(hint.command("login"))`."
         switch signOut.reason {
         case .neverSignedIn: return "Not signed in. \(again)"
         case .signedOutByUser: return "Signed out\(signOut.date.map { " on \(date($0))" } ?? ""). \(again)"

@@ -1,0 +1,27 @@
+import AccountKit
+import Testing
+
+@testable import AccountCommands
+
+@Suite struct CommandHintTests {
+    @Test func `A command names its session and store before its other options`() throws {
+        let work = try SessionName("work")
+        let hint = CommandHint(tool: "gists account", session: work, store: "etcds://a.example:2379/gists")
+        let options = "--session work --store etcds://a.example:2379/gists"
+        #expect(hint.command("login") == "gists account login \(options)")
+        #expect(hint.command("login", "--scope openid") == "gists account login \(options) --scope openid")
+        #expect(hint.command("key status") == "gists account key status \(options)")
+    }
+
+    @Test func `A command leaves out a session that it uses without a name`() {
+        #expect(CommandHint(tool: "account", session: .default, isNamed: false).command("login") == "account login")
+        #expect(CommandHint(tool: "account", session: .default).command("login") == "account login --session default")
+    }
+
+    @Test func `A command can be pasted into a shell`() throws {
+        let hyphen = try SessionName("-x")
+        #expect(CommandHint(tool: "account", session: hyphen).command("login") == "account login --session=-x")
+        let hint = CommandHint(tool: "account", session: .default, isNamed: false, store: "etcd://a b")
+        #expect(hint.command("login") == "account login --store 'etcd://a b'")
+    }
+}
