@@ -154,24 +154,48 @@ struct KeepTests {
         }
     }
 
-    @Test(arguments: ["fsync", "rename", "fchmod"])
-    func `A command that is killed leaves nothing that the next one does not remove`(call: String) async throws {
+    // The command first writes down which token it is going to write, and then writes it.
+    @Test(arguments: [
+        ("fsync", 1, 0o200), ("fsync", 2, 0o200), ("rename", 1, 0o600), ("rename", 2, 0o600), ("fchmod", 1, 0o600),
+        ("fchmod", 3, 0o600),
+    ])
+    func `A command that is killed leaves nothing that the next one does not remove`(
+        call: String, count: Int, mode: Int
+    ) async throws {
         try await SignedInUser.run { user in
             let folder = try folder(user.container)
             let path = folder + "/token"
             let keep = user.account.command(["keep", "--once", "--file", path])
-            let injection = "inject=/^\(call):signal=KILL:when=1"
+            let injection = "inject=/^\(call):signal=KILL:when=\(count)"
             let killed = try await keep.run(by: "strace", "-f", "-qq", "-o", "/dev/null", "-e", injection).run()
             #expect(killed.wasEnded(by: .kill), "\(killed)")
-            let left = try names(folder)
-            #expect(left.count == 1 && left[0].hasPrefix(".token.keep-"), "\(left)")
-            let mode =
-                try FileManager.default.attributesOfItem(atPath: folder + "/" + left[0])[.posixPermissions] as? Int
-            // What is not whole and on the disk yet, nobody can read.
-            #expect(mode == (call == "fsync" ? 0o200 : 0o600))
-            #expect(text(folder + "/" + left[0])?.isEmpty == false || call == "fchmod")
+            let names = try names(folder)
+            let left = names.filter { $0.hasPrefix(".token.keep-") }
+            #expect(left.count == 1 && names.count == (count == 1 ? 1 : 2), "\(names)")
+            let file = folder + "/" + (left.first ?? "")
+            // Until a file is complete and on the disk, no program can read it.
+            #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == mode)
+            #expect(text(file)?.isEmpty == false || call == "fchmod")
             #expect(try await keep.run().exitCode == 0)
-            #expect(try names(folder) == ["token"])
+            #expect(try self.names(folder) == [".token.keep", "token"])
+        }
+    }
+
+    @Test func `A command that is killed after a write does not take the file for another's`() async throws {
+        try await SignedInUser.run { user in
+            let folder = try folder(user.container)
+            let path = folder + "/token"
+            let keep = user.account.command(["keep", "--once", "--file", path])
+            #expect(try await keep.run().exitCode == 0)
+            #expect(try await user.account("refresh").exitCode == 0)
+            let killed = try await keep.run(
+                by: "strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject=/^rename:signal=KILL:when=2"
+            ).run()
+            #expect(killed.wasEnded(by: .kill), "\(killed)")
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await keep.run().exitCode == 0)
+            #expect(text(path) == (try await user.account.storedToken()))
+            #expect(try names(folder) == [".token.keep", "token"])
         }
     }
 
@@ -240,6 +264,75 @@ struct KeepTests {
             #expect(try await user.account("refresh").exitCode == 0)
             let later = try await clock.run(user.account, ahead: month, arguments)
             #expect(later.exitCode == 0 && text(path) == new, "\(later)")
+        }
+    }
+
+    @Test(arguments: ["hunter2\n", "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=\n", "e30.e30.c2ln", "opaque-token"])
+    func `Replaces no file that another program wrote`(content: String) async throws {
+        try await SignedInUser.run { user in
+            let folder = try folder(user.container)
+            let path = folder + "/token"
+            func keep() async throws -> Outcome { try await user.account("keep", "--once", "--file", path) }
+            func expectRefusal() async throws {
+                try user.container.write(content.utf8, to: path)
+                let refused = try await keep()
+                #expect(refused.exitCode == 64 && refused.errors.contains("move it away"), "\(refused)")
+                #expect(text(path) == content)
+            }
+            try await expectRefusal()
+            #expect(try names(folder) == ["token"])
+            try FileManager.default.removeItem(atPath: path)
+            // A file that the command wrote is replaced, also after the session has another token.
+            #expect(try await keep().exitCode == 0)
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await keep().exitCode == 0)
+            #expect(text(path) == (try await user.account.storedToken()))
+            try await expectRefusal()
+        }
+    }
+
+    @Test func `Replaces a token of the session that an earlier version wrote`() async throws {
+        try await SignedInUser.run { user in
+            let path = try folder(user.container) + "/token"
+            try user.container.write(try await user.account.storedToken().utf8, to: path)
+            #expect(try await user.account("keep", "--once", "--file", path).exitCode == 0)
+            #expect(try await user.account("refresh").exitCode == 0)
+            #expect(try await user.account("keep", "--once", "--file", path).exitCode == 0)
+            #expect(text(path) == (try await user.account.storedToken()))
+        }
+    }
+
+    @Test func `Shows every warning about the folder of the file`() async throws {
+        try await SignedInUser.run { user in
+            // Not in memory, wherever the tests have their temporary files.
+            let folder = BuiltProducts.fixture("..") + "/kept-\(UUID().uuidString)"
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            try user.container.setPermissions(0o777, of: folder)
+            let outcome = try await user.account("keep", "--once", "--file", folder + "/token")
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            #expect(outcome.errors.contains("is on a disk"), "\(outcome)")
+            #expect(outcome.errors.contains("others can write to \(folder),"), "\(outcome)")
+        }
+    }
+
+    @Test(.enabled(if: Privileges.isRoot))
+    func `Does not follow another user's link in place of the default folder`() async throws {
+        try await SignedInUser.run { user in
+            let account = user.account.with("ACCOUNT_HOME", nil)
+            try await SignedInUser(server: user.server, container: user.container, account: account).signIn()
+            let target = try folder(user.container)
+            let link = user.container.path("temporary/account-\(geteuid())")
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+            let given = try await Command(words: ["chown", "-h", "\(Privileges.unprivilegedUser)", link]).run()
+            #expect(given.exitCode == 0, "\(given)")
+            let outcome = try await account("keep", "--once")
+            #expect(outcome.exitCode == 65 && outcome.errors.contains(link), "\(outcome)")
+            #expect(try names(target) == [])
+            // Without the link, the folder is made.
+            try FileManager.default.removeItem(atPath: link)
+            #expect(try await account("keep", "--once").exitCode == 0)
+            #expect(text(link + "/default.token") == (try await account.storedToken()))
         }
     }
 

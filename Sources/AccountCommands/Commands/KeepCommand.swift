@@ -7,7 +7,8 @@ struct KeepCommand<App: AccountApplication>: ContextCommand {
             commandName: "keep", abstract: "Keep a file that always has a good token in it.",
             discussion: """
                 For programs that read a token from a file, whenever they need it. The file is for you only, has the token and \
-                no newline, and is replaced as a whole, long before the token expires. Offline, it stays as long as its token \
+                no newline, and is replaced as a whole, long before the token expires. A file that this command did not write is \
+                never replaced; a hidden file beside it remembers what was written. Offline, it stays as long as its token \
                 is good. It is removed when the sign-in or the token ends, and when this command is ended; a sign-in brings \
                 it back. Runs until it is ended, as a service of systemd too (account-keep@SESSION.service).
                 """)
@@ -49,10 +50,13 @@ struct KeepCommand<App: AccountApplication>: ContextCommand {
 
     private func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "keep a token of the archive in a file")
+        // A file that holds one of the session's own tokens can be replaced without a loss.
+        let credentials = await context.store.load().account?.credentials
+        let known = [credentials?.accessToken, credentials?.idToken].compactMap(\.self)
         let file =
-            try file.map { path throws(AccountError) in try TokenFile(path: path) }
-            ?? TokenFile.place(of: context.session, in: context.container)
-        if let warning = file.warning { Terminal.say("\(context.tool): \(warning)") }
+            try file.map { path throws(AccountError) in try TokenFile(path: path, knownTokens: known) }
+            ?? TokenFile.place(of: context.session, in: context.container, knownTokens: known)
+        for warning in file.warnings { Terminal.say("\(context.tool): \(warning)") }
         let clock = SystemWallClock()
         let kind = isIDToken ? KeptToken.Kind.id : .access
         var host: KeepHost?
@@ -60,9 +64,8 @@ struct KeepCommand<App: AccountApplication>: ContextCommand {
             try context.authority(of: $0)
         } surroundings: { inputs in
             let made = KeepHost(
-                path: file.path, session: context.session, tool: context.tool, hook: hook,
-                prefix: App.environmentPrefix, hiding: App.keyVariables, alarm: once ? nil : try WallAlarm(inputs),
-                clock: clock)
+                path: file.path, hint: context.hint, hook: hook, prefix: App.environmentPrefix,
+                hiding: App.keyVariables, alarm: once ? nil : try WallAlarm(inputs), clock: clock)
             host = made
             return made
         }

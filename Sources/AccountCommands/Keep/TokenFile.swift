@@ -10,6 +10,7 @@ import Foundation
 /// A file that has a token in it and nothing else, not even a newline: some programs send the file as it is.
 ///
 /// It is replaced as a whole, so who opens it reads one token from the first byte to the last. The file is for its owner only.
+/// A file that this type did not write is never replaced or removed; see ``WrittenTokens``.
 struct TokenFile: Sendable {
     /// No token is longer.
     private static let maximumByteCount = 64 * 1024
@@ -17,25 +18,32 @@ struct TokenFile: Sendable {
     let path: String
     let folder: String
     private let name: String
+    private let written: WrittenTokens
+    private let knownTokens: [Secret]
 
     /// Looks at the place, and changes nothing.
     ///
-    /// - Throws: `invalidArgument` if there is something else than a token, which is not to be lost.
-    init(path: String) throws(AccountError) {
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - knownTokens: Further tokens that may be replaced, since they are kept elsewhere.
+    /// - Throws: `invalidArgument` if another program wrote what is there.
+    init(path: String, knownTokens: [Secret] = []) throws(AccountError) {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         guard let name = parts.last, !name.isEmpty, name != ".", name != ".." else {
             throw AccountError(.invalidArgument, "\(path.shellWord) does not name a file")
         }
         self.path = path
         self.name = String(name)
+        self.knownTokens = knownTokens
         folder =
             parts.count == 1
             ? "." : parts.count == 2 && parts[0].isEmpty ? "/" : parts.dropLast().joined(separator: "/")
+        written = WrittenTokens(path: folder + "/." + name + ".keep")
         try checkFolder()
-        guard try isReplaceable() else {
+        if case .foreign = try contents() {
             throw AccountError(
                 .invalidArgument,
-                "\(path.shellWord) is there already, and is not a file of yours with a token in it: move it away, or take "
+                "\(path.shellWord) is there already, and is not a token that `keep` wrote: move it away, or take "
                     + "another name")
         }
     }
@@ -43,23 +51,32 @@ struct TokenFile: Sendable {
     /// The file of a session where nobody says otherwise, in the container's folder for what is gone after the run. The folder
     /// is made.
     static func place(
-        of session: SessionName, in container: AppContainer
+        of session: SessionName, in container: AppContainer, knownTokens: [Secret] = []
     ) throws(AccountError) -> TokenFile {
         var folder = container.temporary.path(percentEncoded: false)
         if folder.hasSuffix("/") { folder.removeLast() }
+        let status: FileStatus?
         do throws(SystemCallError) {
-            if try SystemCall.targetStatus(folder) == nil {
+            if try SystemCall.status(folder) == nil {
                 if let parent = folder.lastIndex(of: "/"), try SystemCall.targetStatus(String(folder[..<parent])) == nil
                 {
                     _ = try SystemCall.makeDirectory(String(folder[..<parent]))
                 }
                 if try SystemCall.makeDirectory(folder) { try SystemCall.changePermissions(folder, 0o700) }
             }
+            status = try SystemCall.status(folder)
         } catch {
             throw AccountError(.inaccessible, "the folder \(folder) cannot be made", cause: error)
         }
+        // In a folder that all users share, such as /tmp, another user may have put a link there first.
+        if let status, status.owner != SystemCall.effectiveUser {
+            throw AccountError(
+                .insecureContainer,
+                "\(folder) belongs to \(SystemCall.userName(status.owner)), so no token is put there: name another file "
+                    + "with --file, or set XDG_RUNTIME_DIR")
+        }
         try ArchiveDirectory(path: folder, root: folder).checkTrust()
-        return try TokenFile(path: folder + "/" + session.rawValue + ".token")
+        return try TokenFile(path: folder + "/" + session.rawValue + ".token", knownTokens: knownTokens)
     }
 
     private func checkFolder() throws(AccountError) {
@@ -76,31 +93,50 @@ struct TokenFile: Sendable {
         guard status.kind == .directory else { throw AccountError(.invalidArgument, "\(folder) is not a folder") }
     }
 
-    /// What others can do to the file, or where it would stay after a power cut; `nil` if all is well.
-    var warning: String? {
+    /// Ways in which other users could replace the file, or read it from the disk later.
+    var warnings: [String] {
+        var warnings: [String] = []
         if accountkit_is_in_memory(folder) == 0 {
-            return "\(path) is on a disk, where a token can be found after it was removed: a folder in memory, such as "
-                + "$XDG_RUNTIME_DIR, is better"
+            warnings.append(
+                "\(path) is on a disk, where a token can be found after it was removed: a folder in memory, such as "
+                    + "$XDG_RUNTIME_DIR, is better")
         }
-        // Where it cannot be looked at, writing says so.
-        guard let status = try? SystemCall.targetStatus(folder) else { return nil }
-        let isShared = status.permissions & 0o022 != 0 && status.permissions & 0o1000 == 0
-        return isShared ? "others can write to \(folder), and could put a file of theirs in place of \(path)" : nil
+        var folders = [folder]
+        while folder.hasPrefix("/"), let last = folders.last, last.count > 1 {
+            folders.append(last.parentDirectory.isEmpty ? "/" : last.parentDirectory)
+        }
+        for folder in folders {
+            // If this fails, writing fails too, and says why.
+            guard let status = try? SystemCall.targetStatus(folder) else { continue }
+            guard status.permissions & 0o022 != 0, status.permissions & 0o1000 == 0 else { continue }
+            warnings.append("others can write to \(folder), and could put a file of theirs in place of \(path)")
+        }
+        return warnings
     }
 
-    /// Whether there is nothing, or a file as this one writes it.
-    private func isReplaceable() throws(AccountError) -> Bool {
+    private enum Contents {
+        /// There is no file, or an empty one.
+        case nothing
+        /// A token that may be replaced.
+        case token(Secret)
+        /// Something that another program wrote.
+        case foreign
+    }
+
+    private func contents() throws(AccountError) -> Contents {
         do throws(SystemCallError) {
-            guard let status = try SystemCall.status(path) else { return true }
+            // The hashes could not be stored.
+            guard let known = try written.fingerprints() else { return .foreign }
+            guard let status = try SystemCall.status(path) else { return .nothing }
             guard status.kind == .regular, status.owner == SystemCall.effectiveUser,
                 status.byteCount <= Self.maximumByteCount
-            else { return false }
+            else { return .foreign }
             var bytes = try FileDescriptor.openForReading(path).read(
                 limit: Self.maximumByteCount, expected: status.byteCount)
             defer { for index in bytes.indices { bytes[index] = 0 } }
-            if bytes.last == UInt8(ascii: "\n") { bytes[bytes.count - 1] = UInt8(ascii: "-") }
-            // RFC 6750, section 2.1, has fewer characters than that; any text has others.
-            return bytes.allSatisfy { 0x21...0x7E ~= $0 }
+            guard !bytes.isEmpty else { return .nothing }
+            let token = Secret(bytes: bytes.last == UInt8(ascii: "\n") ? bytes.dropLast() : bytes[...])
+            return known.contains(token.fingerprint) || knownTokens.contains(token) ? .token(token) : .foreign
         } catch {
             throw AccountError(.inaccessible, "\(path) cannot be read", cause: error)
         }
@@ -108,26 +144,21 @@ struct TokenFile: Sendable {
 
     /// Puts a token in place of what is there: all of it or nothing.
     func write(_ token: Secret) throws(AccountError) {
-        guard try isReplaceable() else {
+        let old: [Secret]
+        switch try contents() {
+        case .foreign:
             throw AccountError(.conflict, "\(path) is not a token any more: another program has put something there")
+        case .token(let secret): old = [secret]
+        case .nothing: old = []
         }
         sweep()
-        let temporary = temporaryPrefix + String(UInt64.random(in: 0 ... .max), radix: 36)
         do throws(SystemCallError) {
-            let file = try FileDescriptor.create(temporary)
-            do throws(SystemCallError) {
-                // Whoever sweeps sees by the lock that it is not left over. Until it is whole, nobody can read it.
-                _ = try file.tryLock()
-                try file.setPermissions(0o200)
-                try token.withUnsafeBytes { bytes throws(SystemCallError) in try file.write(bytes) }
-                try file.synchronize()
-                try file.setPermissions(0o600)
-                try SystemCall.rename(temporary, to: path)
-            } catch {
-                // The error that there was says more.
-                _ = try? SystemCall.remove(temporary)
-                throw error
+            // First, so that the next start knows the token even if this process ends in between.
+            let lines = written.lines(for: old + [token])
+            try lines.withUnsafeBufferPointer { bytes throws(SystemCallError) in
+                try replace(written.path, with: UnsafeRawBufferPointer(bytes))
             }
+            try token.withUnsafeBytes { bytes throws(SystemCallError) in try replace(path, with: bytes) }
         } catch {
             throw AccountError(.inaccessible, "the token cannot be written to \(path)", cause: error)
         }
@@ -135,20 +166,39 @@ struct TokenFile: Sendable {
         try? SystemCall.synchronizeDirectory(folder)
     }
 
+    private func replace(_ path: String, with bytes: UnsafeRawBufferPointer) throws(SystemCallError) {
+        let temporary = temporaryPrefix + String(UInt64.random(in: 0 ... .max), radix: 36)
+        let file = try FileDescriptor.create(temporary)
+        do throws(SystemCallError) {
+            // The lock keeps `sweep` from removing the file. Until the file is complete, no process can read it.
+            _ = try file.tryLock()
+            try file.setPermissions(0o200)
+            try file.write(bytes)
+            try file.synchronize()
+            try file.setPermissions(0o600)
+            try SystemCall.rename(temporary, to: path)
+        } catch {
+            // The error that there was says more.
+            _ = try? SystemCall.remove(temporary)
+            throw error
+        }
+    }
+
     /// - Returns: Whether there was one.
     @discardableResult
     func remove() throws(AccountError) -> Bool {
         sweep()
-        // What somebody else has put there is not ours to remove.
-        guard try isReplaceable() else { return false }
-        do {
-            return try SystemCall.remove(path)
+        if case .foreign = try contents() { return false }
+        do throws(SystemCallError) {
+            let wasThere = try SystemCall.remove(path)
+            try SystemCall.remove(written.path)
+            return wasThere
         } catch {
             throw AccountError(.inaccessible, "\(path) cannot be removed", cause: error)
         }
     }
 
-    private var temporaryPrefix: String { folder + "/." + name + ".keep-" }
+    private var temporaryPrefix: String { written.path + "-" }
 
     /// Removes what a run has left behind that was killed while it wrote.
     private func sweep() {
@@ -160,5 +210,32 @@ struct TokenFile: Sendable {
                 _ = try? SystemCall.remove(path)
             }
         }
+    }
+}
+
+/// The hashes of the last tokens that `keep` wrote to a file, in a hidden file beside it.
+///
+/// A file is replaced only if its contents have one of these hashes, so that nothing else is lost, whatever is moved to its path.
+private struct WrittenTokens: Sendable {
+    private static let heading = "SHA-256 of the tokens that keep wrote:"
+    private static let maximumByteCount = 1024
+
+    let path: String
+
+    func lines(for tokens: [Secret]) -> [UInt8] {
+        Array(([Self.heading] + tokens.map(\.fingerprint)).map { $0 + "\n" }.joined().utf8)
+    }
+
+    /// - Returns: `nil` if another program wrote what is there; empty if nothing is there.
+    func fingerprints() throws(SystemCallError) -> Set<String>? {
+        guard let status = try SystemCall.status(path) else { return [] }
+        guard status.kind == .regular, status.owner == SystemCall.effectiveUser,
+            status.byteCount <= Self.maximumByteCount
+        else { return nil }
+        let bytes = try FileDescriptor.openForReading(path).read(
+            limit: Self.maximumByteCount, expected: status.byteCount)
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+        guard lines.first == Self.heading[...] else { return nil }
+        return Set(lines.dropFirst().map(String.init))
     }
 }

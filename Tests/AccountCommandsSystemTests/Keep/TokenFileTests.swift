@@ -20,15 +20,20 @@ import Testing
             try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file.path)
             try file.write(Secret("second"))
             #expect(try text(file.path) == "second" && permissions(file.path) == 0o600)
-            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["token"])
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == [".token.keep", "token"])
+            #expect(try permissions(folder + "/.token.keep") == 0o600)
+            #expect(try !text(folder + "/.token.keep").contains("second"))
             #expect(try file.remove())
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
             #expect(try !file.remove())
         }
     }
 
-    @Test(arguments: ["two words", "a\nb\n", "\u{1}", "naïve", "#!/bin/sh\nexit 0\n"])
-    func `What is no token is neither replaced nor removed`(content: String) throws {
+    @Test(arguments: [
+        "two words", "a\nb\n", "\u{1}", "naïve", "#!/bin/sh\nexit 0\n", "hunter2\n", "q83vEjRWeJCrze8SNFZ4kA==",
+        "e30.e30.c2ln",
+    ])
+    func `Neither replaces nor removes what another program wrote`(content: String) throws {
         try KeepFolder.run { folder in
             let path = folder + "/file"
             try Data(content.utf8).write(to: URL(filePath: path))
@@ -37,10 +42,39 @@ import Testing
             // Also if it has come there meanwhile.
             try FileManager.default.removeItem(atPath: path)
             let file = try TokenFile(path: path)
-            try Data(content.utf8).write(to: URL(filePath: path))
-            #expect(throws: AccountError.self) { try file.write(Secret("token")) }
-            #expect(try !file.remove())
-            #expect(try text(path) == content)
+            for isWritten in [false, true] {
+                if isWritten { try file.write(Secret("token")) }
+                try Data(content.utf8).write(to: URL(filePath: path))
+                #expect(throws: AccountError.self) { try file.write(Secret("token")) }
+                #expect(try !file.remove())
+                #expect(try text(path) == content)
+                try FileManager.default.removeItem(atPath: path)
+            }
+        }
+    }
+
+    @Test func `Knows the tokens that it wrote, and tokens of the session`() throws {
+        try KeepFolder.run { folder in
+            let path = folder + "/file"
+            try TokenFile(path: path).write(Secret("first"))
+            try TokenFile(path: path).write(Secret("second"))
+            // A process that ends between the two writes leaves the old token, or the new one.
+            for token in ["first", "second", "second\n", ""] {
+                try Data(token.utf8).write(to: URL(filePath: path))
+                _ = try TokenFile(path: path)
+            }
+            try Data("third\n".utf8).write(to: URL(filePath: path))
+            #expect(throws: AccountError.self) { try TokenFile(path: path) }
+            try TokenFile(path: path, knownTokens: [Secret("third")]).write(Secret("fourth"))
+            #expect(try text(path) == "fourth")
+        }
+    }
+
+    @Test func `Does not replace a file of the name that it needs beside the token`() throws {
+        try KeepFolder.run { folder in
+            try Data("mine\n".utf8).write(to: URL(filePath: folder + "/.token.keep"))
+            #expect(throws: AccountError.self) { try TokenFile(path: folder + "/token") }
+            #expect(try text(folder + "/.token.keep") == "mine\n")
         }
     }
 
@@ -49,7 +83,7 @@ import Testing
         throws
     {
         try KeepFolder.run { folder in
-            for content in ["", "token", "token\n"] {
+            for content in ["", "new", "new\n"] {
                 let file = try TokenFile(path: folder + "/file")
                 try Data(content.utf8).write(to: URL(filePath: file.path))
                 try TokenFile(path: file.path).write(Secret("new"))
@@ -97,12 +131,19 @@ import Testing
 
     @Test func `A folder on a disk, or one that others can write to, is warned of`() throws {
         try KeepFolder.run { folder in
-            #expect(try TokenFile(path: folder + "/token").warning == nil)
-            try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder)
-            #expect(try TokenFile(path: folder + "/token").warning?.contains("others can write") == true)
+            #expect(try TokenFile(path: folder + "/token").warnings == [])
+            let inner = folder + "/inner"
+            try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
+            for path in [folder, inner] {
+                try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: path)
+            }
+            let warnings = try TokenFile(path: inner + "/token").warnings
+            #expect(warnings.count == 2)
+            #expect(warnings.first?.contains("others can write to \(inner),") == true)
+            #expect(warnings.last?.contains("others can write to \(folder),") == true)
         }
         let home = try TokenFile(path: Bundle.main.bundlePath + "/token")
-        #expect(home.warning?.contains("on a disk") == true)
+        #expect(home.warnings.first?.contains("on a disk") == true)
     }
 
     @Test func `The usual place is made for its owner, and refused if it is another's to write to`() throws {
