@@ -25,7 +25,7 @@ import Testing
         ["logout", "--all"], ["status"], ["refresh", "--json"], ["sessions"], ["switch", "work"], ["doctor", "--fix"],
         ["unlock", "--for", "2h"], ["lock"], ["git-credential", "get"], ["git-credential", "store"],
         ["git-credential", "erase"], ["git-credential", "-v", "get"], ["kube-credential"],
-        ["kube-credential", "--session", "work"], ["docker-credential", "get"],
+        ["kube-credential", "--session", "work"], ["kube-credential", "--any-cluster"], ["docker-credential", "get"],
     ])
     func `A subcommand that is parsed alone means what the whole tree makes of it`(arguments: [String]) throws {
         let alone = try #require(AccountCommand<App>.parsedAlone(arguments))

@@ -186,7 +186,9 @@ struct GitTests {
             #expect(!session.screen.contains("Passphrase"), "\(session)")
 
             // So do the other helpers.
-            for (words, code) in [(["kube-credential"], 65), (["docker-credential", "get"], 1)] as [([String], Int32)] {
+            for (words, code) in [(["kube-credential", "--any-cluster"], 65), (["docker-credential", "get"], 1)]
+                as [([String], Int32)]
+            {
                 let address = String(server.url.dropFirst("http://".count))
                 let command = Command(
                     words: ["sh", "-c", "echo \(address) | \"$@\"", "sh", user.account.path] + words,

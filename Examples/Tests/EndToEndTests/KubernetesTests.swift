@@ -29,9 +29,10 @@ struct KubernetesTests {
         _ container: Container, server: String, certificate: Certificate, version: String, arguments: [String] = [],
         providesClusterInfo: Bool = false
     ) throws -> String {
+        let options = providesClusterInfo ? [] : ["--any-cluster"]
         let exec: [String: JSON] = [
             "apiVersion": .text(Self.group + version), "command": .text(try BuiltProducts.path(of: "account")),
-            "args": .list(["kube-credential"] + arguments), "interactiveMode": .text("Never"),
+            "args": .list(["kube-credential"] + options + arguments), "interactiveMode": .text("Never"),
             "provideClusterInfo": .boolean(providesClusterInfo),
             "env": .array([.object(["name": .text("ACCOUNT_HOME"), "value": .text(container.home)])]),
         ]
@@ -180,7 +181,38 @@ struct KubernetesTests {
                 #"{"kind":"ExecCredential","apiVersion":"\#(Self.group)\#(version)","spec":{"interactive":false\#(spec)}}"#
             )
         }
-        return try await tool.run(["kube-credential"] + arguments)
+        let options = server == nil ? ["--any-cluster"] : []
+        return try await tool.run(["kube-credential"] + options + arguments)
+    }
+
+    @Test func `Gives no token if the cluster is not known`() async throws {
+        try await SignedInUser.run { user in
+            let token = try await user.account.storedToken()
+            #expect(try await user.account("rule", "add", "https://k8s.example:6443").exitCode == 0)
+            let info = #"{"kind":"ExecCredential","apiVersion":"\#(Self.group)v1","spec":{"interactive":false}}"#
+            for account in [user.account, user.account.with("KUBERNETES_EXEC_INFO", info)] {
+                for arguments in [[], ["--session", "default"], ["--id-token"]] {
+                    let outcome = try await account.run(["kube-credential"] + arguments)
+                    #expect(outcome.exitCode == 78, "\(outcome)")
+                    #expect(outcome.output == "")
+                    #expect(outcome.errors.contains("--exec-provide-cluster-info"), "\(outcome)")
+                    #expect(outcome.errors.contains("--any-cluster"), "\(outcome)")
+                }
+                let any = try answer(try await account("kube-credential", "--any-cluster"))
+                #expect(any.status.token == token)
+            }
+            // With --any-cluster, a cluster needs no rule.
+            let unruled = try await ask(user.account, "v1", server: "https://k8s.example", "--any-cluster")
+            #expect(try answer(unruled).status.token == token)
+        }
+    }
+
+    @Test func `The set-up line makes kubectl name the cluster, and adds a rule`() async throws {
+        try await Container.run { container in
+            let help = try await Tool.account(in: container)("kube-credential", "--help")
+            #expect(help.output.contains("--exec-provide-cluster-info"), "\(help)")
+            #expect(help.output.contains("account rule add https://"), "\(help)")
+        }
     }
 
     @Test func `The answer has the version that was asked with, the token and its end`() async throws {
@@ -205,7 +237,7 @@ struct KubernetesTests {
 
             for outcome in [
                 try await ask(user.account, "v1alpha1"), try await ask(user.account, nil, "--api-version", "v2"),
-                try await user.account.with("KUBERNETES_EXEC_INFO", "{}")("kube-credential"),
+                try await user.account.with("KUBERNETES_EXEC_INFO", "{}")("kube-credential", "--any-cluster"),
             ] {
                 #expect(outcome.exitCode == 64, "\(outcome)")
                 #expect(outcome.output == "")
@@ -266,7 +298,7 @@ struct KubernetesTests {
         try await SignedInUser.run { user in
             let clock = try await WrongClock(in: user.container)
             func ask(ahead seconds: Int) async throws -> Outcome {
-                try await clock.run(user.account, ahead: seconds, ["kube-credential", "--id-token"])
+                try await clock.run(user.account, ahead: seconds, ["kube-credential", "--any-cluster", "--id-token"])
             }
             let old = try answer(try await ask(ahead: 0)).status.token
             let new = try user.server.idToken(until: .now.addingTimeInterval(8000))

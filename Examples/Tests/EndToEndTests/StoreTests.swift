@@ -83,7 +83,7 @@ struct StoreTests {
 
             let exec = try await user.account("exec", "--store", url, "--", "printenv", "ACCOUNT_TOKEN")
             #expect(exec.output == (try await user.account.storedToken(session: "work")) + "\n", "\(exec)")
-            let kube = try await user.account("kube-credential", "--session", "work", "--store", url)
+            let kube = try await user.account("kube-credential", "--any-cluster", "--session", "work", "--store", url)
             #expect(kube.exitCode == 0, "\(kube)")
 
             let logout = try await user.account("logout", "--all", "--store", url)

@@ -7,18 +7,18 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
             commandName: "kube-credential", _superCommandName: "account",
             abstract: "Give kubectl the token of a sign-in; kubectl runs this.",
             discussion: """
-                To set it up:
+                A cluster gets a token if kubectl names it (`provideClusterInfo: true` in the kubeconfig) and its server has a \
+                rule; see `\(CommandLine.toolName) rule`. With --any-cluster, every cluster gets one. To set it up:
 
+                  \(CommandLine.toolName) rule add https://SERVER:6443 --session work
                   \(setUp)
-
-                With `provideClusterInfo: true` in the kubeconfig, the server must have a rule; see `\(CommandLine.toolName) rule`.
                 """)
     }
 
     /// What makes kubectl run this.
     static var setUp: String {
         "kubectl config set-credentials work --exec-api-version=client.authentication.k8s.io/v1 "
-            + "--exec-interactive-mode=Never --exec-command=\(CommandLine.toolName.split(separator: " ")[0]) "
+            + "--exec-interactive-mode=Never --exec-provide-cluster-info --exec-command=\(CommandLine.toolName.split(separator: " ")[0]) "
             + execArguments.map { "--exec-arg=\($0)" }.joined(separator: " ")
     }
 
@@ -31,6 +31,9 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
             "The version of client.authentication.k8s.io where \(KubernetesExecInfo.variable) does not say it: v1 or v1beta1.",
             valueName: "version"))
     var apiVersion: String?
+
+    @Flag(help: "Give the token to any cluster, whether kubectl names it or not, and without a rule.")
+    var anyCluster = false
 
     @Flag(name: .customLong("id-token"), help: "The ID token in place of the access token.")
     var usesIDToken = false
@@ -66,11 +69,18 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
         return HelperToken(token: token.secret, username: nil, expiresAt: token.expiresAt)
     }
 
-    /// Where the server is known, its rule says which sign-in it is, and without one it gets no token.
+    /// The session of the rule for a server.
     ///
-    /// - Returns: `nil` if nobody said which server it is: then whoever wrote the kubeconfig has.
+    /// - Returns: `nil` if any cluster may have the token, so that the session is the one that commands use.
+    /// - Throws: If the server is not known, or has no rule.
     private func ruledSession(_ server: String?) throws -> SessionName? {
-        guard let server else { return nil }
+        if anyCluster { return nil }
+        guard let server else {
+            throw AccountError(
+                .misconfigured,
+                "kubectl does not say which cluster the token is for, so it gets none: run `kubectl config set-credentials NAME "
+                    + "--exec-provide-cluster-info` for this user of the kubeconfig, or add the argument --any-cluster")
+        }
         // A URL that is none has no rule.
         let url = try? RuleURL(server)
         let rules = try Preferences(container: try App.container()).rules()
@@ -79,7 +89,8 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
             throw AccountError(
                 .notSignedIn,
                 "there is no rule for \(url?.description ?? "this server"), so it gets no token: "
-                    + "`\(CommandLine.toolName) rule add \(url?.origin ?? "https://HOST") --session NAME` adds one")
+                    + "`\(CommandLine.toolName) rule add \(url?.origin ?? "https://HOST") --session \(session ?? "NAME")` adds one"
+            )
         }
         try url?.checkStaysHere()
         if let session, session != rule.session.rawValue {

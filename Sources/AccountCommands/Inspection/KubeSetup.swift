@@ -7,6 +7,12 @@ struct KubeSetup {
         var command = ""
         var arguments: [String] = []
 
+        /// Whether kubectl names the cluster (`provideClusterInfo`).
+        var namesCluster = false
+
+        /// Whether any cluster may have the token.
+        var isForAnyCluster: Bool { arguments.contains("--any-cluster") }
+
         /// The session that it names, if it does.
         var session: String? {
             for (index, argument) in arguments.enumerated() {
@@ -37,7 +43,9 @@ struct KubeSetup {
             else { return nil }
             var arguments: [String] = []
             if case .array(let values)? = exec["args"] { arguments = values.compactMap(\.string) }
-            return User(name: members["name"]?.string ?? "", command: command, arguments: arguments)
+            return User(
+                name: members["name"]?.string ?? "", command: command, arguments: arguments,
+                namesCluster: exec["provideClusterInfo"] == .boolean(true))
         }
     }
 
@@ -78,6 +86,7 @@ struct KubeSetup {
                 guard indent == inside else { continue }
                 key = name
                 if name == "command" { user.command = scalar(value) }
+                if name == "provideClusterInfo" { user.namesCluster = scalar(value) == "true" }
                 if name == "args", value.hasPrefix("["), value.hasSuffix("]") {
                     user.arguments = value.dropFirst().dropLast().split(separator: ",").map { scalar($0) }
                 }
@@ -119,6 +128,15 @@ struct KubeSetup {
                         + "is no such program",
                     advice:
                         ": `kubectl config set-credentials \(user.name.shown.shellWord) --exec-command=PATH` puts that right"
+                )
+            }
+            guard user.namesCluster || user.isForAnyCluster else {
+                return Finding(
+                    problem:
+                        "kubectl does not name the cluster when it asks for the token of the user \(user.name.shown) (\(path)), so "
+                        + "it gets none",
+                    advice:
+                        ": `kubectl config set-credentials \(user.name.shown.shellWord) --exec-provide-cluster-info` changes that"
                 )
             }
             return Finding(

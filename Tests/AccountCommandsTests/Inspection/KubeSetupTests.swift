@@ -32,7 +32,7 @@ import Testing
               - name: ACCOUNT_HOME
                 value: /srv/account
               interactiveMode: Never
-              provideClusterInfo: false
+              provideClusterInfo: true
         - name: admin
           user:
             client-certificate-data: REDACTED
@@ -45,7 +45,8 @@ import Testing
 
     private static let cloud = KubeSetup.User(name: "cloud", command: "cloud-auth")
     private static let work = KubeSetup.User(
-        name: "work", command: "/usr/local/bin/account", arguments: ["kube-credential", "--session=work"])
+        name: "work", command: "/usr/local/bin/account", arguments: ["kube-credential", "--session=work"],
+        namesCluster: true)
 
     @Test func `Users are found as kubectl writes them`() {
         #expect(KubeSetup(Array(Self.written.utf8)).users == [Self.work, Self.cloud])
@@ -79,7 +80,7 @@ import Testing
     @Test func `And in JSON`() {
         let text = """
             {"kind":"Config","users":[{"name":"work","user":{"exec":{"command":"/usr/local/bin/account","args":\
-            ["kube-credential","--session=work"]}}},{"name":"none","user":{}},{"name":"cloud","user":{"exec":{"command":\
+            ["kube-credential","--session=work"],"provideClusterInfo":true}}},{"name":"none","user":{}},{"name":"cloud","user":{"exec":{"command":\
             "cloud-auth"}}},1]}
             """
         #expect(KubeSetup(Array(text.utf8)).users == [Self.work, Self.cloud])
@@ -112,6 +113,13 @@ import Testing
         #expect(gone.map(\.isNote) == [false])
         #expect(gone[0].problem.contains("/usr/local/bin/account"))
         #expect(gone[0].advice.contains("kubectl config set-credentials work"))
+        // Without the name of its cluster, the user gets no token.
+        let unnamed = Self.written.replacing("provideClusterInfo: true", with: "provideClusterInfo: false")
+        let nameless = findings(unnamed, installed: "/usr/local/bin/account")
+        #expect(nameless.map(\.isNote) == [false])
+        #expect(nameless[0].advice.contains("`kubectl config set-credentials work --exec-provide-cluster-info`"))
+        let any = unnamed.replacing("- --session=work", with: "- --any-cluster")
+        #expect(findings(any, installed: "/usr/local/bin/account").map(\.isNote) == [true])
         // Relative to the file's folder.
         let relative = Self.written.replacing("/usr/local/bin/account", with: "./bin/account")
         #expect(findings(relative, installed: "/home/alice/.kube/./bin/account").map(\.isNote) == [true])
