@@ -18,6 +18,12 @@ import Foundation
         #expect("a\u{2028}b".shown == "a\u{FFFD}b")
     }
 
+    @Test func `JSON escapes what controls a terminal or reorders its text`() {
+        #expect("\"a\u{9B}31mb\u{7F}\"".escapingDisplayControls == #""a\u009b31mb\u007f""#)
+        #expect("\"\u{202E}\u{2028}\u{E0041}é\"".escapingDisplayControls == #""\u202e\u2028\udb40\udc41é""#)
+        #expect(#"{"name":"Zoë アリス"}"#.escapingDisplayControls == #"{"name":"Zoë アリス"}"#)
+    }
+
     @Test(arguments: ["alice", "Zoë", "アリス", "alice@example.com", "", " "])
     func `A usual name is shown as it is`(name: String) {
         #expect(name.shown == name)

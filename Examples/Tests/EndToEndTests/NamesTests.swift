@@ -35,6 +35,24 @@ struct NamesTests {
         }
     }
 
+    @Test func `JSON escapes characters that control a terminal or reorder text`() async throws {
+        try await SignedInUser.run { user in
+            let name = "al\u{7f}\u{9b}31mice\u{202e}bob\u{2066}\u{200f}\u{61c}\u{85}\u{2028}\u{e0041} Zoë アリス"
+            try await user.server.alter(.userInfo, omitting: ["preferred_username"], setting: ["name": .text(name)])
+            #expect(try await user.account("whoami", "--verify").exitCode == 0)
+            for words in [["whoami", "--verify"], ["whoami", "--offline"], ["status"]] {
+                let outcome = try await user.account.run(words + ["--json"])
+                let raw = outcome.output.dropLast().unicodeScalars.filter {
+                    [.control, .format, .lineSeparator].contains($0.properties.generalCategory)
+                }
+                #expect(raw.isEmpty, "\(outcome)")
+                #expect(outcome.output.contains(#"al\u007f\u009b31mice\u202ebob\u2066"#), "\(outcome)")
+                #expect(outcome.output.contains(" Zoë アリス"), "\(outcome)")
+                #expect(try outcome.document().account?.profile?["name"] == .text(name), "\(outcome)")
+            }
+        }
+    }
+
     @Test func `Control characters in a name reach no terminal`() async throws {
         try await SignedInUser.run { user in
             let name = "al\u{1b}[31mice\u{7}\n\u{202e}bob"

@@ -18,6 +18,13 @@ struct StateDocument: Encodable {
         var username: String?
         var issuer: String?
         var profile: [String: ProfileValue]?
+
+        init(_ account: Account) {
+            id = account.id
+            username = account.username
+            issuer = account.issuer
+            profile = account.profile.fields.isEmpty ? nil : account.profile.fields
+        }
     }
 
     var state: String
@@ -35,6 +42,9 @@ struct StateDocument: Encodable {
     var movedTo: String?
     var movedAt: Date?
     var isMoveComplete: Bool?
+
+    /// Only from `login`: the other user whose sign-in was replaced.
+    var replaced: AccountPart?
 
     // Only from `status`.
     var archive: String?
@@ -74,9 +84,7 @@ struct StateDocument: Encodable {
     }
 
     private mutating func set(_ account: Account) {
-        self.account = AccountPart(
-            id: account.id, username: account.username, issuer: account.issuer,
-            profile: account.profile.fields.isEmpty ? nil : account.profile.fields)
+        self.account = AccountPart(account)
         movedTo = account.move?.place
         movedAt = account.move?.date
         isMoveComplete = account.move?.isComplete
@@ -85,12 +93,13 @@ struct StateDocument: Encodable {
     }
 }
 
-/// ISO 8601 dates in UTC, keys in order, no `null`.
+/// ISO 8601 dates in UTC, keys in order, no `null`. Text of a service cannot control the terminal that shows the document.
 enum JSONDocument {
     static func print(_ document: some Encodable) throws {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .iso8601
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        try Terminal.printText(String(decoding: try encoder.encode(document), as: UTF8.self) + "\n")
+        let text = String(decoding: try encoder.encode(document), as: UTF8.self)
+        try Terminal.printText(text.escapingDisplayControls + "\n")
     }
 }
