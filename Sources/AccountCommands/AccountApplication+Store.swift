@@ -122,8 +122,15 @@ extension AccountApplication {
     static var environmentToken: Secret? { Environment.value(tokenVariable).map { Secret($0) } }
     static var keyVariable: String { environmentPrefix + "_KEY" }
 
-    /// Hidden from every program that is run from here: a browser, one that has a key, one that draws a code.
-    static var secretVariables: [String] { [tokenVariable, keyVariable, environmentPrefix + "_CLIENT_SECRET"] }
+    /// Hidden from every program that these commands run: a browser, a program that prints a key, one that draws a QR code.
+    static var secretVariables: [String] {
+        [tokenVariable, keyVariable, environmentPrefix + "_CLIENT_SECRET"] + storeCredentials
+    }
+
+    /// Credentials for an etcd cluster (etcdctl(1)). `ETCDCTL_CACERT` is not secret.
+    private static var storeCredentials: [String] {
+        ["ETCDCTL_USER", "ETCDCTL_PASSWORD", "ETCDCTL_KEY", "ETCDCTL_CERT"]
+    }
 
     /// Hidden from programs that have no business with the archive's keys. Nothing here reads a passphrase from the
     /// environment, but a program that `key add command` named may.

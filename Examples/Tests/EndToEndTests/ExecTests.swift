@@ -45,6 +45,41 @@ struct ExecTests {
         }
     }
 
+    @Test func `Hands etcd credentials to no program that it runs`() async throws {
+        try await SignedInUser.run { user in
+            var account = user.account.with("ETCDCTL_CACERT", "/public")
+            for name in ["ETCDCTL_USER", "ETCDCTL_PASSWORD", "ETCDCTL_KEY", "ETCDCTL_CERT"] {
+                account = account.with(name, "/secret")
+            }
+            let got = variables(try await account("exec", "env"))
+            #expect(!got.values.contains("/secret"), "\(got)")
+            #expect(got["ETCDCTL_CACERT"] == "/public")
+
+            // A hook of `keep`, a program that prints a key, git as `doctor` asks it, and a browser.
+            let seen = user.container.path("seen")
+            let hook = "env >'\(seen)-hook'"
+            #expect(try await account("keep", "--once", "--exec", hook).exitCode == 0)
+            let script = "env >'\(seen)-key'; head -c 32 /dev/zero | base64"
+            #expect(try await account("key", "add", "command", "--", "sh", "-c", script).exitCode == 0)
+            let programs = user.container.path("programs")
+            try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: false)
+            for name in ["git", "browser"] {
+                let text = "#!/bin/sh\nenv >'\(seen)-\(name)'\n"
+                try user.container.write(text.utf8, to: "\(programs)/\(name)", permissions: 0o700)
+            }
+            _ = try await account.command(["doctor"]).run(by: "env", "PATH=\(programs):\(Command.searchPath)").run()
+            let login = account.with("BROWSER", programs + "/browser").command(["login", "--web"])
+            _ = try await login.whileRunning { login in
+                try await waitUntil("the browser was run") { user.container.exists(seen + "-browser") }
+                try await login.send(.interrupt)
+            }
+            for name in ["hook", "key", "git", "browser"] {
+                let text = try String(contentsOfFile: "\(seen)-\(name)", encoding: .utf8)
+                #expect(text.contains("ACCOUNT_HOME=") && !text.contains("/secret"), "\(name): \(text)")
+            }
+        }
+    }
+
     @Test func `A tool that embeds the command hides its own variables`() async throws {
         try await Container.run { container in
             var environment = container.environment
