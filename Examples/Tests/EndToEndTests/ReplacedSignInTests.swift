@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 /// A sign-in in place of another one: what it replaced does not live on.
@@ -9,6 +10,124 @@ struct ReplacedSignInTests {
             ["login", "--username", username, "--password-stdin"] + arguments, input: password + "\n")
         #expect(outcome.exitCode == 0, "\(outcome)")
     }
+
+    // MARK: Asking
+
+    @Test func `Says whose sign-in a sign-in replaces, and how to keep both`() async throws {
+        try await SignedInUser.run { user in
+            let words = ["login", "--username", "bob", "--password-stdin"]
+            let outcome = try await user.account.run(words, input: ExampleServer.bobPassword + "\n")
+            #expect(outcome.exitCode == 0 && outcome.output == "", "\(outcome)")
+            let note = "bob replaces alice at \(user.server.issuer) in session default."
+            #expect(outcome.errors.contains(note), "\(outcome)")
+            #expect(outcome.errors.contains("`account login --session NAME`"), "\(outcome)")
+            #expect(outcome.errors.hasSuffix("Signed in as bob at \(user.server.issuer).\n"), "\(outcome)")
+
+            struct Document: Decodable {
+                struct Part: Decodable { let username: String }
+                let account: Part
+                let replaced: Part?
+            }
+            let alice = ["login", "--username", "alice", "--password-stdin", "--json"]
+            let json = try await user.account.run(alice, input: ExampleServer.alicePassword + "\n")
+            let document = try json.document(Document.self)
+            #expect(document.account.username == "alice" && document.replaced?.username == "bob", "\(json)")
+            #expect(json.errors.contains("alice replaces bob"), "\(json)")
+            // The same user's sign-in again replaces no other user's.
+            let again = try await user.account.run(alice, input: ExampleServer.alicePassword + "\n")
+            #expect(try again.document(Document.self).replaced == nil && again.errors == "", "\(again)")
+        }
+    }
+
+    /// bob's sign-in at a terminal, where alice is signed in, up to the question.
+    private func logInAsBob(_ user: SignedInUser, _ steps: Terminal.Step...) async throws -> Terminal.Session {
+        try await Terminal.run(
+            user.account.command(["login", "--username", "bob"]),
+            [
+                .wait("Password for bob: "), .silent, .type(ExampleServer.bobPassword), .enter,
+                .wait("alice at \(user.server.issuer) is signed in to session default"),
+                .wait("Replace that sign-in with bob's? [y/N] "),
+            ] + steps)
+    }
+
+    private func expectOnlyAlice(_ user: SignedInUser) async throws {
+        #expect(try await user.account("whoami", "--verify").output == "alice\n")
+        #expect(try await user.account("refresh").exitCode == 0)
+        #expect(try await user.server.liveTokens(of: "bob") == [])
+        #expect(try await user.account("sessions").output.split(separator: "\n").count == 1)
+    }
+
+    @Test func `Asks at a terminal before a sign-in replaces another user's`() async throws {
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            let session = try await logInAsBob(user, .type("y"), .enter)
+            #expect(session.exitCode == 0, "\(session)")
+            #expect(try await user.account("whoami", "--verify").output == "bob\n")
+            #expect(try await user.server.liveTokens(of: "alice") == [])
+            #expect(try await user.account("sessions").output.split(separator: "\n").count == 1)
+        }
+    }
+
+    @Test func `Offers a new session, and keeps both users`() async throws {
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            try await user.signIn(session: "taken")
+            let session = try await logInAsBob(
+                user, .type("n"), .enter, .wait("new session"), .type("no/name"), .enter,
+                .wait("is not a session name"), .wait("new session"), .type("taken"), .enter,
+                .wait("alice is signed in to session taken"), .wait("new session"), .type("bobs"), .enter)
+            #expect(session.exitCode == 0, "\(session)")
+            #expect(session.screen.contains("Signed in as bob at \(user.server.issuer) (session bobs)."), "\(session)")
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+            #expect(try await user.account("whoami", "--verify", "--session", "taken").output == "alice\n")
+            #expect(try await user.account("whoami", "--verify", "--session", "bobs").output == "bob\n")
+            // The new session knows its service.
+            #expect(try await user.account("refresh", "--session", "bobs").exitCode == 0)
+            let login = ["login", "--session", "bobs", "--username", "bob", "--password-stdin"]
+            let again = try await user.account.run(login, input: ExampleServer.bobPassword + "\n")
+            #expect(again.exitCode == 0, "\(again)")
+        }
+    }
+
+    @Test func `Keeps the stored user and revokes the new tokens if the answer is no`() async throws {
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            let session = try await logInAsBob(user, .enter, .wait("new session"), .enter)
+            #expect(session.exitCode == 130, "\(session)")
+            #expect(session.screen.contains("alice is still signed in"), "\(session)")
+            try await expectOnlyAlice(user)
+        }
+    }
+
+    @Test func `Ctrl-C at the question keeps the stored user and revokes the new tokens`() async throws {
+        try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
+            let session = try await logInAsBob(user, .controlC)
+            #expect(session.exitCode == 130, "\(session)")
+            #expect(session.echo)
+            try await expectOnlyAlice(user)
+        }
+    }
+
+    @Test func `Asks after a sign-in on another device too`() async throws {
+        let options = ExampleServer.eachTokenByItself + ["--device-interval", "1"]
+        try await SignedInUser.run(serverOptions: options) { user in
+            let shown = user.container.path("shown")
+            async let session = Terminal.run(
+                user.account.command(["login", "--device"]), .find("[A-Z]{4}-[A-Z]{4}"), .tell(shown),
+                .wait("Replace that sign-in with bob's? [y/N] "), .enter, .wait("new session"), .type("bobs"), .enter)
+            try await waitUntil("the code is shown") { user.container.exists(shown) }
+            let screen = try String(contentsOfFile: shown, encoding: .utf8)
+            let code = try #require(screen.firstMatch(of: /[A-Z]{4}-[A-Z]{4}/)).output
+            try await user.server.decide(
+                "approve", String(code), username: "bob", password: ExampleServer.bobPassword)
+            let end = try await session
+            #expect(end.exitCode == 0, "\(end)")
+            // The countdown does not write over the question.
+            let question = try #require(end.screen.firstRange(of: "Replace that"))
+            #expect(!end.screen[question.upperBound...].contains("Waiting:"), "\(end)")
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+            #expect(try await user.account("whoami", "--verify", "--session", "bobs").output == "bob\n")
+        }
+    }
+
+    // MARK: Revoking
 
     @Test func `Another user's sign-in revokes both tokens of the one before`() async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in

@@ -96,12 +96,14 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let way = try way(for: authority)
         // Later this could end the new sign-in too, if it is the same user's.
         await context.deliverRevocations(to: authority.accountIssuer)
+        let question = ReplacementQuestion(context)
+        context.store.confirmReplacements { stored, new throws(AccountError) in try await question.decide(stored, new) }
         let account: Account
         do {
             account = try await SignalGuard.shared.whileWaiting {
                 switch way {
-                case .device: try await signInOnDevice(context, authority)
-                case .browser: try await signInWithBrowserOrDevice(context, authority)
+                case .device: try await signInOnDevice(context, authority, question)
+                case .browser: try await signInWithBrowserOrDevice(context, authority, question)
                 case .password: try await signInWithPassword(context, authority)
                 case .token: try await signInWithToken(context, authority)
                 }
@@ -112,24 +114,31 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
         var signedIn = service
         signedIn.issuer = account.issuer ?? service.issuer
+        let session = question.otherSession ?? context.session
+        let hint = context.hint(for: session)
         do {
-            if App.acceptsIssuer { try await context.preferences.setService(signedIn, of: context.session) }
-            try await makeRules(for: signedIn, context)
+            if App.acceptsIssuer { try await context.preferences.setService(signedIn, of: session) }
+            try await makeRules(for: signedIn, in: session, context)
         } catch {
             Terminal.say("note: you are signed in, but the settings were not saved for the next time (\(error))")
         }
         if let place = context.store.quarantinedArchive {
             Terminal.say("The archive that did not open was not lost: it is \(place) now.")
         }
+        if let replaced = question.replaced, !question.isAsked {
+            Terminal.say(
+                "note: \(account.shownName) replaces \(replaced.shownNameAndPlace) in session \(session). To keep both, sign in with "
+                    + "`\(context.tool) login --session NAME`.")
+        }
         if options.json {
-            try JSONDocument.print(StateDocument(.verified(account), session: context.session))
+            var document = StateDocument(.verified(account), session: session)
+            document.replaced = question.replaced.map(StateDocument.AccountPart.init)
+            try JSONDocument.print(document)
         } else {
-            let place = account.issuer.map { " at \($0)" } ?? ""
-            let session = context.session == .default ? "" : " (session \(context.session))"
-            Terminal.say("Signed in as \(account.shownName)\(place)\(session).")
+            let place = session == .default ? "" : " (session \(session))"
+            Terminal.say("Signed in as \(account.shownNameAndPlace)\(place).")
             let advice = await (authority as? any RefreshTokenAdvisor)?.refreshTokenAdvice(usesBrowser: way == .browser)
-            let limit = StateText.limit(
-                of: account, advice: advice, isToken: way == .token, context.hint)
+            let limit = StateText.limit(of: account, advice: advice, isToken: way == .token, hint)
             if let limit { Terminal.say(limit) }
         }
         // Of the sign-in that this one replaced, too.
@@ -137,17 +146,19 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     /// Other programs get the new sign-in's tokens at its service's hosts, unless they get another's there.
-    private func makeRules(for service: AccountService, _ context: CommandContext<App>) async throws {
+    private func makeRules(
+        for service: AccountService, in session: SessionName, _ context: CommandContext<App>
+    ) async throws {
         // A URL that the app has wrong is no rule.
         let urls = App.tokenURLs(of: service).compactMap { try? RuleURL($0) }
         guard !urls.isEmpty else { return }
-        let others = try await context.preferences.changeRules { [session = context.session] rules in
+        let others = try await context.preferences.changeRules { rules in
             urls.compactMap { rules.add(unlessRuled: Rule(url: $0, session: session)) }
         }
         guard let other = others.first else { return }
         Terminal.say(
             "note: git and other programs go on using session \(other.session) at \(other.url.host): `\(context.tool) rule "
-                + "add \(other.url.origin) --session \(context.session)` changes that, for a directory only with --directory."
+                + "add \(other.url.origin) --session \(session)` changes that, for a directory only with --directory."
         )
     }
 
@@ -183,7 +194,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     private func signInOnDevice(
-        _ context: CommandContext<App>, _ authority: any AccountAuthority
+        _ context: CommandContext<App>, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
     ) async throws -> Account {
         guard let authority = authority as? any DeviceAuthority else {
             throw AccountError(.invalidArgument, "this service has no sign-in on another device: omit --device")
@@ -193,13 +204,15 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         return try await context.store.signIn(with: authority) { authorization in
             try await DevicePrompt.show(
                 authorization, withQRCode: qr, asJSON: options.json, hiding: App.secretVariables)
-            countdown = Countdown(from: authorization.lifetime)
+            let started = Countdown(from: authorization.lifetime)
+            countdown = started
+            question.beforeAsking { started?.stop() }
         }
     }
 
     /// Where nobody asked for the browser, a service that does not offer it is signed in to on another device.
     private func signInWithBrowserOrDevice(
-        _ context: CommandContext<App>, _ authority: any AccountAuthority
+        _ context: CommandContext<App>, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
     ) async throws -> Account {
         guard let browserAuthority = authority as? any BrowserAuthority else {
             throw AccountError(.invalidArgument, "this service has no sign-in with a browser: omit --web")
@@ -227,7 +240,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         } catch {
             let isFinal = error.code != .misconfigured || isShown || web || paste
             guard !isFinal, authority is any DeviceAuthority else { throw error }
-            return try await signInOnDevice(context, authority)
+            return try await signInOnDevice(context, authority, question)
         }
     }
 
@@ -260,7 +273,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(
                 .invalidArgument,
                 "--with-token reads the token from standard input, which is a terminal here: use "
-                    + "`\(context.tool) login --with-token < FILE`, or pipe it in from your password manager")
+                    + "`\(context.hint.command("login", "--with-token < FILE"))`, or pipe it in from your password manager"
+            )
         }
         return try await context.store.signIn(with: authority) {
             guard let token = try Terminal.readSecretLine() else {

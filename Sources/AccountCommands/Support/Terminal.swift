@@ -173,20 +173,34 @@ enum Terminal {
         return try body(input)
     }
 
+    /// Asks a question on a terminal, also while a token exchange holds signals back.
+    ///
+    /// - Returns: The answer, without spaces around it; empty if standard input has ended.
+    static func ask(_ question: String, within limit: Duration = .seconds(300)) throws(AccountError) -> String {
+        // The answer to a question that was not shown yet could be meant for something else.
+        tcflush(Stream.input.rawValue, TCIFLUSH)
+        try? write(Array(question.utf8), to: Stream.error.rawValue)
+        let line = try readLine(within: limit) ?? ""
+        return String(line.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
+    }
+
     /// Reads byte by byte, so that nothing after the line is taken.
     ///
     /// - Returns: `nil` if standard input has ended.
+    /// - Throws: Also an `Interruption`, if a signal came that a token exchange holds back.
     static func readLine(within limit: Duration) throws(AccountError) -> String? {
         let end = ContinuousClock.now + limit
         var line: [UInt8] = []
         while true {
-            let left = max(ContinuousClock.now.duration(to: end), .zero)
-            var input = pollfd(fd: Stream.input.rawValue, events: Int16(POLLIN), revents: 0)
-            let count = poll(&input, 1, Int32(clamping: left.wholeSeconds * 1000))
-            if count < 0, errno == EINTR { continue }
-            guard count != 0 else {
+            if SignalGuard.shared.isInterrupted { throw Interruption.error }
+            let left = ContinuousClock.now.duration(to: end)
+            guard left > .zero else {
                 throw AccountError(.signInRefused, "nothing was entered within \(limit.text)")
             }
+            var input = pollfd(fd: Stream.input.rawValue, events: Int16(POLLIN), revents: 0)
+            // A signal may come just before the call, which it does not end then.
+            let count = poll(&input, 1, Int32(clamping: min(left.wholeSeconds * 1000, 250)))
+            if count == 0 || count < 0 && errno == EINTR { continue }
             guard let byte = try readByte() else { break }
             if byte == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
             line.append(byte)

@@ -1,4 +1,5 @@
 import Logging
+import Synchronization
 
 /// Signing in, in each of the ways that an authority may have.
 ///
@@ -262,23 +263,52 @@ extension AccountStore {
         }
     }
 
-    /// Puts a new sign-in in place of whatever is there.
+    /// Stores a new sign-in. The handler of ``confirmReplacements(_:)`` decides whether it replaces another user's.
     ///
     /// - Parameter revokesSingleGrants: Whether revoking tokens of a user leaves the user's other sign-ins alone.
     func storeSignIn(
         _ account: Account, revokesSingleGrants: Bool = false
     ) async throws(AccountError) -> Account {
+        let handler = replacementHandler.withLock(\.self)
+        var replaceable: Account?
+        while true {
+            let outcome = try await storeSignIn(account, revokesSingleGrants: revokesSingleGrants) { old in
+                handler == nil || account.isSameUser(as: old) || replaceable?.isSameUser(as: old) == true
+            }
+            switch outcome {
+            case .stored(let stored): return stored
+            case .occupied(let old):
+                // Not under the lock, where other processes would wait for the user.
+                switch try await handler?(old, account) {
+                case .store(let other)?:
+                    return try await other.storeSignIn(account, revokesSingleGrants: revokesSingleGrants)
+                case .replace?, nil: replaceable = old
+                }
+            }
+        }
+    }
+
+    private enum StoredSignIn: Sendable {
+        case stored(Account)
+        case occupied(by: Account)
+    }
+
+    /// Puts a new sign-in in place of the stored account, if there is none or `mayReplace` allows it.
+    private func storeSignIn(
+        _ account: Account, revokesSingleGrants: Bool, ifItMayReplace mayReplace: (Account) -> Bool
+    ) async throws(AccountError) -> StoredSignIn {
         try await driver.withTransaction { transaction in
             switch await driver.load(transaction) {
-            case .absent: return try await driver.save(account, nil, isSignIn: true, transaction)
+            case .absent: return .stored(try await driver.save(account, nil, isSignIn: true, transaction))
             case .present(let old, let revision):
+                // A session that was moved goes on elsewhere.
+                guard old.move != nil || mayReplace(old) else { return .occupied(by: old) }
                 try await driver.discardLeftover(of: old, in: transaction)
-                // One that was moved goes on elsewhere.
                 let isReplaced =
                     old.move == nil && !account.isEnded(byRevoking: old, revokesSingleGrants: revokesSingleGrants)
                 if isReplaced { await queueReplaced(old, transaction) }
                 do {
-                    return try await driver.save(account, revision, isSignIn: true, transaction)
+                    return .stored(try await driver.save(account, revision, isSignIn: true, transaction))
                 } catch {
                     // Who is still signed in must not be signed out by the service later. What cannot be withdrawn now is
                     // looked at again before it is told.
@@ -293,7 +323,7 @@ extension AccountStore {
                 do {
                     let saved = try await driver.save(account, nil, isSignIn: true, transaction)
                     driver.shared.quarantinedArchive = place
-                    return saved
+                    return .stored(saved)
                 } catch {
                     // Otherwise an archive that cannot be read would have become none at all. If it cannot be restored, it is
                     // where it was moved to, and the error that is thrown is the one that kept the sign-in from being saved.

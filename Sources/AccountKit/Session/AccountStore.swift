@@ -22,6 +22,7 @@ public final class AccountStore: Sendable {
     public let session: SessionName
 
     let driver: SessionDriver
+    let replacementHandler = Mutex<ReplacementHandler?>(nil)
     var clock: any WallClock { driver.clock }
 
     /// Where a store is shared: in the process, or, in tests that run in parallel, in a task and its children.

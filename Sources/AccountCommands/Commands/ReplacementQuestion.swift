@@ -1,0 +1,78 @@
+import AccountKit
+import Synchronization
+
+/// Asks the user before a sign-in replaces the account of another user. Without a terminal, the account is replaced.
+final class ReplacementQuestion<App: AccountApplication>: Sendable {
+    private struct State {
+        var replaced: Account?
+        var otherSession: SessionName?
+        var willAsk: @Sendable () -> Void = {}
+    }
+
+    private let context: CommandContext<App>
+    private let state = Mutex(State())
+
+    init(_ context: CommandContext<App>) { self.context = context }
+
+    var isAsked: Bool { Terminal.isTerminal(.input) && Terminal.isTerminal(.error) && !context.options.json }
+
+    /// The other user whose account was replaced.
+    var replaced: Account? { state.withLock(\.replaced) }
+
+    /// The session that the user chose instead of the command's own.
+    var otherSession: SessionName? { state.withLock(\.otherSession) }
+
+    /// Calls `body` before the question is shown, to end what else is written to the terminal.
+    func beforeAsking(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.willAsk = body } }
+
+    /// - Throws: `cancelled` if the user wants neither.
+    func decide(_ stored: Account, _ new: Account) async throws(AccountError) -> ReplacementDecision {
+        guard isAsked else { return replace(stored) }
+        state.withLock(\.willAsk)()
+        Terminal.say("\(stored.shownNameAndPlace) is signed in to session \(context.session).")
+        let answer = try Terminal.ask("Replace that sign-in with \(new.shownName)'s? [y/N] ")
+        if answer.lowercased().hasPrefix("y") { return replace(stored) }
+        while true {
+            let name = try Terminal.ask("To keep both, enter a name for a new session (an empty line cancels): ")
+            guard !name.isEmpty else {
+                throw AccountError(
+                    .cancelled, "\(stored.shownName) is still signed in, and \(new.shownName) is not")
+            }
+            do throws(AccountError) {
+                let session = try SessionName(name)
+                if let store = try await emptyStore(of: session) {
+                    state.withLock { $0.otherSession = session }
+                    return .store(in: store)
+                }
+            } catch {
+                Terminal.say("\(error)")
+            }
+        }
+    }
+
+    private func replace(_ stored: Account) -> ReplacementDecision {
+        state.withLock { $0.replaced = stored }
+        return .replace
+    }
+
+    /// The store of a session; `nil` if the session is in use.
+    private func emptyStore(of session: SessionName) async throws(AccountError) -> AccountStore? {
+        let store: AccountStore
+        do {
+            store = try context.archive(of: session)
+        } catch {
+            throw AccountError(wrapping: error)
+        }
+        switch await store.load() {
+        case .verified(let account), .unverified(let account, _):
+            Terminal.say("\(account.shownName) is signed in to session \(session).")
+            return nil
+        case .unreadable(let error): throw error
+        case .signedOut: return store
+        }
+    }
+}
+
+extension Account {
+    var shownNameAndPlace: String { shownName + (issuer.map { " at \($0)" } ?? "") }
+}
