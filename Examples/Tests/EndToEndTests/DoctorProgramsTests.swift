@@ -59,7 +59,9 @@ struct DoctorProgramsTests {
             let note = try #require(before.report.notes.first { $0.hasPrefix("git ") })
             #expect(note.contains("`git config --global --add credential.helper '!account git-credential'`"))
             let text = try await user.account("doctor")
-            #expect(text.exitCode == 0 && text.output.contains("note: \(note)\n"), "\(text)")
+            #expect(
+                text.exitCode == 0 && text.output.contains("\nNotes:\n") && text.output.contains("\n  \(note)\n"),
+                "\(text)")
 
             try await git("--add", "credential.helper", "!\(user.account.path) git-credential")
             let useless = try await examine(user)
@@ -128,6 +130,7 @@ struct DoctorProgramsTests {
                       - kube-credential
                       - --session=work
                       command: \(user.account.path)
+                      provideClusterInfo: true
 
                 """
             try write(config, to: try home(user) + "/.kube/config")
@@ -139,6 +142,15 @@ struct DoctorProgramsTests {
             try await user.signIn(session: "work")
             let signed = try await examine(user, path: path)
             #expect(signed.problems == [])
+            // Without the name of its cluster, a user gets no token.
+            try write(
+                config.replacing("provideClusterInfo: true", with: "provideClusterInfo: false"),
+                to: try home(user) + "/.kube/config")
+            let unnamed = try await examine(user, path: path)
+            #expect(unnamed.problems.count == 1, "\(unnamed.outcome)")
+            let advice = "`kubectl config set-credentials dev --exec-provide-cluster-info`"
+            #expect(unnamed.problems.first?.contains(advice) == true, "\(unnamed.outcome)")
+            try write(config, to: try home(user) + "/.kube/config")
             #expect(signed.report.notes.count == 1, "\(signed.outcome)")
             #expect(signed.report.notes.first?.contains("of the user dev (") == true)
 
@@ -164,7 +176,6 @@ struct DoctorProgramsTests {
             #expect(never.problems.count == 1, "\(never.outcome)")
             #expect(never.problems[0].contains("https://a.example.com/, https://b.example.com/team"))
             #expect(never.problems[0].contains("`account login --session work`"))
-            #expect(never.problems[0].contains("`account rule remove https://a.example.com/`"))
 
             try await user.signIn(session: "work")
             let signedIn = try await examine(user, path: path)

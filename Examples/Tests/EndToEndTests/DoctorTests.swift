@@ -174,6 +174,103 @@ struct DoctorTests {
         }
     }
 
+    @Test(arguments: [
+        ("mount --bind '$' '$'; mount -o remount,bind,ro '$'", "read-only", "`sudo mount -o remount,rw "),
+        (
+            "mount -t tmpfs -o size=256k,mode=700 none '$'; cp -a '$.copy/.' '$'; head -c 1M /dev/zero >'$/filler' || true",
+            "no room", "`df -h "
+        ),
+    ])
+    func `Finds that nothing can be saved`(mounts: String, problem: String, advice: String) async throws {
+        try await SignedInUser.run { user in
+            let home = user.container.home
+            let copied = try await Command(words: ["cp", "-a", home, home + ".copy"]).run()
+            #expect(copied.exitCode == 0, "\(copied)")
+            // One fault is one finding, however many folders and sessions it concerns.
+            try await user.signIn(session: "work")
+            let doctor = user.account.command(["doctor", "--json"])
+                .run(inMountsOfItsOwn: mounts.replacing("$", with: home))
+            let outcome = try await doctor.run()
+            let found = try JSONDecoder().decode(Report.self, from: Data(outcome.output.utf8))
+            #expect(outcome.exitCode == 78 && !found.isWell, "\(outcome)")
+            #expect(found.findings.count == 1, "\(outcome)")
+            #expect(found.findings.first?.problem.contains(problem) == true, "\(outcome)")
+            #expect(found.findings.first?.problem.contains(home) == true, "\(outcome)")
+            #expect(found.findings.first?.advice.contains(advice) == true, "\(outcome)")
+            let refresh = try await user.account.command(["refresh"])
+                .run(inMountsOfItsOwn: mounts.replacing("$", with: home)).run()
+            #expect(refresh.exitCode == 74, "what doctor finds is why this fails: \(refresh)")
+            #expect(try await report(user.account).outcome.exitCode == 0)
+        }
+    }
+
+    @Test func `Finds a place for the account that cannot be written, before the first sign-in`() async throws {
+        try await Container.run { container in
+            let account = try Tool.account(in: container)
+            let mounts = "mount --bind '$' '$'; mount -o remount,bind,ro '$'".replacing("$", with: container.root)
+            let outcome = try await account.command(["doctor"]).run(inMountsOfItsOwn: mounts).run()
+            #expect(outcome.exitCode == 78 && outcome.output.contains("read-only"), "\(outcome)")
+            #expect(try await account("doctor").exitCode == 0)
+            #expect(!container.exists(container.home))
+        }
+    }
+
+    @Test func `Finds a folder that its owner may not write to`() async throws {
+        try await SignedInUser.run { user in
+            let account = try await user.account.unprivileged(in: user.container)
+            let documents = user.container.home + "/Documents"
+            try user.container.setPermissions(0o500, of: documents)
+            let found = try await report(account)
+            #expect(found.outcome.exitCode == 78 && found.report.findings.count == 1, "\(found.outcome)")
+            #expect(found.report.findings.first?.advice.contains("`chmod u+rwx \(documents)`") == true)
+            try user.container.setPermissions(0o700, of: documents)
+            #expect(try await report(account).outcome.exitCode == 0)
+        }
+    }
+
+    @Test func `Shows problems first, and notes last under a heading`() async throws {
+        try await SignedInUser.runWithoutServer { account, container, _ in
+            try container.setPermissions(0o644, of: container.archive)
+            let outcome = try await account("doctor")
+            #expect(outcome.exitCode == 78, "\(outcome)")
+            let lines = outcome.output.split(separator: "\n")
+            #expect(lines.first?.hasPrefix("problem: others can use \(container.archive)") == true, "\(outcome)")
+            let heading = try #require(lines.firstIndex(of: "Notes:"), "\(outcome)")
+            #expect(lines[..<heading].allSatisfy { $0.hasPrefix("problem: ") }, "\(outcome)")
+            let notes = lines[(heading + 1)...]
+            #expect(!notes.isEmpty && notes.allSatisfy { $0.hasPrefix("  ") }, "\(outcome)")
+            #expect(notes.contains { $0.contains("ACCOUNT_HOME=") }, "\(outcome)")
+            try container.setPermissions(0o600, of: container.archive)
+            let well = try await account("doctor")
+            #expect(well.exitCode == 0 && well.output.hasPrefix("No problems found"), "\(well)")
+        }
+    }
+
+    static let faults = [
+        "chmod 755 $HOME_OF_ACCOUNT", "chmod 644 $KEYS/Account.key", "chmod 644 $DOCUMENTS/Account.plist",
+        "touch $DOCUMENTS/.Account.plist.0123456789abcdef.tmp", "cp -p $KEYS/Account.key $KEYS/Account.key.next",
+        "touch $HOME_OF_ACCOUNT/Library/.git", "chmod 777 $HOME_OF_ACCOUNT",
+    ]
+
+    @Test(arguments: faults)
+    func `Makes one suggestion for each fault, with the command`(damage: String) async throws {
+        try await SignedInUser.run { user in
+            try await user.signIn(session: "work")
+            let home = user.container.home
+            let places = [
+                "HOME_OF_ACCOUNT": home, "KEYS": home + "/Library/Keys", "DOCUMENTS": home + "/Documents",
+            ]
+            let damaged = try await Command(words: ["sh", "-ec", damage], environment: places).run()
+            #expect(damaged.exitCode == 0, "\(damaged)")
+            let found = try await report(user.account)
+            #expect(found.report.findings.count == (damage.hasSuffix(".git") ? 2 : 1), "\(found.outcome)")
+            for finding in found.report.findings {
+                #expect(finding.advice.matches(of: /`[^`]+`/).count == 1, "\(finding)")
+                #expect(finding.problem.matches(of: /`/).isEmpty, "\(finding)")
+            }
+        }
+    }
+
     @Test func `An archive that does not open stays, and what can be done is said`() async throws {
         try await SignedInUser.run { user in
             try FileManager.default.removeItem(atPath: user.container.key)

@@ -6,8 +6,9 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
         CommandConfiguration(
             commandName: "doctor", abstract: "Look for problems; with --fix, repair those that can be repaired.",
             discussion: """
-                Exits with 0 only if there are no problems. A note is none: notes say which other programs (git, docker, kubectl, \
-                systemd) use the sign-ins, and what to type where they do not.
+                Exits with 0 only if there are no problems. Problems come first, each with a command that solves it. Notes come \
+                last: they say which other programs (git, docker, kubectl, systemd) use the sign-ins, and what to type where \
+                they do not.
                 """)
     }
 
@@ -64,6 +65,9 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
             findings.append(Finding(problem: problem, advice: advice))
         }
         findings += await ProgramInspection(context: context).findings()
+        // One fault is reported once.
+        let all = findings
+        findings.removeAll { $0.follows(from: all) }
         let environment = context.environment(of: account)
         findings += environment.compactMap(\.problem).map { Finding(problem: $0) }
         try report(findings, environment, in: context.container.directory(of: .default))
@@ -88,18 +92,16 @@ struct DoctorCommand<App: AccountApplication>: ContextCommand {
                     findings: findings.map { .init(problem: $0.problem, advice: $0.advice, isFixed: $0.isFixed) },
                     notes: notes.map { $0.problem + $0.advice }, environment: environment.values))
         } else {
-            for text in environment.filter({ $0.problem == nil }).map(\.summary)
-                + notes.map({ $0.problem + $0.advice })
-            {
-                try Terminal.printLine("note: \(text)")
+            for finding in findings where !finding.isFixed {
+                try Terminal.printLine("problem: \(finding.problem)\(finding.advice)")
             }
-            for finding in findings {
-                let mark = finding.isFixed ? "fixed" : "problem"
-                try Terminal.printLine("\(mark): \(finding.problem)\(finding.isFixed ? "" : finding.advice)")
-            }
+            for finding in findings where finding.isFixed { try Terminal.printLine("fixed: \(finding.problem)") }
             if findings.isEmpty {
                 try Terminal.printLine("No problems found in \(folder)/.")
             }
+            let texts = environment.filter { $0.problem == nil }.map(\.summary) + notes.map { $0.problem + $0.advice }
+            if !texts.isEmpty { try Terminal.printLine("Notes:") }
+            for text in texts { try Terminal.printLine("  \(text)") }
         }
         if !isWell { throw ExitCode(78) }
     }

@@ -33,7 +33,7 @@ struct ContainerInspection {
                     .map { leftover(folder + "/" + $0, in: storage) }
             }
         }
-        return findings
+        return findings + SavingInspection(container: container, sessions: sessions).findings()
     }
 
     /// Checks each folder that a command opens, and those on the way to it.
@@ -76,6 +76,7 @@ struct ContainerInspection {
 
     private func checkKeys(of session: SessionName) throws -> [Finding] {
         let file = KeyFile(container: container, session: session)
+        let hint = CommandHint(session: session)
         var findings = try check(file.path, mask: 0o077, isFolder: false)
         for path in try file.leftovers() {
             findings.append(leftover(path, in: FileArchiveStorage(container: container, session: session)))
@@ -84,9 +85,8 @@ struct ContainerInspection {
             findings.append(
                 Finding(
                     problem: "the key file \(file.path) is in \(folder), which \(program) copies elsewhere",
-                    advice: ": whoever gets that copy and one of the archive can open it; move the keys out of there "
-                        + "(XDG_STATE_HOME), or open the archive with a passphrase instead (`\(CommandLine.toolName) key add passphrase`)"
-                ))
+                    advice: ": a copy of it opens a copy of the archive. Use a passphrase instead: "
+                        + "`\(hint.command("key add passphrase")) && \(hint.command("key remove file"))`"))
         }
         return findings
     }
@@ -94,7 +94,8 @@ struct ContainerInspection {
     /// Removed under the lock, when nobody can be using it.
     private func leftover(_ path: String, in storage: FileArchiveStorage) -> Finding {
         Finding(
-            problem: "\(path) was left behind by a crash", advice: ": the next change removes it",
+            problem: "\(path) was left behind by a crash",
+            advice: ": `\(CommandLine.toolName) doctor --fix` removes it",
             repair: {
                 let transaction = try await storage.beginTransaction(timeout: .seconds(10))
                 let result = Result { try SystemCall.remove(path) }
@@ -111,12 +112,14 @@ struct ContainerInspection {
             return [
                 Finding(
                     problem: "\(path) belongs to \(owner), and this runs as \(user)",
-                    advice: ": run it as \(owner), or run `sudo chown \(SystemCall.effectiveUser) \(path.shellWord)`")
+                    advice: ": run `sudo chown \(SystemCall.effectiveUser) \(path.shellWord)`", insecurePath: path)
             ]
         }
         if status.kind != (isFolder ? .directory : .regular) {
             return [
-                Finding(problem: "\(path) is not a \(isFolder ? "folder" : "file")", advice: ": move it away")
+                Finding(
+                    problem: "\(path) is not a \(isFolder ? "folder" : "file")",
+                    advice: ": run `mv \(path.shellWord) \((path + ".moved").shellWord)`")
             ]
         }
         // The user's own folders may be readable by others; those that this tool creates may not.
@@ -128,6 +131,7 @@ struct ContainerInspection {
             Finding(
                 problem: "others can \(what) \(path)",
                 advice: ": run `chmod \(mask == 0o022 ? "go-w" : String(mode, radix: 8)) \(path.shellWord)`",
+                insecurePath: path,
                 repair: { try SystemCall.changePermissions(path, mode) })
         ]
     }
@@ -157,7 +161,8 @@ struct ContainerInspection {
                         ? "\(folder), which \(path) is in, belongs to \(SystemCall.userName(status.owner))"
                         : "others can write to \(folder), which \(path) is in",
                     advice: ": they could put a folder of theirs in place of yours; "
-                        + (isForeign ? "keep the account elsewhere" : "run `chmod go-w \(String(folder).shellWord)`")))
+                        + (isForeign ? "keep the account elsewhere" : "run `chmod go-w \(String(folder).shellWord)`"),
+                    insecurePath: String(folder)))
         }
         return findings
     }

@@ -59,7 +59,7 @@ struct KeepUnits {
                 findings.append(
                     Finding(
                         problem: "systemd is to start \(unit), and there is no such unit file",
-                        advice: ": install it again, or run `systemctl --user disable \(unit)`"))
+                        advice: ": run `systemctl --user disable \(unit)`"))
                 continue
             }
             switch await state(unit) {

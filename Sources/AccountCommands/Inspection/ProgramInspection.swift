@@ -19,7 +19,7 @@ struct ProgramInspection<App: AccountApplication> {
         do {
             rules = try context.preferences.rules()
         } catch {
-            return [Finding(problem: "\(error)")]
+            return [Finding(error)]
         }
         let surroundings = ProgramSurroundings(
             tool: context.tool, rules: rules, isInstalled: ExternalProgram.isInstalled)
@@ -53,13 +53,11 @@ struct ProgramInspection<App: AccountApplication> {
                 case .signedOut(let signOut) = await store.load()
             else { continue }
             let places = users.filter { $0.session == session }.map(\.what)
-            let rule = places.first { $0.contains("://") }
             findings.append(
                 Finding(
                     problem: "nobody is signed in to session \(session), so there is no token for "
                         + places.joined(separator: ", "),
-                    advice: ": sign in with `\(StateText.login(context.tool, session))`"
-                        + (rule.map { ", or take the rule away with `\(context.tool) rule remove \($0)`" } ?? ""),
+                    advice: ": sign in with `\(context.hint(for: session).command("login"))`",
                     // Whoever signed out knows.
                     isNote: signOut.reason == .signedOutByUser))
         }

@@ -10,13 +10,13 @@ struct SessionInspection<App: AccountApplication> {
         do {
             sessions = try await context.sessions()
         } catch {
-            return [Finding(problem: "\(error)")]
+            return [Finding(error)]
         }
         for session in sessions {
             do {
                 findings += try await self.findings(of: session)
             } catch {
-                findings.append(Finding(problem: "session \(session): \(error)"))
+                findings.append(Finding(error, in: session))
             }
         }
         do {
@@ -30,19 +30,20 @@ struct SessionInspection<App: AccountApplication> {
             }
             if App.acceptsIssuer { _ = try context.preferences.service(of: context.session) }
         } catch {
-            findings.append(Finding(problem: "\(error)"))
+            findings.append(Finding(error))
         }
         return findings
     }
 
     private func findings(of session: SessionName) async throws -> [Finding] {
         let store = try context.archive(of: session)
+        let hint = context.hint(for: session)
         var findings: [Finding] = []
         if try await store.hasUnfinishedReplacement() {
             findings.append(
                 Finding(
                     problem: "session \(session): the replacement of its key file was not finished",
-                    advice: ": `\(context.tool) key rotate --session \(session)` begins it anew",
+                    advice: ": `\(context.tool) doctor --fix` finishes it",
                     repair: { try await store.finishReplacement() }))
         }
         // Nobody need enter a passphrase to learn that there is one. If the slots cannot be read, `load` says why.
@@ -53,12 +54,12 @@ struct SessionInspection<App: AccountApplication> {
                     problem: "session \(session) is locked by a passphrase, so it was not looked into", isNote: true))
         } else {
             switch await store.load() {
-            case .unreadable(let error): findings.append(Finding(problem: "session \(session): \(error)"))
+            case .unreadable(let error): findings.append(Finding(error, in: session))
             case .signedOut:
                 // A copy that does not open is among the leftovers.
                 if let incoming = try? await store.incomingMove() {
                     findings.append(
-                        Finding(problem: "session \(session): \(StateText.text(incoming: incoming))"))
+                        Finding(problem: "session \(session): \(StateText.text(incoming: incoming, hint))"))
                 }
             case .verified(let account), .unverified(let account, _):
                 // A copy that does not open is among the leftovers.
@@ -72,7 +73,7 @@ struct SessionInspection<App: AccountApplication> {
                 if let move = account.move {
                     findings.append(
                         Finding(
-                            problem: "session \(session): \(StateText.text(move))", isNote: move.isComplete))
+                            problem: "session \(session): \(StateText.text(move, hint))", isNote: move.isComplete))
                 }
             }
         }
@@ -136,7 +137,8 @@ struct SessionInspection<App: AccountApplication> {
                 Finding(
                     problem: "this machine's clock is \(text) \(offset > .zero ? "behind" : "ahead of") that of "
                         + (account.issuer ?? "the service"),
-                    advice: ": set it right, or tokens seem to expire too \(offset > .zero ? "late" : "early")")
+                    advice: ", so that tokens seem to expire too \(offset > .zero ? "late" : "early"): run "
+                        + "`sudo timedatectl set-ntp true`")
             ]
         } catch {
             return [

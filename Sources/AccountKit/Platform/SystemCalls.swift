@@ -291,6 +291,11 @@ package enum SystemCall {
         return addresses
     }
 
+    /// Checks whether files may be made in a folder, and makes none.
+    package static func checkWritable(_ folder: String) throws(SystemCallError) {
+        try check("access", folder, access(folder, W_OK | X_OK))
+    }
+
     /// Of a link itself; `nil` if there is nothing.
     package static func status(_ path: String) throws(SystemCallError) -> FileStatus? {
         try info(of: path, followingLink: false).map { FileStatus($0) }

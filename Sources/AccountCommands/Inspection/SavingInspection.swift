@@ -1,0 +1,105 @@
+import AccountKit
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#else
+import Darwin
+#endif
+
+/// Checks that the tool can save files in all folders of a container.
+struct SavingInspection {
+    let folders: [String]
+
+    /// More than an archive and the settings of a session take.
+    private static let byteCount = 32 * 1024
+
+    init(container: AppContainer, sessions: [SessionName]) {
+        let preferences = Preferences(container: container).folder
+        var folders = [container.documentsPath, container.keysPath, preferences]
+        for session in sessions {
+            folders += [container.directory(of: session)]
+            folders += [container.keysPath, preferences].map { $0 + "/Sessions/" + session.rawValue }
+        }
+        var names: Set<String> = []
+        self.folders = folders.filter { names.insert($0).inserted }
+    }
+
+    func findings() -> [Finding] {
+        var failures: [(folder: String, error: SystemCallError)] = []
+        var checked: Set<String> = []
+        for folder in folders {
+            let place = Self.existingFolder(folder)
+            // Several folders that are still to be made may have the same place.
+            guard checked.insert(place).inserted else { continue }
+            do throws(SystemCallError) {
+                try Self.tryToSave(in: place, isOwn: place == folder)
+            } catch {
+                failures.append((place, error))
+            }
+        }
+        return Set(failures.map(\.error.errno)).sorted().flatMap { code in
+            Self.findings(failures.filter { $0.error.errno == code }, code)
+        }
+    }
+
+    private static func existingFolder(_ path: String) -> String {
+        var folder = path
+        do throws(SystemCallError) {
+            while !folder.isEmpty, try SystemCall.targetStatus(folder) == nil { folder = folder.parentDirectory }
+        } catch {
+            // The folder exists, and saving in it fails for the same reason.
+        }
+        return folder.isEmpty ? "/" : folder
+    }
+
+    /// - Parameter isOwn: Whether the folder is one of the container, where a file may be made for a moment.
+    private static func tryToSave(in folder: String, isOwn: Bool) throws(SystemCallError) {
+        guard isOwn else { return try SystemCall.checkWritable(folder) }
+        // Another check reports a folder of another user.
+        guard let status = try SystemCall.targetStatus(folder), status.kind == .directory,
+            status.owner == SystemCall.effectiveUser
+        else { return }
+        // If this process dies, the file is one that the next change removes.
+        let digits = String(UInt64.random(in: 0 ... .max), radix: 16)
+        let name = ".Account.plist." + String(repeating: "0", count: 16 - digits.count) + digits + ".tmp"
+        let file = try FileDescriptor.create(folder + "/" + name)
+        do throws(SystemCallError) {
+            try file.reserve(byteCount)
+        } catch {
+            try SystemCall.remove(file.path)
+            throw error
+        }
+        try SystemCall.remove(file.path)
+    }
+
+    private static func findings(_ failures: [(folder: String, error: SystemCallError)], _ code: Int32) -> [Finding] {
+        let folders = failures.map(\.folder)
+        let places = folders.joined(separator: ", ")
+        let first = folders[0].shellWord
+        switch code {
+        case EROFS:
+            return [
+                Finding(
+                    problem: "nothing can be saved in \(places): the file system is read-only",
+                    advice: ": run `sudo mount -o remount,rw \"$(findmnt -n -o TARGET --target \(first))\"`")
+            ]
+        case ENOSPC, EDQUOT:
+            return [
+                Finding(
+                    problem: "there is no room to save anything in \(places)",
+                    advice: ": make room; `df -h \(first)` shows how much there is")
+            ]
+        default:
+            return failures.map { folder, error in
+                let isOwn = (try? SystemCall.targetStatus(folder))??.owner == SystemCall.effectiveUser
+                let word = folder.shellWord
+                return Finding(
+                    problem: "nothing can be saved in \(folder): \(SystemCallError.text(error.errno))",
+                    advice: error.errno == EACCES && isOwn
+                        ? ": run `chmod u+rwx \(word)`" : ": `ls -ld \(word)` shows who may write there")
+            }
+        }
+    }
+}
