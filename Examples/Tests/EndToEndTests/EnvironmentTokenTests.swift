@@ -43,6 +43,27 @@ struct EnvironmentTokenTests {
         }
     }
 
+    @Test func `status describes the token in use, not the archive's user`() async throws {
+        try await run { user, account, token in
+            let text = try await account("status")
+            #expect(text.exitCode == 0, "\(text)")
+            #expect(!text.output.contains("alice") && !text.output.contains(token), "\(text)")
+            #expect(text.output.contains("Signed in   with the token in ACCOUNT_TOKEN"), "\(text)")
+            #expect(text.output.contains("`account whoami`"), "\(text)")
+            #expect(text.output.contains("Service     \(user.server.issuer)\n"), "\(text)")
+            #expect(!text.output.contains("Confirmed"), "\(text)")
+            let report = try await account("status", "--json").document()
+            #expect(report.source == "ACCOUNT_TOKEN" && report.state == "unverified")
+            #expect(report.account == nil && report.expiresAt == nil && report.verifiedAt == nil)
+            #expect(try await user.server.log().requests == [])
+        }
+        // The token is also used if no user is signed in.
+        try await Container.run { container in
+            let outcome = try await Tool.account(in: container).with("ACCOUNT_TOKEN", "abc")("status")
+            #expect(outcome.exitCode == 0 && outcome.output.contains("the token in ACCOUNT_TOKEN"), "\(outcome)")
+        }
+    }
+
     @Test(arguments: [["login", "--with-token"], ["logout"], ["logout", "--all"], ["refresh"]])
     func `Commands that change the archive refuse, and say what to unset`(arguments: [String]) async throws {
         try await run { user, account, _ in

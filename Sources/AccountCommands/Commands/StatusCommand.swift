@@ -10,17 +10,23 @@ import Foundation
 struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "status", abstract: "Show what is known of the session, without asking the service.")
+            commandName: "status", abstract: "Show what is known of the session, without asking the service.",
+            discussion:
+                "If \(App.tokenVariable) is set, it describes that token. Only the service knows the token's user.")
     }
 
     @OptionGroup var options: CommonOptions
 
     func run(in context: CommandContext<App>) async throws {
-        let state = await context.archive.load()
-        let unfinished = state.account == nil ? nil : try await context.archive.unfinishedRefresh()
+        let isGiven = App.environmentToken != nil
+        let state = await context.store.load()
+        let unfinished =
+            isGiven || state.account == nil ? nil : try await context.archive.unfinishedRefresh()
         // If these cannot be read, the state says why.
         let revocations = (try? await context.archive.pendingRevocations()) ?? []
         var document = StateDocument(state, session: context.session)
+        // Until the service has been asked, the account has no user.
+        if isGiven { document.account = nil }
         if let unfinished { document.unfinishedRefreshAt = unfinished }
         let isOver = state.account?.isOver(at: Date()) == true
         let isMoved = state.account?.move != nil
@@ -28,14 +34,14 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         // What cannot be read is not shown; `doctor` says why.
         let incoming = state.isSignedOut ? try? await context.archive.incomingMove() : nil
         document.incomingFrom = incoming?.place
-        if App.environmentToken != nil { document.source = App.tokenVariable }
+        if isGiven { document.source = App.tokenVariable }
         document.archive = context.archivePlace
         document.replicaAt = await replicaDate(context)
         let store = context.location == nil ? [] : await context.archive.inspectStorage()
         document.store = store.isEmpty ? nil : store
         document.pendingRevocations =
             revocations.isEmpty ? nil : revocations.map { .init(issuer: $0.issuer, date: $0.date) }
-        let environment = context.environment(of: state.account)
+        let environment = context.environment(of: isGiven ? nil : state.account)
         document.environment = environment.isEmpty ? nil : environment.values
         if options.json {
             try JSONDocument.print(document)
@@ -44,7 +50,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             if let date = document.replicaAt {
                 rows.append(("Replica", "of \(StateText.date(date)); the store cannot be reached"))
             }
-            if let incoming { rows.append(("Incoming", StateText.text(incoming: incoming))) }
+            if let incoming { rows.append(("Incoming", StateText.text(incoming: incoming, context.hint))) }
             rows += store.map { ($0.label, $0.text + ($0.advice ?? "")) }
             rows += environment.map { ("Environment", $0.summary) }
             for (label, value) in rows {
@@ -60,6 +66,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
     ) -> [(String, String)] {
         var rows = [("Session", context.session.rawValue)]
         switch state {
+        case _ where App.environmentToken != nil: rows += rowsOfGivenToken(context)
         case .verified(let account), .unverified(let account, _):
             rows.append(("Signed in", account.shownName))
             if let issuer = account.issuer { rows.append(("Service", issuer)) }
@@ -69,12 +76,12 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             rows.append(("Confirmed", account.verifiedAt.map(StateText.date) ?? "never"))
             rows.append(("Expires", expiry(of: account.credentials)))
             if let move = account.move {
-                rows.append(("Moved", StateText.text(move)))
+                rows.append(("Moved", StateText.text(move, context.hint)))
             } else if account.isOver(at: Date()) {
-                rows.append(("Problem", StateText.end(of: account, tool: context.tool)))
+                rows.append(("Problem", StateText.end(of: account, context.hint)))
             }
         case .signedOut(let signOut):
-            rows.append(("Signed in", "no. " + StateText.explanation(of: signOut, tool: context.tool)))
+            rows.append(("Signed in", "no. " + StateText.explanation(of: signOut, context.hint)))
         case .unreadable(let error):
             rows.append(("Signed in", "unknown: the archive cannot be read"))
             rows.append(("Problem", "\(error)"))
@@ -92,8 +99,22 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             rows.append(
                 ("Revocation", "\(service) is still to be told of the sign-out of \(StateText.date(revocation.date))"))
         }
-        rows.append(("Archive", context.archivePlace))
+        let isUsed = App.environmentToken == nil
+        rows.append(("Archive", context.archivePlace + (isUsed ? "" : " (not used while \(App.tokenVariable) is set)")))
         return rows
+    }
+
+    /// Whose the token is, only the service knows.
+    private func rowsOfGivenToken(_ context: CommandContext<App>) -> [(String, String)] {
+        let whoAmI = context.hint.command("whoami")
+        var rows = [
+            ("Signed in", "with the token in \(App.tokenVariable); `\(whoAmI)` asks the service for its user")
+        ]
+        // If the settings cannot be read, `doctor` says why.
+        if let service = try? context.rememberedService(), let place = service.issuer ?? service.name {
+            rows.append(("Service", place))
+        }
+        return rows + [("Expires", "not known")]
     }
 
     /// Files have none.
