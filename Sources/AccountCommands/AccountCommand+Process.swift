@@ -10,8 +10,27 @@ extension AccountCommand {
             if CommandLine.dockerHelperName(of: CommandLine.arguments) != nil {
                 arguments.insert("docker-credential", at: 0)
             }
+            try checkHelp(arguments)
             if let command = parsedAlone(arguments) { return command }
             return try await asyncParseAsRoot(arguments)
+        }
+    }
+
+    /// Refuses `help` about a command that does not exist: the parser would show the help of the command above it.
+    static func checkHelp(_ arguments: [String]) throws {
+        guard arguments.first == "help" else { return }
+        var subcommands = Self.configuration.subcommands
+        for (index, word) in arguments.dropFirst().enumerated() where !word.hasPrefix("-") {
+            let named = subcommands.first {
+                $0.configuration.commandName == word || $0.configuration.aliases.contains(word)
+            }
+            guard let named else {
+                if index == 0, word == "help" { continue }
+                let names = subcommands.filter { $0.configuration.shouldDisplay }
+                    .compactMap { $0.configuration.commandName }
+                throw ValidationError(Suggestion.text(for: word, among: names))
+            }
+            subcommands = named.configuration.subcommands
         }
     }
 

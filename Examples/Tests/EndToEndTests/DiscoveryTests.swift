@@ -44,6 +44,20 @@ struct DiscoveryTests {
         }
     }
 
+    @Test func `Advises no option that does not exist if a service has no discovery document`() async throws {
+        try await Container.run { container in
+            try await ExampleServer.run { server in
+                try await server.setFaults(
+                    Fault(path: "/.well-known/openid-configuration", status: 404),
+                    Fault(path: "/.well-known/oauth-authorization-server", status: 404))
+                let outcome = try await Tool.account(in: container)("login", "--device", "--issuer", server.issuer)
+                #expect(outcome.exitCode == 78, "\(outcome)")
+                #expect(outcome.errors.contains("has no discovery document: check the issuer"), "\(outcome)")
+                #expect(!outcome.errors.contains("endpoints"), "\(outcome)")
+            }
+        }
+    }
+
     @Test func `A response that came is not called lost`() async throws {
         try await SignedInUser.run { user in
             try await user.server.setFaults(

@@ -43,6 +43,14 @@ struct KnownServiceTests {
         }
     }
 
+    @Test func `Names the option for a client identifier that a service wants`() async throws {
+        try await Container.run { container in
+            let outcome = try await Tool.account(in: container)("login", "--device", "--service", "github")
+            #expect(outcome.exitCode == 78, "\(outcome)")
+            #expect(outcome.errors.contains("--client-id"), "\(outcome)")
+        }
+    }
+
     private func signInOnDevice(
         _ account: Tool, _ server: ExampleServer, _ arguments: [String], decision: String = "approve"
     ) async throws -> Outcome {

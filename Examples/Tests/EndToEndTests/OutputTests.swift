@@ -115,7 +115,9 @@ struct OutputTests {
         (["logn"], "Did you mean 'login'?"), (["key", "ad"], "Did you mean 'add'?"),
         (["login", "--parameter", "state=1"], "state"), (["login", "--device", "--paste"], "--device"),
         (["login"], "--issuer"),
-        (["token", "--min-validity", "-5"], "--min-validity"),
+        (["token", "--min-validity", "-5"], "--min-validity"), (["help", "nosuch"], "nosuch"),
+        (["help", "logn"], "Did you mean 'login'?"), (["help", "key", "ad"], "Did you mean 'add'?"),
+        (["help", "whoami", "nosuch"], "nosuch"),
     ])
     func `A command line that makes no sense is exit code 64, and names what is wrong`(
         arguments: [String], word: String
@@ -126,6 +128,31 @@ struct OutputTests {
             #expect(outcome.output == "")
             #expect(outcome.errors.contains(word), "\(outcome)")
             #expect(!container.exists(container.home))
+        }
+    }
+
+    @Test(arguments: [["help"], ["help", "login"], ["help", "key", "add"], ["help", "help"], ["--help"]])
+    func `Help about a command that there is exits with 0`(arguments: [String]) async throws {
+        try await Container.run { container in
+            let outcome = try await Tool.account(in: container).run(arguments)
+            #expect(outcome.exitCode == 0 && outcome.output.contains("USAGE: account"), "\(outcome)")
+        }
+    }
+
+    @Test func `Warns if a token lasts for less time than --min-validity asks for`() async throws {
+        try await SignedInUser.run { user in
+            let warning = "--min-validity"
+            for words in [["token"], ["token", "--id-token"]] {
+                for more in [[], ["--json"]] {
+                    let outcome = try await user.account.run(words + ["--min-validity", "999999"] + more)
+                    #expect(outcome.exitCode == 0 && !outcome.output.isEmpty, "\(outcome)")
+                    #expect(outcome.errors.contains(warning) && outcome.errors.contains("999999"), "\(outcome)")
+                }
+                #expect(try await user.account.run(words + ["--min-validity", "60"]).errors == "")
+                #expect(try await user.account.run(words).errors == "")
+            }
+            let exec = try await user.account("exec", "--min-validity", "999999", "echo", "run")
+            #expect(exec.output == "run\n" && exec.errors.contains(warning), "\(exec)")
         }
     }
 

@@ -66,7 +66,9 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
                 try await context.signedInAccount(), minimumValidity: minValidity.map { .seconds(min($0, 1e12)) })
             // It would not survive the end of this program, and the tokens would be lost.
             await Waiting.toFinish(SignalGuard.shared.timeLeft) { await context.store.finishExchanges() }
-            token = (context.store.account ?? usable).credentials.accessToken
+            let credentials = (context.store.account ?? usable).credentials
+            context.warn(ifTokenUntil: credentials.expiresAt, isShorterThan: minValidity)
+            token = credentials.accessToken
         }
         guard let token, !token.hasNull else {
             throw AccountError(.misconfigured, "the token has a NUL byte, so that no variable can have it: use `token`")

@@ -65,6 +65,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
             account, minimumValidity: minValidity.map { .seconds(min($0, 1e12)) })
         let token = usable.credentials.accessToken
         try print(token, of: usable.credentials, context)
+        context.warn(ifTokenUntil: usable.credentials.expiresAt, isShorterThan: minValidity)
         // Only if the service has just answered: otherwise nothing must touch the network.
         if token != account.credentials.accessToken { await context.deliverRevocations(to: account.issuer) }
     }
@@ -75,6 +76,7 @@ struct TokenCommand<App: AccountApplication>: AccountSubcommand {
         let derived = try await context.withDerivedToken(
             for: target, of: account, minimumValidity: minValidity.map { .seconds(min($0, 1e12)) })
         try print(derived.credentials.accessToken, of: derived.credentials, context)
+        context.warn(ifTokenUntil: derived.credentials.expiresAt, isShorterThan: minValidity)
         if account.credentials.derivedToken(for: target) != derived {
             await context.deliverRevocations(to: account.issuer)
         }
@@ -105,6 +107,7 @@ extension TokenCommand {
         } else {
             try Terminal.printLine(token.secret)
         }
+        context.warn(ifTokenUntil: token.expiresAt, isShorterThan: minValidity)
         // Only if the service has just answered.
         if token.secret != account.credentials.idToken { await context.deliverRevocations(to: account.issuer) }
     }
@@ -139,7 +142,7 @@ extension AccountSubcommand {
     func fail(_ context: CommandContext<App>) async throws {
         let state = await context.store.load()
         if options.json { try JSONDocument.print(StateDocument(state, session: context.session)) }
-        if let text = StateText.explanation(of: state, tool: context.tool) { Terminal.say(text) }
+        if let text = StateText.explanation(of: state, context.hint) { Terminal.say(text) }
         throw state.exitCode()
     }
 }

@@ -1,5 +1,11 @@
 import AccountKit
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 extension CommandContext {
     /// An account whose access token is good for a while, refreshed first if need be: what `token` prints and the helpers
     /// hand out.
@@ -37,9 +43,23 @@ extension CommandContext {
         }
     }
 
+    /// Says on standard error if a token lasts for less time than the user asked for.
+    ///
+    /// - Parameter seconds: The value of `--min-validity`; `nil` if the user did not give one.
+    func warn(ifTokenUntil end: Date?, isShorterThan seconds: Double?) {
+        guard let end, let seconds else { return }
+        let left = end.timeIntervalSince(SystemWallClock().now)
+        // A token that was issued for exactly this time has been on the way for a moment.
+        guard left + 5 < seconds else { return }
+        let asked = Int64(exactly: seconds).map(String.init) ?? "\(seconds)"
+        Terminal.say(
+            "\(tool): the token expires in \(Int64(left)) s, sooner than --min-validity \(asked) asks for: there is no other one now"
+        )
+    }
+
     private func isOver(_ account: Account) -> AccountError {
-        if let move = account.move { return AccountError(.moved, StateText.text(move)) }
-        return AccountError(.notSignedIn, StateText.end(of: account, tool: tool, session: session))
+        if let move = account.move { return AccountError(.moved, StateText.text(move, hint)) }
+        return AccountError(.notSignedIn, StateText.end(of: account, hint))
     }
 
     /// The account of the session, for a program that cannot be shown a state.
@@ -49,7 +69,7 @@ extension CommandContext {
         switch await (other ?? store).load() {
         case .verified(let account), .unverified(let account, _): return account
         case .signedOut(let signOut):
-            throw AccountError(.notSignedIn, StateText.explanation(of: signOut, tool: tool, session: session))
+            throw AccountError(.notSignedIn, StateText.explanation(of: signOut, hint))
         case .unreadable(let error): throw error
         }
     }

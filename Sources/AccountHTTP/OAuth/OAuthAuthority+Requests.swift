@@ -32,7 +32,7 @@ extension OAuthAuthority {
         let place = service.map { " at \($0.registrationPage)" } ?? ""
         return .misconfigured(
             "\(issuer) knows programs by a client identifier, and this one has none: register it\(place), and give the "
-                + "identifier that you get there")
+                + "identifier that you get there (on a command line, with --client-id)")
     }
 
     /// Where nobody said what to ask for, also `offline_access`, for a refresh token, if the service lists it.

@@ -87,7 +87,7 @@ final class ServiceDocuments: Sendable {
                 }
             }
             throw .misconfigured(
-                "\(discovery.issuer.identifier) has no discovery document: check the issuer, or give the endpoints yourself"
+                "\(discovery.issuer.identifier) has no discovery document: check the issuer"
             )
         case .further:
             for url in try await found(.first).unread {
