@@ -42,7 +42,9 @@ import Testing
         #expect(code?.text == expected)
     }
 
-    @Test func `What is hidden is what the prefix of the app says`() {
-        #expect(Set(App.secretVariables) == ["GISTS_TOKEN", "GISTS_KEY", "GISTS_CLIENT_SECRET"])
+    @Test func `Programs get neither the secrets of the app nor etcd credentials`() {
+        let ownVariables = ["GISTS_TOKEN", "GISTS_KEY", "GISTS_CLIENT_SECRET"]
+        let storeVariables = ["ETCDCTL_USER", "ETCDCTL_PASSWORD", "ETCDCTL_KEY", "ETCDCTL_CERT"]
+        #expect(Set(App.secretVariables) == Set(ownVariables + storeVariables))
     }
 }
