@@ -169,14 +169,7 @@ let package = Package(
         ),
         .testTarget(
             name: "AccountCommandsSystemTests",
-            dependencies: [
-                "AccountCommands",
-                "AccountKit",
-                "AccountTesting",
-                "BoundedWaiting",
-                "signal-exerciser",
-                .product(name: "Subprocess", package: "swift-subprocess"),
-            ]
+            dependencies: ["AccountCommands", "AccountKit", "AccountTesting", "BoundedWaiting", "signal-exerciser"]
         ),
         .testTarget(name: "AccountFleetTests", dependencies: ["AccountFleet", "AccountKit", "AccountTesting"]),
         .testTarget(

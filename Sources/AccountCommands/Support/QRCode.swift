@@ -1,16 +1,13 @@
 import AccountKit
 
 struct QRCode {
-    /// The address is not an argument: it contains the user code, and other users of the machine can read arguments.
-    static let arguments = ["--type=UTF8", "--margin=2"]
-
     let text: String
 
     /// `nil` if there is no `qrencode`, or if no other device could open the address.
     init?(of address: String, hiding secretVariables: [String]) async {
         guard Self.isForOtherDevices(address),
             let text = await ExternalProgram.output(
-                of: "qrencode", Self.arguments, input: address, hiding: secretVariables)
+                of: "qrencode", ["--type=UTF8", "--margin=2"], input: address, hiding: secretVariables)
         else { return nil }
         self.init(text: text)
     }
