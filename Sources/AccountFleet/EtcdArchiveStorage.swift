@@ -21,6 +21,9 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     /// The cluster and the prefix.
     public let location: EtcdLocation
 
+    /// The prefix: an entry that is copied to another one does not open there.
+    public var sharedPlace: String? { location.prefix }
+
     let client: EtcdClient
     let replica: Replica
     private let folder: String
@@ -143,8 +146,9 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         guard let revision = response.object.revision else {
             throw AccountError(.inaccessible, "\(location) gave an unexpected response")
         }
-        watch.noteReading(of: key, at: revision)
-        return EtcdKeyValue(response.object["kvs"]?.elements.first)
+        let entry = EtcdKeyValue(response.object["kvs"]?.elements.first)
+        watch.noteReading(of: key, entry, at: revision)
+        return entry
     }
 
     func send(_ call: EtcdCall, _ timeout: EtcdClient.Timeout) async throws -> EtcdClient.Response {

@@ -31,6 +31,9 @@ public final class FaultyArchiveStorage: ArchiveStorage {
     /// A storage before `base`.
     public init(_ base: any ArchiveStorage = InMemoryArchiveStorage()) { self.base = base }
 
+    /// That of the storage that this one stands before.
+    public var sharedPlace: String? { base.sharedPlace }
+
     /// The disk is full, as an error of the file storage has it.
     public static var diskFull: AccountError {
         AccountError(.inaccessible, "the archive cannot be saved: no space left on device")

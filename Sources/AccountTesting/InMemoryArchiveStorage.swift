@@ -22,8 +22,13 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
 
     fileprivate let state = Mutex(State())
 
+    /// The name of the place, as if machines shared the storage; `nil` for a storage of one machine.
+    public let sharedPlace: String?
+
     /// An empty storage.
-    public init() {}
+    ///
+    /// - Parameter sharedPlace: A name makes it a storage that machines share.
+    public init(sharedPlace: String? = nil) { self.sharedPlace = sharedPlace }
 
     /// All entries, for a test to look at.
     public var entries: [ArchiveEntry: StoredEntry] { state.withLock { $0.entries } }

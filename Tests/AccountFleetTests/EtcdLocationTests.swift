@@ -4,6 +4,13 @@ import Testing
 @testable import AccountFleet
 
 @Suite struct EtcdLocationTests {
+    @Test func `Machines share a place that has the name of the prefix`() throws {
+        let storage = try EtcdArchiveStorage(
+            location: EtcdLocation("etcd://a.example,b.example:2380//notes/team/"),
+            container: AppContainer(root: "/nonexistent", identifier: "testing"))
+        #expect(storage.sharedPlace == "notes/team")
+    }
+
     @Test func `A location names nodes and a prefix`() throws {
         let location = try EtcdLocation("etcds://a.example:2379,10.0.0.2:4001,[::1]:99/teams/ci/")
         #expect(location.endpoints == ["a.example:2379", "10.0.0.2:4001", "[::1]:99"])

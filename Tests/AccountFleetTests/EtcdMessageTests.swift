@@ -74,7 +74,11 @@ import Testing
         #expect(
             try message(
                 #"{"result":{"header":{"revision":"9"},"events":[{"kv":{"key":"YQ==","mod_revision":"6"}},{"type":"DELETE","kv":{"key":"Yg==","mod_revision":"7"}}]}}"#
-            ) == .change(written: ["a"], removed: ["b"], revision: 7))
+            )
+                == .change([
+                    EtcdEvent(key: "a", revision: 6, isRemoval: false),
+                    EtcdEvent(key: "b", revision: 7, isRemoval: true),
+                ]))
         #expect(
             try message(
                 #"{"result":{"header":{"raft_term":"2"},"canceled":true,"compact_revision":"5"}}"#)

@@ -118,6 +118,24 @@ struct ReaderTests {
         #expect(profile["names"] as? [String: String] == [text: text])
     }
 
+    @Test func `An archive of a store that machines share needs its place`() async throws {
+        try await AccountStore(container: container).signIn { .fresh(at: Date()) }
+        let storage = InMemoryArchiveStorage(sharedPlace: "notes/team")
+        let store = AccountStore(
+            storage: storage, appIdentifier: "com.example.gists", keySources: [KeyFile(container: container)])
+        try await store.signIn { .testing(at: Date()) }
+        let file = home.url.appending(path: "shared.plist")
+        try Data(try #require(storage.entries[.account]?.bytes)).write(to: file)
+        for (place, status) in [(["--place", "notes/team"], 0), (["--place", "notes"], 77), ([], 77)] {
+            let outcome = try PythonReader.run(
+                [
+                    PythonReader.folder.appending(path: "read_account.py").path, file.path, "--key", key.path, "--app",
+                    "com.example.gists",
+                ] + place)
+            #expect(outcome.status == status, "\(place): \(outcome.errors)")
+        }
+    }
+
     // MARK: Refusing
 
     @Test func `A wrong key, app and session have a status of their own`() async throws {

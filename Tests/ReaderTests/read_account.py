@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads an account archive, written from the documentation page "The archive format" alone.
 
-    read_account.py Account.plist --key Account.key --app com.example.gists [--session NAME] [--reveal]
+    read_account.py Account.plist --key Account.key --app com.example.gists [--session NAME] [--place PREFIX] [--reveal]
 
 It shares no code with AccountKit: BLAKE2b is Python's, XChaCha20-Poly1305 and Argon2id are libsodium's. It prints the
 account as JSON, without tokens unless asked to reveal them. It is a check of the format and an example for other
@@ -196,8 +196,9 @@ class Envelope:
             raise UnsupportedVersion(f"envelope version {version}")
         if suite != 1:
             raise UnsupportedVersion(f"suite {suite}")
-        if flags:
+        if flags not in (0, 1):
             raise UnsupportedVersion(f"flags {flags}")
+        self.is_bound = flags == 1
         if reserved or zero:
             raise UnsupportedVersion("reserved bytes of the header")
         if not 1 <= slot_count <= 8:
@@ -226,7 +227,11 @@ class Envelope:
                 continue
         raise WrongKeyOrDamaged()
 
-    def plaintext(self, data_key, context):
+    def plaintext(self, data_key, context, place=None):
+        if self.is_bound:
+            if place is None:
+                raise WrongKeyOrDamaged()
+            context += lp(place.encode())
         encryption_key, commit_key = derive(data_key, self.salt + self.store_id + self.data_key_id, b"acct.v1.file")
         commitment = blake2b(commit_key, lp(self.prefix) + lp(context) + lp(self.nonce + self.ciphertext))
         if not hmac.compare_digest(commitment, self.commitment):
@@ -306,11 +311,11 @@ def context_of(app, session):
     return lp(b"AccountKit/1") + lp(app.encode()) + lp(session.encode())
 
 
-def read(file, context, key=None, passphrase=None):
+def read(file, context, key=None, passphrase=None, place=None):
     """The account in the bytes of a file, its tokens, and the envelope."""
     envelope = Envelope(envelope_in(file))
     data_key = envelope.data_key(context, key, passphrase)
-    account, tokens = account_in(envelope.plaintext(data_key, context))
+    account, tokens = account_in(envelope.plaintext(data_key, context, place))
     return account, tokens, envelope
 
 
@@ -348,6 +353,7 @@ def main():
     parser.add_argument("archive", help="Account.plist")
     parser.add_argument("--app", required=True, metavar="IDENTIFIER", help="the app identifier")
     parser.add_argument("--session", default="default", metavar="NAME", help="the session (default: default)")
+    parser.add_argument("--place", metavar="PREFIX", help="the prefix in the etcd cluster that the archive is from")
     opener = parser.add_mutually_exclusive_group(required=True)
     opener.add_argument("--key", metavar="FILE", help="a file with the 32 bytes of the key")
     opener.add_argument("--passphrase-stdin", action="store_true", help="read a passphrase, up to the first line break")
@@ -362,7 +368,8 @@ def main():
                 raise Inaccessible(f"{arguments.key}: a key has 32 bytes")
         else:
             passphrase = sys.stdin.buffer.readline().rstrip(b"\r\n")
-        account, tokens, envelope = read(file, context_of(arguments.app, arguments.session), key, passphrase)
+        context = context_of(arguments.app, arguments.session)
+        account, tokens, envelope = read(file, context, key, passphrase, arguments.place)
     except Refusal as refusal:
         print(f"{parser.prog}: {arguments.archive}: {refusal}", file=sys.stderr)
         return refusal.status

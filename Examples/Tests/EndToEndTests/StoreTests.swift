@@ -105,9 +105,9 @@ struct StoreTests {
                 let variable = try await account.with("ACCOUNT_STORE", url)("whoami")
                 #expect(variable.exitCode == 64, "\(variable)")
                 #expect(variable.errors.contains("ACCOUNT_STORE: this is not the address of a store"), "\(variable)")
-                let copy = try await account("store", "copy", "--to", url)
-                #expect(copy.exitCode == 64, "\(copy)")
-                #expect(copy.errors.contains("--to: this is not the address of a store"), "\(copy)")
+                let move = try await account("store", "move", "--to", url)
+                #expect(move.exitCode == 64, "\(move)")
+                #expect(move.errors.contains("--to: this is not the address of a store"), "\(move)")
             }
             let sessions = try await account("sessions", "--store", "redis://x", "--json")
             #expect(sessions.exitCode == 64)
@@ -194,9 +194,44 @@ struct StoreTests {
             let whoami = try await account("whoami")
             #expect(whoami.exitCode == 65, "\(whoami)")
             #expect(whoami.errors.contains("not an account archive"), "\(whoami)")
-            let copy = try await account("store", "copy", "--from", "file:")
-            #expect(copy.exitCode != 0, "\(copy)")
+            let move = try await account("store", "move", "--from", "file:")
+            #expect(move.exitCode != 0, "\(move)")
             #expect(try await etcd.get(key) == "not ours".base64)
+        }
+    }
+
+    @Test func `An archive that is copied to another prefix does not open there`() async throws {
+        let etcd = try EtcdServer.shared
+        try await run { user, url in
+            let prefix = try #require(url.split(separator: "/").last)
+            let entry = "account/default/Account.plist"
+            let value = try #require(try await etcd.get("\(prefix)/\(entry)"))
+            try await etcd.put("\(prefix)2/\(entry)", base64: value)
+            let whoami = try await user.account("whoami", "--json", "--store", url + "2")
+            #expect(whoami.exitCode == 65, "\(whoami)")
+            #expect(try whoami.document().reason == "wrongKeyOrDamaged")
+            #expect(whoami.errors.contains("copied from another place"), "\(whoami)")
+            #expect(try await user.account("whoami", "--offline").output == "alice\n")
+        }
+    }
+
+    @Test func `status and doctor report what the version of etcd lacks`() async throws {
+        try await run { user, url in
+            let version = try await EtcdServer.shared.version()
+            try #require(version.hasPrefix("3.4."), "these are the faults of \(version)")
+            let status = try await user.account("status")
+            #expect(status.exitCode == 0, "\(status)")
+            #expect(status.output.contains("Version     etcd \(version) at 127.0.0.1:"), "\(status)")
+            let doctor = try await user.account("doctor")
+            #expect(doctor.exitCode == 78, "\(doctor)")
+            for outcome in [status, doctor] {
+                for words in [
+                    "a watch can lose events after a compaction", "a watch can miss that a key was removed",
+                    "a read can be stale", "CVE-2026-33413", "CVE-2026-33343", "update etcd to 3.4.42",
+                ] {
+                    #expect(outcome.output.contains(words), "\(words): \(outcome)")
+                }
+            }
         }
     }
 

@@ -76,6 +76,13 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             visibility: App.visibility(of: .device)))
     var qr = true
 
+    @Flag(
+        help: """
+            Replace an archive in a shared store that does not open here. The other machines then need this machine's key, and \
+            the tokens in the archive stay valid at the service.
+            """)
+    var replace = false
+
     @OptionGroup var options: CommonOptions
 
     func validate() throws {
@@ -94,23 +101,26 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         let service = try context.service(named: serviceName, issuer, request)
         let authority = try context.authority(for: service, timeout: .seconds(30))
         let way = try way(for: authority)
+        let store = replace ? context.store.replacingUnreadableArchive() : context.store
         // Later this could end the new sign-in too, if it is the same user's.
         await context.deliverRevocations(to: authority.accountIssuer)
         let question = ReplacementQuestion(context)
-        context.store.confirmReplacements { stored, new throws(AccountError) in try await question.decide(stored, new) }
+        store.confirmReplacements { stored, new throws(AccountError) in try await question.decide(stored, new) }
         let account: Account
         do {
             account = try await SignalGuard.shared.whileWaiting {
                 switch way {
-                case .device: try await signInOnDevice(context, authority, question)
-                case .browser: try await signInWithBrowserOrDevice(context, authority, question)
-                case .password: try await signInWithPassword(context, authority)
-                case .token: try await signInWithToken(context, authority)
+                case .device: try await signInOnDevice(store, authority, question)
+                case .browser: try await signInWithBrowserOrDevice(store, authority, question)
+                case .password: try await signInWithPassword(store, authority)
+                case .token: try await signInWithToken(store, authority, context.hint)
                 }
             }
         } catch {
             sayClientSecret(after: error)
-            throw error
+            let advice =
+                "`\(context.hint.command("login", "--replace"))` replaces the archive: the other machines then need this machine's key"
+            throw replace ? error : await context.adding(advice, to: error, about: store)
         }
         var signedIn = service
         signedIn.issuer = account.issuer ?? service.issuer
@@ -124,6 +134,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
         if let place = context.store.quarantinedArchive {
             Terminal.say("The archive that did not open was not lost: it is \(place) now.")
+            if store.isShared {
+                Terminal.say(
+                    "Other machines need this machine's key now. The tokens in the old archive stay valid at the service "
+                        + "until they expire.")
+            }
         }
         if let replaced = question.replaced, !question.isAsked {
             Terminal.say(
@@ -194,14 +209,14 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     private func signInOnDevice(
-        _ context: CommandContext<App>, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
+        _ store: AccountStore, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
     ) async throws -> Account {
         guard let authority = authority as? any DeviceAuthority else {
             throw AccountError(.invalidArgument, "this service has no sign-in on another device: omit --device")
         }
         var countdown: Countdown?
         defer { countdown?.stop() }
-        return try await context.store.signIn(with: authority) { authorization in
+        return try await store.signIn(with: authority) { authorization in
             try await DevicePrompt.show(
                 authorization, withQRCode: qr, asJSON: options.json, hiding: App.secretVariables)
             let started = Countdown(from: authorization.lifetime)
@@ -212,7 +227,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     /// Where nobody asked for the browser, a service that does not offer it is signed in to on another device.
     private func signInWithBrowserOrDevice(
-        _ context: CommandContext<App>, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
+        _ store: AccountStore, _ authority: any AccountAuthority, _ question: ReplacementQuestion<App>
     ) async throws -> Account {
         guard let browserAuthority = authority as? any BrowserAuthority else {
             throw AccountError(.invalidArgument, "this service has no sign-in with a browser: omit --web")
@@ -221,7 +236,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         var page: RedirectPage?
         defer { page?.remove() }
         do {
-            return try await context.store.signIn(with: browserAuthority) { signIn in
+            return try await store.signIn(with: browserAuthority) { signIn in
                 isShown = true
                 if paste { return try receivePasted(signIn) }
                 let url = signIn.url
@@ -240,7 +255,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         } catch {
             let isFinal = error.code != .misconfigured || isShown || web || paste
             guard !isFinal, authority is any DeviceAuthority else { throw error }
-            return try await signInOnDevice(context, authority, question)
+            return try await signInOnDevice(store, authority, question)
         }
     }
 
@@ -264,7 +279,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     private func signInWithToken(
-        _ context: CommandContext<App>, _ authority: any AccountAuthority
+        _ store: AccountStore, _ authority: any AccountAuthority, _ hint: CommandHint
     ) async throws -> Account {
         guard let authority = authority as? any TokenAuthority else {
             throw AccountError(.invalidArgument, "this service cannot tell whose a token is: omit --with-token")
@@ -273,10 +288,10 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
             throw AccountError(
                 .invalidArgument,
                 "--with-token reads the token from standard input, which is a terminal here: use "
-                    + "`\(context.hint.command("login", "--with-token < FILE"))`, or pipe it in from your password manager"
+                    + "`\(hint.command("login", "--with-token < FILE"))`, or pipe it in from your password manager"
             )
         }
-        return try await context.store.signIn(with: authority) {
+        return try await store.signIn(with: authority) {
             guard let token = try Terminal.readSecretLine() else {
                 throw AccountError(.invalidArgument, "there is no token on standard input: its first line is empty")
             }
@@ -285,7 +300,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     private func signInWithPassword(
-        _ context: CommandContext<App>, _ authority: any AccountAuthority
+        _ store: AccountStore, _ authority: any AccountAuthority
     ) async throws -> Account {
         guard let authority = authority as? any PasswordAuthority else {
             throw AccountError(.invalidArgument, "this service takes no password: omit --password")
@@ -298,7 +313,7 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                     + (App.offers([.token]) ? ", or --with-token" : ""))
         }
         // Inside the sign-in, so that nobody is asked for a password that could not be used.
-        return try await context.store.signIn(with: authority) {
+        return try await store.signIn(with: authority) {
             let username = try username ?? Terminal.prompt("User name: ")
             let password: Secret
             if passwordStdin {

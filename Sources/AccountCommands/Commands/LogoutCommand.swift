@@ -16,9 +16,10 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     var all = false
 
     @Flag(
-        help:
-            "Sign out even if something would be lost that is only on this machine, such as changes that were not sent."
-    )
+        help: """
+            Sign out even if something is lost: changes that were not sent, or an archive in a shared store that does not open \
+            here. The other machines are then signed out too, and the tokens in the archive stay valid at the service.
+            """)
     var force = false
 
     @OptionGroup var options: CommonOptions
@@ -111,7 +112,19 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         }
         // It is discarded whether it can be read or not.
         let incoming = store.account == nil ? try? await store.incomingMove() : nil
-        let report = try await store.signOut(with: authority)
+        let report: SignOutReport
+        do {
+            report = try await (force ? store.replacingUnreadableArchive() : store).signOut(with: authority)
+        } catch {
+            let advice =
+                "`\(context.hint.command("logout", "--force"))` removes the archive: the other machines are then signed out too"
+            throw force ? error : await context.adding(advice, to: error, about: store)
+        }
+        if report.quarantinedArchive != nil, store.isShared {
+            Terminal.say(
+                "Other machines that use this store are signed out too. The tokens in the archive stay valid at the service until "
+                    + "they expire.")
+        }
         if let incoming {
             Terminal.say("A sign-in from \(incoming.place), whose move to here was not completed, was discarded.")
         }

@@ -6,21 +6,21 @@ struct StoreCommand<App: AccountApplication>: AsyncParsableCommand {
         CommandConfiguration(
             commandName: "store",
             abstract: "Move sign-ins between this machine's files and a store that machines share.",
-            subcommands: [StoreCopyCommand<App>.self])
+            subcommands: [StoreMoveCommand<App>.self, StoreCopyCommand<App>.self])
     }
 }
 
-struct StoreCopyCommand<App: AccountApplication>: AccountSubcommand {
+struct StoreMoveCommand<App: AccountApplication>: AccountSubcommand {
     static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "copy", abstract: "Move a sign-in to another store, and leave it marked as moved.",
+            commandName: "move", abstract: "Move a sign-in to another store, and leave it marked as moved.",
             discussion: """
                 The place that is not named is the one that commands use: that of --store or \(App.storeVariable), else the files of \
                 this machine. What is left hands out its access token while that is good, and is never refreshed. If it is \
                 interrupted, run it again: it goes on where it was. Nobody may be signed in at the other place.
 
-                  \(CommandLine.toolName) store copy --to etcds://a.example:2379,b.example:2379/notes
-                  \(CommandLine.toolName) store copy --from etcds://a.example:2379,b.example:2379/notes --to file:
+                  \(CommandLine.toolName) store move --to etcds://a.example:2379,b.example:2379/notes
+                  \(CommandLine.toolName) store move --from etcds://a.example:2379,b.example:2379/notes --to file:
                 """)
     }
 
@@ -65,4 +65,18 @@ struct StoreCopyCommand<App: AccountApplication>: AccountSubcommand {
         // Those stay where they are.
         await context.deliverRevocations(of: store, isRequested: true)
     }
+}
+
+/// The former name of `store move`, for scripts that use it. The next version removes it.
+struct StoreCopyCommand<App: AccountApplication>: AccountSubcommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "copy", abstract: StoreMoveCommand<App>.configuration.abstract, shouldDisplay: false)
+    }
+
+    @OptionGroup var move: StoreMoveCommand<App>
+
+    var options: CommonOptions { move.options }
+
+    func run(in context: CommandContext<App>) async throws { try await move.run(in: context) }
 }

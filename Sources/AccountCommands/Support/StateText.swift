@@ -72,7 +72,7 @@ enum StateText {
         guard move.isComplete else {
             return
                 "The move of this sign-in to \(move.place), begun on \(date(move.date)), was not completed, and nobody "
-                + "can refresh it until then. Run `\(hint.command("store copy", "--to \(isInFiles ? StoreLocation.files : move.place)"))`"
+                + "can refresh it until then. Run `\(hint.command("store move", "--to \(isInFiles ? StoreLocation.files : move.place)"))`"
                 + "\(isInFiles ? " there" : "")."
         }
         return
@@ -84,7 +84,7 @@ enum StateText {
     static func text(incoming move: SessionMove, _ hint: CommandHint) -> String {
         let isInFiles = move.place.hasPrefix(StoreLocation.files)
         return "The move of a sign-in from \(move.place) to here, begun on \(date(move.date)), was not completed. Run "
-            + "`\(hint.command("store copy", "--from \(isInFiles ? StoreLocation.files : move.place)"))`"
+            + "`\(hint.command("store move", "--from \(isInFiles ? StoreLocation.files : move.place)"))`"
             + "\(isInFiles ? " on that machine" : "")."
     }
 

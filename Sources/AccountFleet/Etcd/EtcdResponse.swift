@@ -51,13 +51,25 @@ struct EtcdTransactionResponse: Sendable, Hashable {
     }
 }
 
+/// A change of a key that a watch tells of.
+struct EtcdEvent: Sendable, Hashable {
+    var key: String
+
+    /// The store's revision of the change.
+    var revision: Int64
+    var isRemoval: Bool
+
+    /// The key's `mod_revision` after the change; 0 if the key is gone.
+    var modRevision: Int64 { isRemoval ? 0 : revision }
+}
+
 /// A line of a watch.
 enum EtcdWatchMessage: Sendable, Hashable {
     /// It has begun, or goes on: this is the revision of the node, which is at most a moment behind the store's.
     case progress(revision: Int64)
 
-    /// Keys were written or removed, the last one at this revision.
-    case change(written: Set<String>, removed: Set<String>, revision: Int64)
+    /// Keys were written or removed, in this order.
+    case change([EtcdEvent])
 
     /// The changes since the revision that was asked for are not known any more. The revision is the first that still is.
     case compacted(revision: Int64)
@@ -74,14 +86,14 @@ enum EtcdWatchMessage: Sendable, Hashable {
         } else if result["canceled"] == .boolean(true) {
             self = .failure(EtcdFailure(cancelReason: result["cancel_reason"]?.string ?? "the watch was cancelled"))
         } else if let events = result["events"]?.elements, !events.isEmpty {
-            var (written, removed) = (Set<String>(), Set<String>())
-            for event in events {
-                guard let key = event.member("kv")?.member("key")?.string?.base64Decoded else { continue }
-                if event.member("type")?.string == "DELETE" { removed.insert(key) } else { written.insert(key) }
-            }
             self = .change(
-                written: written, removed: removed,
-                revision: events.compactMap { $0.member("kv")?.objectMembers?.int64("mod_revision") }.max() ?? 0)
+                events.compactMap { event in
+                    guard let entry = event.member("kv")?.objectMembers, let key = entry["key"]?.string?.base64Decoded
+                    else { return nil }
+                    return EtcdEvent(
+                        key: key, revision: entry.int64("mod_revision") ?? 0,
+                        isRemoval: event.member("type")?.string == "DELETE")
+                })
         } else {
             self = .progress(revision: result.revision ?? 0)
         }

@@ -9,7 +9,7 @@ extension EtcdArchiveStorage: InspectableArchiveStorage {
         async let roles = self.roles()
         let members = await client.members(timeout: EtcdClient.Timeout.reading.limit)
 
-        var observations = members.map { StorageObservation($0) }
+        var observations = members.map { StorageObservation($0) } + StorageObservation.versions(of: members)
         // Those that said nothing are observations already.
         let known = members.compactMap { try? $0.state.get() }
         let count = await memberList?["members"]?.elements.count
@@ -78,6 +78,23 @@ extension EtcdClient {
 }
 
 extension StorageObservation {
+    /// One for each version that lacks fixes that AccountKit depends on.
+    static func versions(of members: [EtcdMember]) -> [StorageObservation] {
+        var endpoints: [EtcdVersion: [String]] = [:]
+        for member in members {
+            // Another observation reports a member that does not respond.
+            guard let version = (try? member.state.get()).flatMap({ EtcdVersion($0.version) }) else { continue }
+            endpoints[version, default: []].append(member.endpoint)
+        }
+        return endpoints.compactMap { version, endpoints in
+            guard let update = version.update else { return nil }
+            return StorageObservation(
+                "Version",
+                "etcd \(version) at \(endpoints.joined(separator: ", ")): \(version.faults.joined(separator: "; "))",
+                advice: ": update etcd to \(update) or later; the article \"Many machines\" explains these faults")
+        }.sorted { $0.text < $1.text }
+    }
+
     fileprivate init(_ member: EtcdMember) {
         switch member.state {
         case .failure(let error):

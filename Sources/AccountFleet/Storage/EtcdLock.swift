@@ -168,8 +168,9 @@ final class EtcdLock: Sendable {
         func look() async throws -> Outcome? {
             let response = try await client.send(.range(key), timeout).object
             guard let revision = response.revision else { return nil }
-            watch.noteReading(of: key, at: revision)
-            guard let holder = EtcdKeyValue(response["kvs"]?.elements.first) else {
+            let holder = EtcdKeyValue(response["kvs"]?.elements.first)
+            watch.noteReading(of: key, holder, at: revision)
+            guard let holder else {
                 watch.noteRefresh(isUnderWay: false)
                 return nil
             }

@@ -4,17 +4,30 @@ import Synchronization
 /// Follows the entries of a session, and the right to refresh it, with one watch of etcd's, however many listen.
 ///
 /// It begins with what has happened since the entries that are listened to were last read, so that nobody needs to read them
-/// again for that. A connection that is lost is made again, and nothing is missed: etcd is asked for what happened since.
+/// again for that.
+///
+/// A watch can lose events: some versions of etcd lose them after a compaction, and so does a connection that died unnoticed.
+/// Therefore each watch lasts a minute at most. Before the next one begins, `SessionWatch` reads all entries, confirmed by a
+/// quorum, and notifies each listener whose entry differs from what the listener knows.
 final class SessionWatch: Sendable {
     typealias Changes = AsyncThrowingStream<Void, any Error>
 
-    private struct Listener {
+    struct Listener {
         let key: String
-        let isForRemoval: Bool
+        fileprivate let isForRemoval: Bool
 
-        /// When it was last read; `nil` if that is not known.
-        var revision: Int64?
-        let continuation: Changes.Continuation
+        /// The store's revision when the key was last read; `nil` if it is not known.
+        fileprivate var revision: Int64?
+
+        /// The `mod_revision` of the key that the listener knows; 0 if it knows that there is no such key, `nil` if it knows
+        /// nothing yet.
+        fileprivate var modRevision: Int64?
+        fileprivate let continuation: Changes.Continuation
+    }
+
+    private struct Reading {
+        var revision: Int64
+        var modRevision: Int64
     }
 
     private struct State {
@@ -28,8 +41,8 @@ final class SessionWatch: Sendable {
         /// Up to which revision the changes were told; `nil` before the first watch.
         var revision: Int64?
 
-        /// When each key was last read.
-        var readings: [String: Int64] = [:]
+        /// What each key was when it was last read.
+        var readings: [String: Reading] = [:]
 
         /// When somebody was found to hold the right to refresh.
         var refreshSeenAt: ContinuousClock.Instant?
@@ -37,20 +50,29 @@ final class SessionWatch: Sendable {
 
     private let client: EtcdClient
     private let folder: String
+    private let interval: Duration
     private let state: Mutex<State>
 
-    /// - Parameter folder: What the keys begin with; it ends with a slash.
-    init(client: EtcdClient, folder: String, revision: Int64? = nil) {
+    /// - Parameters:
+    ///   - folder: What the keys begin with; it ends with a slash.
+    ///   - interval: How often all entries are read in case the watch has lost an event.
+    init(client: EtcdClient, folder: String, revision: Int64? = nil, interval: Duration = .seconds(60)) {
         self.client = client
         self.folder = folder
+        self.interval = interval
         state = Mutex(State(revision: revision))
     }
 
     deinit { state.withLock { $0.task?.cancel() } }
 
     /// Takes note that a key was read, at the store's newest revision by then.
-    func noteReading(of key: String, at revision: Int64) {
-        state.withLock { $0.readings[key] = max($0.readings[key] ?? 0, revision) }
+    ///
+    /// - Parameter entry: The key as it was read; `nil` if there is no such key.
+    func noteReading(of key: String, _ entry: EtcdKeyValue?, at revision: Int64) {
+        state.withLock { state in
+            if let last = state.readings[key], last.revision > revision { return }
+            state.readings[key] = Reading(revision: revision, modRevision: entry?.modRevision ?? 0)
+        }
     }
 
     /// Takes note whether the right to refresh, whose key was read, is somebody's.
@@ -72,9 +94,10 @@ final class SessionWatch: Sendable {
             state.nextListener += 1
             let reading = state.readings[key]
             state.listeners[state.nextListener] = Listener(
-                key: key, isForRemoval: isForRemoval, revision: reading, continuation: continuation)
+                key: key, isForRemoval: isForRemoval, revision: reading?.revision, modRevision: reading?.modRevision,
+                continuation: continuation)
             if state.task == nil { state.task = Task { [number = state.taskNumber] in await self.run(number) } }
-            return (state.nextListener, state.revision.map { reading ?? -1 < $0 } ?? false)
+            return (state.nextListener, state.revision.map { reading?.revision ?? -1 < $0 } ?? false)
         }
         // What others were told already.
         if isLate { continuation.yield() }
@@ -96,17 +119,52 @@ final class SessionWatch: Sendable {
 
     /// - Parameters:
     ///   - number: That of the task that tells; what one tells that does not count is not told.
-    ///   - isToBeTold: For a key, and whether it is listened to for removals only.
+    ///   - isToBeTold: Returns whether to notify a listener. It may update what the listener knows.
     func tell(
-        upTo revision: Int64, by number: Int? = nil, where isToBeTold: (String, Bool) -> Bool = { _, _ in true }
+        upTo revision: Int64, by number: Int? = nil, where isToBeTold: (inout Listener) -> Bool = { _ in true }
     ) {
-        let listeners = state.withLock { state -> [Listener] in
+        let told = state.withLock { state -> [Changes.Continuation] in
             guard number ?? state.taskNumber == state.taskNumber else { return [] }
             state.revision = revision
-            return state.listeners.values.filter { isToBeTold($0.key, $0.isForRemoval) }
+            return state.listeners.keys.compactMap { id in
+                isToBeTold(&state.listeners[id]!) ? state.listeners[id]!.continuation : nil
+            }
         }
         // Not under the lock, which who is cancelled at this moment takes as well.
-        for listener in listeners { listener.continuation.yield() }
+        for continuation in told { continuation.yield() }
+    }
+
+    private func tell(_ events: [EtcdEvent], by number: Int) {
+        guard let revision = events.map(\.revision).max() else { return }
+        tell(upTo: revision, by: number) { listener in
+            let own = events.filter { $0.key == listener.key }
+            guard let last = own.last else { return false }
+            listener.modRevision = last.modRevision
+            return !listener.isForRemoval || own.contains(where: \.isRemoval)
+        }
+    }
+
+    /// Reads all entries, and notifies each listener whose entry differs from what the listener knows.
+    ///
+    /// - Returns: The store's revision; `nil` if the response is not one of etcd's.
+    private func compare(_ number: Int) async throws -> Int64? {
+        let response = try await client.send(.keys(below: folder), .reading).object
+        guard let revision = response.revision else { return nil }
+        let entries = (response["kvs"]?.elements ?? []).compactMap { EtcdKeyValue($0) }
+        let modRevisions = Dictionary(entries.map { ($0.key, $0.modRevision) }) { $1 }
+        // A store that was restored from a backup counts from an older revision, where the same numbers mean something else.
+        let isRestored = state.withLock { state in
+            guard number == state.taskNumber, let last = state.revision, revision < last else { return false }
+            state.readings = [:]
+            return true
+        }
+        tell(upTo: revision, by: number) { listener in
+            let modRevision = modRevisions[listener.key] ?? 0
+            let isChanged = isRestored || listener.modRevision != modRevision
+            listener.modRevision = modRevision
+            return isChanged
+        }
+        return revision
     }
 
     /// From when on to watch; `nil` if somebody listens of whom that is not known.
@@ -120,28 +178,22 @@ final class SessionWatch: Sendable {
         }
     }
 
-    private func beginAnew(_ number: Int) {
-        state.withLock { state in
-            guard number == state.taskNumber else { return }
-            state.revision = nil
-            state.readings = [:]
-            for number in state.listeners.keys { state.listeners[number]?.revision = nil }
-        }
-    }
-
     private func run(_ number: Int) async {
         var pause = Duration.milliseconds(100)
+        var isResumed = false
         while !Task.isCancelled {
             let start = ContinuousClock.now
             do {
-                try await client.mapping { try await follow(number) }
+                try await client.mapping { try await follow(number, isResumed: isResumed) }
             } catch let error as AccountError where error.code != .storeUnreachable {
                 return fail(error, number)
             } catch {
                 client.avoidPreferred()
             }
-            // One that ends at once is as good as none.
-            pause = start.duration(to: .now) > .seconds(5) ? .milliseconds(100) : min(pause * 2, .seconds(5))
+            isResumed = true
+            // If a watch ends at once, make the next one later.
+            let isLong = start.duration(to: .now) > min(.seconds(5), interval / 2)
+            pause = isLong ? .milliseconds(100) : min(pause * 2, .seconds(5))
             // It throws only if nobody listens any more.
             try? await Task.sleep(for: pause * Double.random(in: 0.5...1.5))
         }
@@ -157,33 +209,25 @@ final class SessionWatch: Sendable {
         for listener in listeners { listener.continuation.finish(throwing: error) }
     }
 
-    /// For a minute: a connection may be dead without anybody noticing.
-    private func follow(_ number: Int) async throws {
+    /// Tells of changes until the interval is over, or until the entries have to be read again.
+    ///
+    /// - Parameter isResumed: Whether there was a watch before. The first one needs no reading if all listeners have read.
+    private func follow(_ number: Int, isResumed: Bool) async throws {
         let known: Int64
-        if let start = try start(number) {
+        if !isResumed, let start = try start(number) {
             known = start
         } else {
-            // Confirmed by a quorum, so that nothing that was written before is missed.
-            guard let newest = try await client.send(.range(folder), .reading).object.revision else { return }
+            guard let newest = try await compare(number) else { return }
             known = newest
-            tell(upTo: newest, by: number)
         }
         let call = EtcdCall.watch(folder + EtcdLock.refreshName, toEndOf: folder, from: known + 1)
-        try await client.watch(call, for: .seconds(60)) { message in
+        try await client.watch(call, for: interval) { message in
             switch message {
-            case .progress(let revision):
-                // Restored from a backup, the store counts from an older one, and would long tell nothing.
-                guard revision < known else { return true }
-                self.beginAnew(number)
-                return false
-            case .change(let written, let removed, let revision):
-                self.tell(upTo: revision, by: number) { key, isForRemoval in
-                    removed.contains(key) || !isForRemoval && written.contains(key)
-                }
-            case .compacted(let revision):
-                // Etcd tells nothing any more on this connection.
-                self.tell(upTo: revision - 1, by: number)
-                return false
+            // A store that was restored from a backup counts from an older revision. It would tell nothing for long.
+            case .progress(let revision): return revision >= known
+            case .change(let events): self.tell(events, by: number)
+            // Etcd tells nothing any more on this connection.
+            case .compacted: return false
             // Gets another token, or another node.
             case .failure(let failure) where failure.isTokenExpired || failure.code == nil: return false
             case .failure(let failure): throw EtcdClient.Failure.refused(failure)

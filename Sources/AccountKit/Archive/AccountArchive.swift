@@ -29,6 +29,9 @@ final class AccountArchive: Sendable {
     /// Whether the last read without the lock found no key that opens the archive; then nobody is asked again before a lock.
     private let noKeyFitted = Mutex(false)
 
+    /// Whether other machines use the storage too.
+    var isShared: Bool { codec.context.isBoundToPlace }
+
     init(storage: any ArchiveStorage, keySources: [any KeySource], context: SealingContext, logger: Logger?) {
         self.storage = storage
         ring = KeyRing(keySources, context: context, logger: logger)
@@ -281,8 +284,15 @@ extension ArchiveTransaction {
 extension AccountError {
     fileprivate var isAboutKey: Bool { code == .wrongKeyOrDamaged || code == .noKey }
 
-    init(_ error: EnvelopeError) {
+    /// - Parameter isShared: Whether other machines use the storage too. They may be able to open the archive, so the
+    ///   advice is not to sign in again.
+    init(_ error: EnvelopeError, isShared: Bool) {
         switch error {
+        case .damaged(let what) where isShared:
+            self.init(
+                .damaged,
+                "the archive in the shared store is truncated or not an account archive: \(what). You are not signed out, and "
+                    + "nothing was changed; restore a backup of the store")
         case .damaged(let what):
             self.init(
                 .damaged,
@@ -291,6 +301,12 @@ extension AccountError {
         case .unsupported(let what):
             self.init(
                 .unsupportedVersion, "Account.plist was written by a later version (\(what)): update this program")
+        case .wrongKeyOrDamaged where isShared:
+            self.init(
+                .wrongKeyOrDamaged,
+                "the archive in the shared store does not open here: this machine has another key than the machine that wrote "
+                    + "it, or the entry was changed or copied from another place. You are not signed out, and nothing was "
+                    + "changed; give this machine the key that the other machines use")
         case .wrongKeyOrDamaged:
             self.init(
                 .wrongKeyOrDamaged,

@@ -28,7 +28,7 @@ struct ArchiveCodec: Sendable {
         do {
             return try Envelope(parsing: try ArchivePropertyList.decode(bytes))
         } catch {
-            throw AccountError(error)
+            throw AccountError(error, isShared: context.isBoundToPlace)
         }
     }
 
@@ -37,7 +37,7 @@ struct ArchiveCodec: Sendable {
         do {
             opened = try envelope.open(with: keys, context: context)
         } catch {
-            throw AccountError(error)
+            throw AccountError(error, isShared: context.isBoundToPlace)
         }
         return try AccountPlaintext.decode(opened.plaintext, count: opened.count)
     }

@@ -16,6 +16,18 @@ public import Foundation
 ///
 /// `ArchiveStorageConformance` in `AccountTesting` checks them.
 public protocol ArchiveStorage: Sendable {
+    /// The name of this place in a store that several machines share; `nil` if only this machine uses the storage.
+    ///
+    /// AccountKit treats a storage that has a name as shared:
+    ///
+    /// - It neither replaces nor removes an archive that does not open here, because another machine may have the key.
+    ///   ``AccountStore/replacingUnreadableArchive()`` is the exception.
+    /// - It binds the name into what it seals. An entry that is copied to a place with another name does not open there.
+    ///   The name must therefore stay the same for as long as an archive is there.
+    ///
+    /// A storage that stands before another one returns the name of that one.
+    var sharedPlace: String? { get }
+
     /// Reads an entry, without a lock and without writing anything.
     ///
     /// - Returns: `nil` if there is none, which is not an error.
@@ -48,6 +60,11 @@ public protocol ArchiveStorage: Sendable {
     /// fails, with an ``AccountError`` that says why, when changes cannot be told or cannot be told any more; it does not
     /// just end.
     func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error>
+}
+
+extension ArchiveStorage {
+    /// Only this machine uses the storage.
+    public var sharedPlace: String? { nil }
 }
 
 /// The right to refresh the tokens of a session.

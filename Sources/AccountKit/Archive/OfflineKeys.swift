@@ -43,6 +43,7 @@ struct OfflineKeys: Sendable {
     let records: SealedRecords
 
     init(archive: AccountArchive, appIdentifier: String, session: SessionName) {
+        // Not bound to a shared place: a move takes also those along that do not open now.
         records = SealedRecords(
             at: Self.places, purpose: "offline", name: "the key of the offline data",
             archive: archive,

@@ -66,7 +66,8 @@ struct RevocationQueue: Sendable {
     init(archive: AccountArchive, appIdentifier: String, session: SessionName) {
         records = SealedRecords(
             at: Self.places, purpose: "revocations", name: "the queue of pending revocations",
-            archive: archive, appIdentifier: appIdentifier, session: session)
+            archive: archive, appIdentifier: appIdentifier, session: session,
+            sharedPlace: archive.storage.sharedPlace)
     }
 
     @discardableResult

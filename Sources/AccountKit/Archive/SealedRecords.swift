@@ -14,16 +14,18 @@ struct SealedRecords: Sendable {
     ///   - places: Where they are; see ``places(_:count:)``.
     ///   - purpose: Tells the context from those of others.
     ///   - name: What they are, for a person.
+    ///   - sharedPlace: The place in a store that machines share; `nil` does not bind the records to it.
     init(
         at places: [ArchiveEntry], purpose: String, name: String, archive: AccountArchive, appIdentifier: String,
-        session: SessionName
+        session: SessionName, sharedPlace: String? = nil
     ) {
         self.places = places
         self.archive = archive
         self.name = name
         // No session has a slash in its name.
         codec = ArchiveCodec(
-            context: SealingContext(appIdentifier: appIdentifier, sessionName: session.rawValue + "/" + purpose))
+            context: SealingContext(
+                appIdentifier: appIdentifier, sessionName: session.rawValue + "/" + purpose, place: sharedPlace))
     }
 
     static func places(_ prefix: String, count: Int) -> [ArchiveEntry] {

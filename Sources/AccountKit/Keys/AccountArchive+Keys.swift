@@ -68,7 +68,7 @@ extension AccountArchive {
         let envelope = try codec.envelope(in: stored.bytes)
         for opener in checked {
             let isOpened = envelope.slots.contains { keys.isOpened($0, by: opener, context: codec.context) }
-            guard isOpened else { throw AccountError(EnvelopeError.wrongKeyOrDamaged) }
+            guard isOpened else { throw AccountError(EnvelopeError.wrongKeyOrDamaged, isShared: isShared) }
         }
         _ = try codec.open(envelope, with: keys)
         if case .unknown(let reason) = receipt.durability {
@@ -95,7 +95,7 @@ extension AccountArchive {
         do {
             return try opened.keys.renewing(keeping: kept, context: codec.context)
         } catch {
-            throw AccountError(error)
+            throw AccountError(error, isShared: isShared)
         }
     }
 

@@ -16,6 +16,9 @@ struct KeyRing: Sendable {
     private let context: SealingContext
     private let logger: Logger?
 
+    /// Whether other machines use the storage too.
+    private var isShared: Bool { context.isBoundToPlace }
+
     /// Keys that a person or a program was asked for before the lock was taken, for an archive that is to be made.
     private let prepared = Prepared()
 
@@ -53,7 +56,7 @@ struct KeyRing: Sendable {
                 for opener in openers {
                     if let match = try firstMatch(of: slots, with: opener, of: envelope) { return match }
                 }
-                note(AccountError(EnvelopeError.wrongKeyOrDamaged))
+                note(AccountError(EnvelopeError.wrongKeyOrDamaged, isShared: isShared))
             } catch {
                 note(error)
             }
@@ -115,7 +118,7 @@ struct KeyRing: Sendable {
             } catch .wrongKeyOrDamaged {
                 continue
             } catch {
-                throw AccountError(error)
+                throw AccountError(error, isShared: isShared)
             }
         }
         return nil
@@ -130,10 +133,15 @@ struct KeyRing: Sendable {
                 "Account.plist opens with \(ways), and no such key is set up here: add it again (`key add`)")
         }
         let places = sources.compactMap { ($0 as? KeyFile)?.path.shellWord }.joined(separator: " or ")
+        let place = places.isEmpty ? "" : " at \(places)"
+        if isShared {
+            return AccountError(
+                .noKey,
+                "there is an archive in the shared store, and this machine has no key to open it. You are not signed out, and "
+                    + "nothing was changed; put the key that the other machines use\(place.isEmpty ? " here" : place)")
+        }
         return AccountError(
-            .noKey,
-            "there is an account archive, and no key to open it: put the key back"
-                + (places.isEmpty ? "" : " at \(places)") + ", or sign in again")
+            .noKey, "there is an account archive, and no key to open it: put the key back\(place), or sign in again")
     }
 
     // MARK: Making
@@ -219,7 +227,7 @@ struct KeyRing: Sendable {
         do {
             return takesLong ? try await BlockingWork.run(body) : try body()
         } catch {
-            throw AccountError(error)
+            throw AccountError(error, isShared: isShared)
         }
     }
 }

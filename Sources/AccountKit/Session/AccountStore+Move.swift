@@ -51,7 +51,7 @@ extension AccountStore {
         guard targetName != sourceName else {
             throw AccountError(.invalidArgument, "the session cannot be moved to where it is: name another place")
         }
-        guard driver.archive.codec.context == target.driver.archive.codec.context else {
+        guard driver.archive.codec.context.isSameSession(as: target.driver.archive.codec.context) else {
             throw AccountError(
                 .invalidArgument, "a session can be moved only to another place of the same app and session")
         }
@@ -93,6 +93,12 @@ extension AccountStore {
         do {
             // The usual case takes no lock.
             guard try await driver.archive.storage.read(.incoming) != nil else { return }
+            // It may be all that is left of the session, and another machine may have its key.
+            if driver.keepsUnreadable {
+                _ = try await driver.archive.incoming(asksPerson: true) {
+                    try await driver.archive.storage.read($0)
+                }
+            }
         } catch {
             driver.logger?.debug("an incoming session cannot be read", metadata: ["error": "\(error)"])
         }
@@ -159,7 +165,8 @@ private struct SessionTransport {
             try await source.discardLeftover(of: account, in: transaction)
             var arriving = account
             arriving.transfer = transfer
-            let (bytes, _) = try source.archive.codec.seal(
+            // Sealed for the place that it goes to.
+            let (bytes, _) = try target.archive.codec.seal(
                 arriving, generation: opened.nextGeneration, with: opened.keys)
             let incoming = IncomingSession(
                 account: bytes, offlineKeys: try await source.offlineKeys.stored(in: transaction))

@@ -11,7 +11,7 @@ extension AccountStore {
     /// Signs in: makes sure that the account can be stored, gets it from `obtain`, and puts it in place of the old one.
     ///
     /// Until the new account is stored, the old one stays what it was. An archive that does not open is moved aside, not
-    /// overwritten.
+    /// overwritten. On storage that machines share the sign-in fails instead; see ``replacingUnreadableArchive()``.
     ///
     /// - Parameter obtain: Gets the account from the service; throws an ``AuthorityError`` if that fails.
     /// - Returns: The account as it was stored.
@@ -317,7 +317,7 @@ extension AccountStore {
                 }
             // What cannot be reached cannot be moved either; what does not open is kept for whoever has its key.
             case .unreadable(let error):
-                guard error.isAboutContent else { throw error }
+                guard driver.mayReplace(error) else { throw error }
                 let place = try await driver.archive.quarantine(at: clock.now, in: transaction)
                 driver.logger?.notice("an archive that could not be read was moved", metadata: ["to": "\(place)"])
                 do {

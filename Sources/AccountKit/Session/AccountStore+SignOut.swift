@@ -12,6 +12,9 @@ extension AccountStore {
     /// ``deliverRevocations(with:ignoringPauses:asksPerson:)``. A disk that is full keeps nobody signed in, nor does an archive that does not
     /// open: it is moved aside, and the service cannot be told, since nobody can read the tokens.
     ///
+    /// If machines share the storage, signing out of an archive that does not open fails instead; see
+    /// ``replacingUnreadableArchive()``.
+    ///
     /// Of a session that was moved to another place, only what was left here is removed, and the service is not told: it goes on
     /// there. Where nobody is signed in, a session whose move to here was not completed is discarded.
     ///
@@ -22,7 +25,9 @@ extension AccountStore {
     @discardableResult
     public func signOut(with authority: (any AccountAuthority)? = nil) async throws(AccountError) -> SignOutReport {
         let signOut = SignOut(.signedOutByUser, date: clock.now)
-        switch try await driver.run(SignOutStateMachine(signOut, isToBeTold: authority != nil)).get() {
+        let machine = SignOutStateMachine(
+            signOut, isToBeTold: authority != nil, keepsUnreadable: driver.keepsUnreadable)
+        switch try await driver.run(machine).get() {
         case .nobody:
             try await discardIncoming()
             return SignOutReport(account: nil, revocation: .notNeeded)

@@ -75,7 +75,9 @@ public final class AccountStore: Sendable {
         self.session = session
         let archive = AccountArchive(
             storage: storage, keySources: keySources,
-            context: SealingContext(appIdentifier: appIdentifier, sessionName: session.rawValue), logger: logger)
+            context: SealingContext(
+                appIdentifier: appIdentifier, sessionName: session.rawValue, place: storage.sharedPlace),
+            logger: logger)
         let revocations = RevocationQueue(
             archive: archive, appIdentifier: appIdentifier, session: session)
         driver = SessionDriver(
@@ -84,6 +86,42 @@ public final class AccountStore: Sendable {
             shared: SharedAccount(),
             refreshes: SingleFlight(by: SessionDriver.Request.isSame),
             exchanges: Exchanges(), clock: clock, lockTimeout: lockTimeout, logger: logger)
+    }
+
+    private init(session: SessionName, driver: SessionDriver) {
+        self.session = session
+        self.driver = driver
+    }
+
+    /// Returns this store with permission to replace an archive that other machines may be able to open.
+    ///
+    /// If machines share the storage (``ArchiveStorage/sharedPlace``), a store leaves an archive that does not open here
+    /// alone: signing in and signing out fail with the reason. Through the returned store they move the archive aside
+    /// instead, as they do on storage of one machine. Ask the user first, because all machines that share the storage are
+    /// affected:
+    ///
+    /// - After a sign-in they need the keys of this store.
+    /// - After a sign-out they are signed out.
+    /// - The tokens in the archive stay valid at the service, since nothing here can read them.
+    ///
+    /// Both stores have one account, one set of events and one lock.
+    public func replacingUnreadableArchive() -> AccountStore {
+        var driver = driver
+        driver.replacesUnreadable = true
+        return AccountStore(session: session, driver: driver)
+    }
+
+    /// Whether other machines use the storage too.
+    package var isShared: Bool { driver.archive.isShared }
+
+    /// Whether machines share the storage and it has an archive or a session whose move to there is not complete. Neither needs
+    /// to open.
+    package func hasSharedArchive() async throws -> Bool {
+        guard isShared else { return false }
+        for entry in [ArchiveEntry.account, .incoming] where try await driver.archive.storage.read(entry) != nil {
+            return true
+        }
+        return false
     }
 
     /// Makes this the store that ``shared`` returns, for apps that want one for all of their code.

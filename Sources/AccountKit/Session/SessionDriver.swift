@@ -18,6 +18,12 @@ struct SessionDriver: Sendable {
     let lockTimeout: Duration
     let logger: Logger?
 
+    /// Whether an archive that does not open may be replaced or removed also on storage that machines share.
+    var replacesUnreadable = false
+
+    /// Whether an archive that does not open stays where it is: another machine may have its key.
+    var keepsUnreadable: Bool { archive.isShared && !replacesUnreadable }
+
     /// What those who want the same share.
     struct Request: Sendable {
         let account: Account
@@ -365,12 +371,17 @@ struct SessionDriver: Sendable {
         shared.publishUnknownDurability(reason)
     }
 
+    /// Whether a sign-in may replace an unreadable archive.
+    ///
+    /// - Parameter error: Why the archive is unreadable. If it cannot be reached, it cannot be moved aside either.
+    func mayReplace(_ error: AccountError) -> Bool { error.isAboutContent && !keepsUnreadable }
+
     /// Makes sure that an account could be saved, before anything is spent on getting one.
     func prepareSave() async throws(AccountError) {
         // A person is not asked under the lock, where others would wait.
         switch await archive.load() {
         case .present: break
-        case .unreadable(let error) where !error.isAboutContent: throw error
+        case .unreadable(let error) where !mayReplace(error): throw error
         case .unreadable(let error):
             do {
                 guard try await !archive.hasOtherKindsOfKeys() else { throw error }
@@ -382,7 +393,7 @@ struct SessionDriver: Sendable {
         }
         try await withTransaction { transaction in
             // What cannot be reached now cannot be replaced later either.
-            if case .unreadable(let error) = await archive.load(in: transaction), !error.isAboutContent {
+            if case .unreadable(let error) = await archive.load(in: transaction), !mayReplace(error) {
                 throw error
             }
             try await archive.prepareSave(in: transaction)

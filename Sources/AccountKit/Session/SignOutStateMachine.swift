@@ -31,12 +31,16 @@ struct SignOutStateMachine: SessionStateMachine {
 
     private let signOut: SignOut
     private let isToBeTold: Bool
+    private let keepsUnreadable: Bool
     var state = State.opening
 
-    /// - Parameter isToBeTold: Whether the service is to be told, now or later.
-    init(_ signOut: SignOut, isToBeTold: Bool) {
+    /// - Parameters:
+    ///   - isToBeTold: Whether to revoke the tokens at the service, now or later.
+    ///   - keepsUnreadable: Whether an archive that does not open stays where it is, because other machines may open it.
+    init(_ signOut: SignOut, isToBeTold: Bool, keepsUnreadable: Bool = false) {
         self.signOut = signOut
         self.isToBeTold = isToBeTold
+        self.keepsUnreadable = keepsUnreadable
     }
 
     mutating func start() -> SessionAction<Outcome> { .beginTransaction }
@@ -54,7 +58,7 @@ struct SignOutStateMachine: SessionStateMachine {
             return go(to: .queueing(account, revision), .queueRevocation(account))
         case (.comparing, .content(.present(let account, let revision))): return clear(account, revision, nil)
         // What cannot be reached cannot be moved either; what does not open is kept for whoever has its key.
-        case (.comparing, .content(.unreadable(let error))) where error.isAboutContent:
+        case (.comparing, .content(.unreadable(let error))) where error.isAboutContent && !keepsUnreadable:
             return go(to: .quarantining, .quarantine(signOut))
         case (.comparing, .content(.unreadable(let error))): return finish(.failure(error))
         case (.quarantining, .quarantined(let place)): return finish(.success(.quarantined(place: place)))
@@ -81,7 +85,7 @@ struct SignOutStateMachine: SessionStateMachine {
 
 extension AccountError {
     /// Whether the archive was reached and does not open, rather than not reached.
-    var isAboutContent: Bool {
+    package var isAboutContent: Bool {
         [.noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion].contains(code)
     }
 }

@@ -55,13 +55,15 @@ package struct Envelope: Sendable {
     package func open(
         with keys: ArchiveKeys, context: SealingContext
     ) throws(EnvelopeError) -> (plaintext: GuardedBytes, count: Int) {
-        guard keys.storeID == storeID, keys.dataKeyID == dataKeyID else { throw .wrongKeyOrDamaged }
+        // An archive that isn't bound opens in any place: earlier versions wrote no other.
+        guard keys.storeID == storeID, keys.dataKeyID == dataKeyID,
+            let context = header.isBoundToPlace ? context.boundBytes : context.bytes
+        else { throw .wrongKeyOrDamaged }
         let fileKeys = keys.fileKeys(salt: header.salt)
         let expected = fileKeys.commitment(
             to: Self.commitmentMessage(prefix: prefix, context: context, nonce: header.nonce, ciphertext: ciphertext))
         guard Sodium.isEqual(expected, commitment),
-            let plaintext = fileKeys.decrypt(
-                ciphertext, nonce: header.nonce, additionalData: prefix + context.bytes)
+            let plaintext = fileKeys.decrypt(ciphertext, nonce: header.nonce, additionalData: prefix + context)
         else { throw .wrongKeyOrDamaged }
         var count = 0
         let status = plaintext.withUnsafeBytes { plaintext in
@@ -91,23 +93,24 @@ package struct Envelope: Sendable {
         precondition(plaintext.count > 0 && plaintext.count.isMultiple(of: paddingBlock), "the plaintext is not padded")
         let header = EnvelopeHeader(
             slotCount: keys.slots.count, ciphertextByteCount: plaintext.count + SubkeyPair.tagLength,
-            generation: generation, storeID: keys.storeID, dataKeyID: keys.dataKeyID)
+            generation: generation, storeID: keys.storeID, dataKeyID: keys.dataKeyID,
+            isBoundToPlace: context.isBoundToPlace)
+        let context = context.boundBytes ?? context.bytes
         let prefix = keys.slots.reduce(into: header.bytes) { $0 += $1.bytes }
         let fileKeys = keys.fileKeys(salt: header.salt)
-        let ciphertext = fileKeys.encrypt(
-            plaintext, nonce: header.nonce, additionalData: prefix + context.bytes)
+        let ciphertext = fileKeys.encrypt(plaintext, nonce: header.nonce, additionalData: prefix + context)
         let commitment = fileKeys.commitment(
             to: commitmentMessage(prefix: prefix, context: context, nonce: header.nonce, ciphertext: ciphertext[...]))
         return prefix + ciphertext + commitment
     }
 
     private static func commitmentMessage(
-        prefix: [UInt8], context: SealingContext, nonce: [UInt8], ciphertext: ArraySlice<UInt8>
+        prefix: [UInt8], context: [UInt8], nonce: [UInt8], ciphertext: ArraySlice<UInt8>
     ) -> [UInt8] {
         var message: [UInt8] = []
-        message.reserveCapacity(3 * 4 + prefix.count + context.bytes.count + nonce.count + ciphertext.count)
+        message.reserveCapacity(3 * 4 + prefix.count + context.count + nonce.count + ciphertext.count)
         message.append(lengthPrefixed: prefix)
-        message.append(lengthPrefixed: context.bytes)
+        message.append(lengthPrefixed: context)
         message.append(littleEndian: UInt32(nonce.count + ciphertext.count))
         message += nonce
         message += ciphertext

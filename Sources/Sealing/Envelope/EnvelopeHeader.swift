@@ -4,6 +4,12 @@ struct EnvelopeHeader: Hashable, Sendable {
     static let magic: [UInt8] = Array("ACCT\r\n".utf8) + [0x1A, 0x0A]
     static let slotCounts = 1...8
 
+    /// The only flag there is.
+    private static let boundFlag: UInt8 = 1
+
+    /// Whether the ciphertext is bound to a place in a store that machines share (flag 1).
+    var isBoundToPlace: Bool
+
     var ciphertextByteCount: Int
     var slotCount: Int
 
@@ -21,7 +27,11 @@ struct EnvelopeHeader: Hashable, Sendable {
     /// What stands before the ciphertext: this header and the slots.
     var prefixByteCount: Int { Self.byteCount + slotCount * KeySlot.byteCount }
 
-    init(slotCount: Int, ciphertextByteCount: Int, generation: UInt64, storeID: [UInt8], dataKeyID: [UInt8]) {
+    init(
+        slotCount: Int, ciphertextByteCount: Int, generation: UInt64, storeID: [UInt8], dataKeyID: [UInt8],
+        isBoundToPlace: Bool = false
+    ) {
+        self.isBoundToPlace = isBoundToPlace
         self.ciphertextByteCount = ciphertextByteCount
         self.slotCount = slotCount
         self.generation = generation
@@ -40,7 +50,8 @@ struct EnvelopeHeader: Hashable, Sendable {
         let suite = fields.number(UInt8.self)
         guard suite == 1 else { throw .unsupported("cipher suite \(suite)") }
         let flags = fields.number(UInt8.self)
-        guard flags == 0 else { throw .unsupported("flags \(flags)") }
+        guard flags & ~Self.boundFlag == 0 else { throw .unsupported("flags \(flags)") }
+        isBoundToPlace = flags == Self.boundFlag
         let prefixByteCount = Int(clamping: fields.number(UInt32.self))
         ciphertextByteCount = Int(clamping: fields.number(UInt32.self))
         slotCount = Int(fields.number(UInt16.self))
@@ -63,7 +74,7 @@ struct EnvelopeHeader: Hashable, Sendable {
         bytes.reserveCapacity(prefixByteCount)
         bytes += Self.magic
         bytes.append(littleEndian: UInt16(1))
-        bytes += [1, 0]
+        bytes += [1, isBoundToPlace ? Self.boundFlag : 0]
         bytes.append(littleEndian: UInt32(prefixByteCount))
         bytes.append(littleEndian: UInt32(ciphertextByteCount))
         bytes.append(littleEndian: UInt16(slotCount))

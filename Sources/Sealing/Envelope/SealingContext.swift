@@ -4,11 +4,28 @@ package struct SealingContext: Hashable, Sendable {
     /// `lp("AccountKit/1") ‖ lp(app identifier) ‖ lp(session name)`.
     let bytes: [UInt8]
 
-    package init(appIdentifier: String, sessionName: String) {
+    /// `bytes ‖ lp(place)`; `nil` for an archive that is not bound to a place.
+    ///
+    /// Key slots are bound to `bytes` only, so that they stay valid if the session moves to another place.
+    let boundBytes: [UInt8]?
+
+    /// - Parameter place: The name of the place in a store that machines share.
+    package init(appIdentifier: String, sessionName: String, place: String? = nil) {
         var bytes: [UInt8] = []
         bytes.append(lengthPrefixed: "AccountKit/1".utf8)
         bytes.append(lengthPrefixed: appIdentifier.utf8)
         bytes.append(lengthPrefixed: sessionName.utf8)
         self.bytes = bytes
+        boundBytes = place.map { place in
+            var bound = bytes
+            bound.append(lengthPrefixed: place.utf8)
+            return bound
+        }
     }
+
+    /// Whether both are of the same app and session, in whatever place.
+    package func isSameSession(as other: SealingContext) -> Bool { bytes == other.bytes }
+
+    /// Whether archives are sealed for a place in a store that machines share.
+    package var isBoundToPlace: Bool { boundBytes != nil }
 }

@@ -2,7 +2,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Stands between a storage and a node, and cuts the connection of the next change.
+/// Stands between a storage and a node, and cuts the connection of the next change, or drops the events of watches.
 final class CuttingProxy: Sendable {
     enum Fault: Sendable {
         /// Before the node hears of the change.
@@ -15,6 +15,8 @@ final class CuttingProxy: Sendable {
     fileprivate struct State {
         var fault: Fault?
         var cutCount = 0
+        var dropsEvents = false
+        var droppedRemovalCount = 0
     }
 
     let port: Int
@@ -27,6 +29,9 @@ final class CuttingProxy: Sendable {
 
     /// How many connections were cut.
     var cutCount: Int { state.value.withLock { $0.cutCount } }
+
+    /// How many times the node told of a removal and nothing was passed on.
+    var droppedRemovalCount: Int { state.value.withLock { $0.droppedRemovalCount } }
 
     init(to port: Int) async throws {
         let state = SharedState()
@@ -54,6 +59,9 @@ final class CuttingProxy: Sendable {
     func cutNext(_ fault: Fault) {
         state.value.withLock { $0.fault = fault }
     }
+
+    /// From now on drops what the node says of changes to those who watch, and keeps their connections.
+    func dropEvents() { state.value.withLock { $0.dropsEvents = true } }
 
     func close() async { try? await channel.close() }
 
@@ -86,6 +94,12 @@ final class CuttingProxy: Sendable {
                 default: return false
                 }
             }
+            let isDropped = state.value.withLock { state in
+                guard state.dropsEvents, !isRequest, text.contains(#""events":"#) else { return false }
+                if text.contains(#""type":"DELETE""#) { state.droppedRemovalCount += 1 }
+                return true
+            }
+            if isDropped { return }
             guard !isCut else {
                 other.close(promise: nil)
                 return context.close(promise: nil)

@@ -101,6 +101,19 @@ final class EtcdCluster: Sendable {
         do { try process.waitForEnd() } catch { Issue.record(error) }
     }
 
+    /// Stops a node with SIGSTOP: its connections stay, and nothing answers.
+    func pause(_ name: String) throws { try send(SIGSTOP, to: name) }
+
+    /// Continues a node that was paused.
+    func resume(_ name: String) throws { try send(SIGCONT, to: name) }
+
+    private func send(_ signal: Int32, to name: String) throws {
+        let keeper = try #require(processes.withLock { $0[name]?.processIdentifier })
+        let children = try String(contentsOfFile: "/proc/\(keeper)/task/\(keeper)/children", encoding: .utf8)
+        let node = try #require(children.split(separator: " ").first.flatMap { Int32($0) }, "\(name) runs")
+        try #require(sendSignal(signal, to: node) == 0)
+    }
+
     /// Waits until the cluster has a leader and says so.
     func waitUntilReady(credentials: EtcdCredentials = EtcdCredentials()) async throws {
         let client = try client(credentials: credentials)
@@ -200,6 +213,9 @@ final class EtcdCluster: Sendable {
         return String(decoding: output, as: UTF8.self)
     }
 }
+
+/// `EtcdCluster` has a method of the name of the system call.
+private func sendSignal(_ signal: Int32, to process: Int32) -> Int32 { kill(process, signal) }
 
 /// One node for all tests of a suite.
 struct SharedCluster: SuiteTrait, TestScoping {

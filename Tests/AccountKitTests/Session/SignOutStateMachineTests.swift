@@ -61,6 +61,17 @@ struct SignOutStateMachineTests {
         }
     }
 
+    @Test(arguments: Fixture.unreadable, [true, false])
+    func `An archive that cannot be read stays if other machines may open it`(
+        error: AccountError, isToBeTold: Bool
+    ) throws {
+        var run = Run(SignOutStateMachine(Self.signOut, isToBeTold: isToBeTold, keepsUnreadable: true))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.unreadable(error)))
+        expectAccountError(error.code) { try run.outcome?.get() }
+        #expect(run.outcome != nil)
+    }
+
     @Test(arguments: [true, false])
     func `Whatever fails, nobody is told of a sign-out that did not happen`(isToBeTold: Bool) async {
         let contents: [AccountArchive.Content] =

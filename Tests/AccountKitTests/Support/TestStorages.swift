@@ -27,6 +27,8 @@ struct HookedStorage: ArchiveStorage {
     /// What tells of changes, in place of the storage.
     var changes: AsyncThrowingStream<Void, any Error>?
 
+    var sharedPlace: String? { base.sharedPlace }
+
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         try await onRead(entry)
         return try await base.read(entry)

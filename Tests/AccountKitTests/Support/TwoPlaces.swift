@@ -2,12 +2,12 @@ import AccountKit
 import AccountTesting
 import Synchronization
 
-/// Two storages that a session is moved between, and a strict service. Each store stands for a process of its own.
+/// The storage of a machine and one that machines share, between which a session is moved, and a strict service. Each store stands for a process of its own.
 struct TwoPlaces: Sendable {
     enum Place: String, Sendable { case here, there }
 
     let here = InMemoryArchiveStorage()
-    let there = InMemoryArchiveStorage()
+    let there = InMemoryArchiveStorage(sharedPlace: "cluster")
     let clock = ManualClock()
     let service: ModelService
 
@@ -78,6 +78,8 @@ final class Life: Sendable {
 struct MortalStorage: ArchiveStorage {
     let base: any ArchiveStorage
     let life: Life
+
+    var sharedPlace: String? { base.sharedPlace }
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         try life.spend()

@@ -31,6 +31,14 @@ struct EnvelopeHeaderTests {
         #expect(try EnvelopeHeader(parsing: header.bytes) == header)
     }
 
+    @Test func `Flag 1 says that the ciphertext is bound to a place`() throws {
+        let header = EnvelopeHeader(
+            slotCount: 1, ciphertextByteCount: 528, generation: 1, storeID: Sodium.randomBytes(count: 16),
+            dataKeyID: Sodium.randomBytes(count: 16), isBoundToPlace: true)
+        #expect(header.bytes[11] == 1)
+        #expect(try EnvelopeHeader(parsing: header.bytes) == header)
+    }
+
     /// Bytes in place of others, and what becomes of the envelope.
     struct Change: CustomTestStringConvertible, Sendable {
         let name: String
@@ -56,7 +64,8 @@ struct EnvelopeHeaderTests {
         Change("version 257", 8, [1, 1], .unsupported("envelope version 257")),
         Change("suite 0", 10, [0], .unsupported("cipher suite 0")),
         Change("suite 2", 10, [2], .unsupported("cipher suite 2")),
-        Change("a flag", 11, [1], .unsupported("flags 1")),
+        Change("a flag", 11, [2], .unsupported("flags 2")),
+        Change("a flag beside the known one", 11, [3], .unsupported("flags 3")),
         Change("all flags", 11, [255], .unsupported("flags 255")),
         Change("header length 0", 12, [0, 0, 0, 0], .damaged("its header length is wrong")),
         Change("header length 128", 12, [128, 0, 0, 0], .damaged("its header length is wrong")),

@@ -44,6 +44,29 @@ struct EnvelopeTests {
         }
     }
 
+    @Test func `An archive that is bound to a place opens only there, with the same slots`() throws {
+        func context(_ place: String?) -> SealingContext {
+            SealingContext(appIdentifier: "com.example.gists", sessionName: "default", place: place)
+        }
+        let sample = try SampleArchive()
+        let bound = try Envelope(
+            parsing: Envelope.seal(sample.plaintext, generation: 1, keys: sample.keys, context: context("team")))
+        let opener = try #require(sample.openers[.keyFile])
+        #expect(bound.slots == sample.keys.slots)
+        for place in ["team", "team2", "", nil] {
+            let keys = try bound.unlock(with: opener, kind: .keyFile, context: context(place))
+            if place == "team" {
+                #expect(try bound.payload(with: keys, context: context(place)) == sample.payload)
+            } else {
+                #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+                    try bound.payload(with: keys, context: context(place))
+                }
+            }
+        }
+        let unbound = try Envelope(parsing: sample.envelope)
+        #expect(try unbound.payload(with: sample.keys, context: context("team")) == sample.payload)
+    }
+
     @Test func `Keys of a first write open the next ones`() throws {
         let keys = try ArchiveKeys(
             for: [.init(opener: SampleArchive.opener(of: .keyFile), kind: .keyFile, created: 1)],

@@ -11,8 +11,18 @@ struct SealingContextTests {
                 + [4, 0, 0, 0] + Array("work".utf8))
     }
 
+    @Test func `A bound context is the context and the place after its length`() {
+        let context = SealingContext(appIdentifier: "com.example.gists", sessionName: "work", place: "notes")
+        let unbound = SealingContext(appIdentifier: "com.example.gists", sessionName: "work")
+        #expect(context.boundBytes == unbound.bytes + [5, 0, 0, 0] + Array("notes".utf8))
+        #expect(context.bytes == unbound.bytes && unbound.boundBytes == nil)
+        #expect(context != unbound && context.isSameSession(as: unbound))
+    }
+
     @Test func `Another split of the same letters is another context`() {
-        let contexts = [("ab", "c"), ("a", "bc"), ("abc", ""), ("", "abc")].map(SealingContext.init)
+        let contexts = [("ab", "c"), ("a", "bc"), ("abc", ""), ("", "abc")].map {
+            SealingContext(appIdentifier: $0, sessionName: $1)
+        }
         #expect(Set(contexts).count == contexts.count)
     }
 }

@@ -59,8 +59,18 @@ struct EtcdServer: Sendable {
         }
     }
 
-    func put(_ key: String, _ value: String) async throws {
-        try await post("/v3/kv/put", ["key": key.base64, "value": value.base64])
+    func put(_ key: String, _ value: String) async throws { try await put(key, base64: value.base64) }
+
+    func put(_ key: String, base64 value: String) async throws {
+        try await post("/v3/kv/put", ["key": key.base64, "value": value])
+    }
+
+    /// What the node says of itself, such as `3.4.23`.
+    func version() async throws -> String {
+        guard let version = try await post("/v3/maintenance/status", [:])["version"] as? String else {
+            throw Unexpected("etcd says no version")
+        }
+        return version
     }
 
     func get(_ key: String) async throws -> String? {

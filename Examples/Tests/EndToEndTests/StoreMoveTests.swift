@@ -2,16 +2,16 @@ import Foundation
 import Subprocess
 import Testing
 
-/// `account store copy`: from files to a store that machines share, and back.
+/// `account store move`: from files to a store that machines share, and back.
 @Suite(.etcd, .queued)
-struct StoreCopyTests {
+struct StoreMoveTests {
     private func url() throws -> String { try EtcdServer.shared.url("c\(UUID().uuidString.prefix(8))") }
 
     @Test func `There and back, and the old place says where the sign-in is`() async throws {
         let url = try url()
         try await SignedInUser.run { user in
             let account = user.account
-            let moved = try await account("store", "copy", "--to", url)
+            let moved = try await account("store", "move", "--to", url)
             #expect(moved.exitCode == 0, "\(moved)")
             #expect(moved.errors.contains("Moved alice from file://"), "\(moved)")
             #expect(try await account("whoami", "--store", url).output == "alice\n")
@@ -35,9 +35,9 @@ struct StoreCopyTests {
             #expect(refresh.exitCode == 78, "\(refresh)")
             #expect(refresh.errors.contains("moved to \(url)"), "\(refresh)")
 
-            let again = try await account("store", "copy", "--to", url)
+            let again = try await account("store", "move", "--to", url)
             #expect(again.exitCode == 0, "\(again)")
-            let back = try await account("store", "copy", "--from", url, "--to", "file:", "--json")
+            let back = try await account("store", "move", "--from", url, "--to", "file:", "--json")
             #expect(back.exitCode == 0, "\(back)")
             #expect(try await account("refresh").exitCode == 0)
             let gone = try await account("refresh", "--store", url)
@@ -53,10 +53,52 @@ struct StoreCopyTests {
         }
     }
 
+    @Test func `The former name store copy still works and is not in the help`() async throws {
+        let url = try url()
+        try await SignedInUser.run { user in
+            let help = try await user.account("store", "--help")
+            #expect(help.output.contains("move") && !help.output.contains("copy"), "\(help)")
+            let copied = try await user.account("store", "copy", "--to", url, "--json")
+            #expect(copied.exitCode == 0, "\(copied)")
+            #expect(try copied.document().session == "default", "\(copied)")
+            let back = try await user.account("store", "copy", "--from", url, "--to", "file:")
+            #expect(back.exitCode == 0, "\(back)")
+            #expect(back.errors.contains("Moved alice from \(url)"), "\(back)")
+            let usage = try await user.account("store", "copy")
+            #expect(usage.exitCode == 64 && usage.errors.contains("--to URL"), "\(usage)")
+        }
+    }
+
+    @Test func `An interrupted move is continued with store move`() async throws {
+        let etcd = try EtcdServer.shared
+        try await SignedInUser.run { user in
+            try await LateProxy.run(upstream: etcd.port) { proxy in
+                let prefix = "h\(UUID().uuidString.prefix(8))"
+                let url = etcd.url(prefix, port: proxy.port)
+                // Until the source says that the session has left.
+                var number = 0
+                var status = try await user.account("status")
+                while !status.output.contains("was not completed") {
+                    try await proxy.hold("/v3/kv/txn", skipping: number)
+                    let isDone = try await killed(user.account.command(["store", "move", "--to", url]), proxy)
+                    try await proxy.release()
+                    try await etcd.revokeLeases(under: prefix)
+                    try #require(!isDone, "no kill left the move half done")
+                    status = try await user.account("status")
+                    number += 1
+                }
+                #expect(status.output.contains("store move --to \(url)"), "\(status)")
+                let incoming = try await user.account("status", "--store", url)
+                #expect(incoming.output.contains("store move --from file:"), "\(incoming)")
+                #expect(try await user.account("store", "move", "--to", url).exitCode == 0)
+            }
+        }
+    }
+
     @Test func `An expired token at the old place`() async throws {
         let url = try url()
         try await SignedInUser.run(serverOptions: ["--access-token-lifetime", "1"]) { user in
-            #expect(try await user.account("store", "copy", "--to", url).exitCode == 0)
+            #expect(try await user.account("store", "move", "--to", url).exitCode == 0)
             // Until it has expired it is handed out.
             try await waitUntil("the token has expired") {
                 try await user.account("token", "--min-validity", "0").exitCode != 0
@@ -83,9 +125,9 @@ struct StoreCopyTests {
                 "login", "--issuer", user.server.issuer, "--username", "bob", "--password-stdin", "--store", url,
                 input: ExampleServer.bobPassword + "\n")
             try #require(login.exitCode == 0, "\(login)")
-            let copy = try await user.account("store", "copy", "--to", url)
-            #expect(copy.exitCode == 75, "\(copy)")
-            #expect(copy.errors.contains("bob is signed in at \(url)"), "\(copy)")
+            let move = try await user.account("store", "move", "--to", url)
+            #expect(move.exitCode == 75, "\(move)")
+            #expect(move.errors.contains("bob is signed in at \(url)"), "\(move)")
             #expect(try await user.account("whoami", "--store", url).output == "bob\n")
             #expect(try await user.account("refresh").exitCode == 0)
         }
@@ -106,18 +148,18 @@ struct StoreCopyTests {
                     var isDone = false
                     while !isDone {
                         try await proxy.hold("/v3/kv/txn", skipping: number)
-                        isDone = try await killed(account.command(["store", "copy"] + arguments), proxy)
+                        isDone = try await killed(account.command(["store", "move"] + arguments), proxy)
                         try await proxy.release()
                         try await etcd.revokeLeases(under: prefix)
-                        let copy = try await account.run(["store", "copy"] + arguments)
-                        #expect(copy.exitCode == 0, "killed at call \(number): \(copy)")
+                        let move = try await account.run(["store", "move"] + arguments)
+                        #expect(move.exitCode == 0, "killed at call \(number): \(move)")
                         let here = try await account("refresh")
                         let there = try await account("refresh", "--store", url)
                         #expect([here.exitCode, there.exitCode] == (isBack ? [0, 78] : [78, 0]), "\(here) \(there)")
                         if !isDone {
                             // For the next round it is where it was.
                             let undone = try await account.run(
-                                ["store", "copy"] + (isBack ? ["--to", url] : ["--from", url, "--to", "file:"]))
+                                ["store", "move"] + (isBack ? ["--to", url] : ["--from", url, "--to", "file:"]))
                             #expect(undone.exitCode == 0, "\(undone)")
                         }
                         number += 1

@@ -1,0 +1,46 @@
+/// A version of etcd, and the faults that are known of it.
+struct EtcdVersion: Sendable, Hashable {
+    var major: Int
+    var minor: Int
+    var patch: Int
+
+    /// The first version of each series that has all fixes that AccountKit depends on.
+    static let fixed = [
+        EtcdVersion(major: 3, minor: 4, patch: 42), EtcdVersion(major: 3, minor: 5, patch: 28),
+        EtcdVersion(major: 3, minor: 6, patch: 9),
+    ]
+
+    private static let faults: [(text: String, fixedIn: [EtcdVersion])] = [
+        (
+            "a watch can lose events after a compaction",
+            [EtcdVersion(major: 3, minor: 4, patch: 31), EtcdVersion(major: 3, minor: 5, patch: 13)]
+        ),
+        ("a watch can miss that a key was removed", [EtcdVersion(major: 3, minor: 4, patch: 36)]),
+        ("a read can be stale after the node was paused", fixed),
+        ("a user can do more than its role allows (CVE-2026-33413, CVE-2026-33343)", fixed),
+    ]
+
+    /// What this version lacks, as sentences about etcd; empty if nothing is known.
+    var faults: [String] {
+        Self.faults.filter { $0.fixedIn.contains(where: isBefore) }.map(\.text)
+    }
+
+    /// The version of the same series that has the fixes; `nil` if this one has them, or if its series is not known.
+    var update: EtcdVersion? { Self.fixed.first(where: isBefore) }
+
+    private func isBefore(_ other: EtcdVersion) -> Bool {
+        (major, minor) == (other.major, other.minor) && patch < other.patch
+    }
+}
+
+extension EtcdVersion: CustomStringConvertible {
+    /// Reads a version such as `3.4.23` or `3.6.0-rc.1`; `nil` if it is not one.
+    init?(_ text: String) {
+        let parts = text.prefix { $0 != "-" && $0 != "+" }.split(separator: ".", omittingEmptySubsequences: false)
+        let numbers = parts.compactMap { Int($0) }
+        guard numbers.count == 3, parts.count == 3 else { return nil }
+        self.init(major: numbers[0], minor: numbers[1], patch: numbers[2])
+    }
+
+    var description: String { "\(major).\(minor).\(patch)" }
+}

@@ -1,0 +1,195 @@
+import AccountKit
+import AccountTesting
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A storage that several machines share.
+struct SharedStorageTests {
+    private struct MissingKey: KeySource {
+        var kind: KeyKind { .keyFile }
+        func key() async throws -> ArchiveKey? { nil }
+        func makeKey() async throws -> ArchiveKey { throw AccountError(.inaccessible, "this machine makes no key") }
+    }
+
+    /// A machine whose key or archive is wrong.
+    enum Flaw: CaseIterable, Sendable {
+        case otherKey, noKey, cutOff, flipped, laterVersion, foreign
+
+        var code: AccountError.Code {
+            switch self {
+            case .noKey: .noKey
+            case .otherKey, .flipped: .wrongKeyOrDamaged
+            case .laterVersion: .unsupportedVersion
+            case .cutOff, .foreign: .damaged
+            }
+        }
+
+        fileprivate var key: any KeySource {
+            switch self {
+            case .otherKey: InMemoryKey(byte: 8)
+            case .noKey: MissingKey()
+            default: InMemoryKey()
+            }
+        }
+
+        fileprivate func bytes(of good: [UInt8]) throws -> [UInt8] {
+            var bytes = good
+            switch self {
+            case .otherKey, .noKey: break
+            case .cutOff: bytes.removeLast()
+            case .flipped: bytes[bytes.count / 2] ^= 1
+            case .laterVersion: bytes[try #require(good.firstRange(of: Array("ACCT\r\n\u{1A}\n".utf8))).upperBound] = 2
+            case .foreign: bytes = Array("not ours".utf8)
+            }
+            return bytes
+        }
+    }
+
+    private let clock = ManualClock()
+
+    private func store(
+        _ storage: any ArchiveStorage, key: any KeySource = InMemoryKey()
+    ) -> AccountStore {
+        AccountStore(storage: storage, appIdentifier: "testing", keySources: [key], clock: clock)
+    }
+
+    /// A shared storage with alice's archive, and a store on it that cannot open the archive.
+    private func scene(_ flaw: Flaw) async throws -> (InMemoryArchiveStorage, AccountStore) {
+        let storage = InMemoryArchiveStorage(sharedPlace: "team")
+        try await store(storage).signIn { .fresh(at: clock.now) }
+        storage.overwrite(.account, with: try flaw.bytes(of: try #require(storage.entries[.account]?.bytes)))
+        return (storage, store(storage, key: flaw.key))
+    }
+
+    // MARK: An archive that does not open
+
+    @Test(arguments: Flaw.allCases)
+    func `Nothing replaces or removes an archive that does not open`(flaw: Flaw) async throws {
+        let (storage, store) = try await scene(flaw)
+        let before = storage.entries
+        let authority = ScriptedAuthority(clock: clock)
+        let other = self.store(InMemoryArchiveStorage())
+        try await other.signIn { .fresh(at: clock.now) }
+        await expectAccountError(flaw.code) { try await store.signIn { .fresh(at: clock.now) } }
+        await expectAccountError(flaw.code) {
+            try await store.signIn(username: "alice", password: Secret("password"), with: authority)
+        }
+        await expectAccountError(flaw.code) { try await store.signIn(token: Secret("token"), with: authority) }
+        await expectAccountError(flaw.code) { try await store.signOut(with: authority) }
+        await expectAccountError(flaw.code) { try await store.signOut() }
+        await expectAccountError(flaw.code) { try await store.refresh(with: authority) }
+        await expectAccountError(flaw.code) { try await store.update { _ in } }
+        await expectAccountError(flaw.code) { try await store.removeKey("00") }
+        await expectAccountError(flaw.code) { try await other.moveSession(to: store, named: "there", from: "here") }
+        await expectAccountError(flaw.code) { try await store.moveSession(to: other, named: "here", from: "there") }
+        #expect(await store.checkSession(with: authority) == .unreadable(AccountError(flaw.code, "")))
+        guard case .unreadable(let error) = await store.load() else {
+            Issue.record("it is unreadable")
+            return
+        }
+        #expect(!error.message.contains("sign in"), "\(error)")
+        #expect(storage.entries == before)
+        #expect(authority.requests.isEmpty, "nothing is spent on a sign-in that cannot be stored")
+    }
+
+    @Test func `A store that cannot open the archive any more while it signs in does not replace it`() async throws {
+        let storage = InMemoryArchiveStorage(sharedPlace: "team")
+        let store = self.store(storage)
+        let other = InMemoryKey(byte: 8)
+        await expectAccountError(.wrongKeyOrDamaged) {
+            try await store.signIn {
+                // Another machine was faster.
+                try await self.store(storage, key: other).signIn { .fresh(at: clock.now) }
+                return .fresh(at: clock.now)
+            }
+        }
+        #expect(await self.store(storage, key: other).load().text == "unverified access-1: notChecked")
+    }
+
+    @Test(arguments: Flaw.allCases.filter { $0 != .noKey })
+    func `With permission a sign-in moves the archive aside`(flaw: Flaw) async throws {
+        let (storage, store) = try await scene(flaw)
+        let before = try #require(storage.entries[.account])
+        let permitted = store.replacingUnreadableArchive()
+        try await permitted.signIn { .fresh(at: clock.now) }
+        #expect(store.account?.username == "alice", "both stores have one account")
+        let place = try #require(store.quarantinedArchive)
+        #expect(storage.entries[ArchiveEntry(rawValue: place)]?.bytes == before.bytes)
+        #expect(await self.store(storage, key: flaw.key).load().text == "unverified access-1: notChecked")
+    }
+
+    @Test(arguments: Flaw.allCases)
+    func `With permission a sign-out moves the archive aside`(flaw: Flaw) async throws {
+        let (storage, store) = try await scene(flaw)
+        let before = try #require(storage.entries[.account])
+        let report = try await store.replacingUnreadableArchive().signOut()
+        let place = try #require(report.quarantinedArchive)
+        #expect(storage.entries[ArchiveEntry(rawValue: place)]?.bytes == before.bytes)
+        #expect(await self.store(storage).load() == .signedOut(SignOut(.signedOutByUser, date: clock.now)))
+    }
+
+    @Test func `A session that waits and does not open is discarded only with permission`() async throws {
+        let storage = InMemoryArchiveStorage(sharedPlace: "team")
+        let faulty = FaultyArchiveStorage(storage)
+        let source = store(InMemoryArchiveStorage())
+        try await source.signIn { .fresh(at: clock.now) }
+        // The first change writes what waits, the second one puts it in place.
+        faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: 2, of: .replace)
+        await expectAccountError(.inaccessible) {
+            try await source.moveSession(to: store(faulty), named: "there", from: "here")
+        }
+        let waiting = try #require(storage.entries[.incoming])
+        let other = store(storage, key: InMemoryKey(byte: 8))
+        await expectAccountError(.wrongKeyOrDamaged) { try await other.signOut() }
+        #expect(storage.entries[.incoming] == waiting)
+        try await other.replacingUnreadableArchive().signOut()
+        #expect(storage.entries[.incoming] == nil)
+    }
+
+    // MARK: The place
+
+    @Test func `An archive that is copied to another place does not open there`() async throws {
+        let team = InMemoryArchiveStorage(sharedPlace: "team")
+        try await store(team).signIn { .fresh(at: clock.now) }
+        let bytes = try #require(team.entries[.account]?.bytes)
+        for place in ["team2", "tea", "", nil] {
+            let other = InMemoryArchiveStorage(sharedPlace: place)
+            other.overwrite(.account, with: bytes)
+            #expect(
+                await store(other).load() == .unreadable(AccountError(.wrongKeyOrDamaged, "")), "\(place ?? "files")")
+        }
+        let same = InMemoryArchiveStorage(sharedPlace: "team")
+        same.overwrite(.account, with: bytes)
+        #expect(await store(same).load().text == "unverified access-1: notChecked", "as after a restored backup")
+    }
+
+    @Test func `An archive of an earlier version opens, and its next write binds it to the place`() async throws {
+        let earlier = InMemoryArchiveStorage()
+        try await store(earlier).signIn { .fresh(at: clock.now) }
+        let team = InMemoryArchiveStorage(sharedPlace: "team")
+        team.overwrite(.account, with: earlier.entries[.account]?.bytes)
+        #expect(await store(team).load().text == "unverified access-1: notChecked")
+        try await store(team).update { $0.profile.nickname = "Ally" }
+        #expect(await store(team).load().account?.profile.nickname == "Ally")
+        earlier.overwrite(.account, with: team.entries[.account]?.bytes)
+        #expect(await store(earlier).load() == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
+    }
+
+    @Test func `Tokens that wait to be revoked are bound to the place too`() async throws {
+        let team = InMemoryArchiveStorage(sharedPlace: "team")
+        let signedIn = store(team)
+        try await signedIn.signIn { .fresh(at: clock.now) }
+        try await signedIn.signOut(
+            with: ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock))
+        #expect(try await store(team).pendingRevocations().count == 1)
+        let entry = ArchiveEntry(rawValue: "Revocation-1.plist")
+        let other = InMemoryArchiveStorage(sharedPlace: "other")
+        other.overwrite(entry, with: try #require(team.entries[entry]?.bytes))
+        #expect(try await store(other).pendingRevocations().isEmpty)
+    }
+}
