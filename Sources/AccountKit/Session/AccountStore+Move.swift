@@ -93,14 +93,18 @@ extension AccountStore {
         do {
             // The usual case takes no lock.
             guard try await driver.archive.storage.read(.incoming) != nil else { return }
-            // It may be all that is left of the session, and another machine may have its key.
-            if driver.keepsUnreadable {
-                _ = try await driver.archive.incoming(asksPerson: true) {
-                    try await driver.archive.storage.read($0)
-                }
-            }
         } catch {
             driver.logger?.debug("an incoming session cannot be read", metadata: ["error": "\(error)"])
+        }
+        // The copy may be all that is left of the session, and another machine may have its key.
+        if driver.keepsUnreadable {
+            do {
+                _ = try await incomingMove(asksPerson: true)
+            } catch {
+                let error = AccountError(wrapping: error)
+                // No key opens a damaged copy.
+                guard error.code == .damaged else { throw error }
+            }
         }
         try await driver.withTransaction { transaction in
             guard case .absent = await driver.archive.load(in: transaction) else { return }
