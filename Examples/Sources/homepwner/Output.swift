@@ -8,7 +8,7 @@ enum Output {
         do {
             try FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8))
         } catch {
-            throw AccountError(.inaccessible, "the result could not be written", cause: error)
+            throw AccountError(.inaccessible, "the result could not be written: \(error.localizedDescription)")
         }
     }
 

@@ -161,7 +161,7 @@ struct ProxyTests {
             #expect(status.output.contains("SSL_CERT_FILE=\(user.certificate.path)"))
             let doctor = try await user("doctor", with: variables)
             #expect(doctor.exitCode == 0, "\(doctor)")
-            #expect(doctor.output.contains("note: HTTPS_PROXY=\(shown)"), "\(doctor)")
+            #expect(doctor.output.contains("\n  HTTPS_PROXY=\(shown)"), "\(doctor)")
             let json = [
                 try await user("status", "--json", with: variables),
                 try await user("doctor", "--json", with: variables),

@@ -89,7 +89,7 @@ struct StoreMoveTests {
                 }
                 #expect(status.output.contains("store move --to \(url)"), "\(status)")
                 let incoming = try await user.account("status", "--store", url)
-                #expect(incoming.output.contains("store move --from file:"), "\(incoming)")
+                #expect(incoming.output.contains("store move --store \(url) --from file:"), "\(incoming)")
                 #expect(try await user.account("store", "move", "--to", url).exitCode == 0)
             }
         }

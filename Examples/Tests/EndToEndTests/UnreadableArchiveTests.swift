@@ -102,7 +102,8 @@ struct UnreadableArchiveTests {
     ]
 
     private func expectUnreadable(_ accident: Accident, _ user: SignedInUser) async throws {
-        let before = try user.container.contents()
+        // `doctor` creates a file in each folder for a moment, which changes the folder's date.
+        let before = try user.container.files()
         let token = try await user.account("token")
         #expect(token.exitCode == 65)
         #expect(token.output == "")
@@ -115,14 +116,21 @@ struct UnreadableArchiveTests {
         }
         let json = try await user.account("whoami", "--json")
         #expect(json.exitCode == 65)
-        #expect(try json.document().state == "unreadable")
-        #expect(try json.document().reason == accident.reason)
+        #expect(json.output.contains("\"\(accident.reason)\""), "\(json)")
         #expect(try await user.account("status").exitCode == 65)
-        #expect(try await user.account("sessions").output.contains("unreadable"))
+        let sessions = try await user.account("sessions")
+        if accident.word == "chmod go-w" {
+            // Nothing in the container can be trusted, not even the list of its sessions.
+            #expect(sessions.exitCode == 65)
+            #expect(sessions.errors.contains(accident.word), "\(sessions)")
+        } else {
+            #expect(try json.document().state == "unreadable")
+            #expect(sessions.output.contains("unreadable"))
+        }
         #expect(try await user.account("refresh").exitCode == 65)
         #expect(try await user.account("doctor").exitCode == 78)
 
-        #expect(try user.container.contents() == before)
+        #expect(try user.container.files() == before)
         #expect(try await user.server.log().requests == [])
     }
 
@@ -207,7 +215,7 @@ struct UnreadableArchiveTests {
             let before = try user.container.contents()
             let outcome = try await account("whoami", "--json")
             #expect(outcome.exitCode == 65)
-            #expect(try outcome.document().reason == "insecureContainer")
+            #expect(outcome.output.contains("\"insecureContainer\""), "\(outcome)")
             #expect(outcome.errors.contains(Privileges.isRoot ? "belongs to nobody" : "belongs to root"))
             let login = try await account(
                 "login", "--issuer", user.server.issuer, "--username", "bob", "--password-stdin",

@@ -11,7 +11,7 @@ struct WrongAccountTests {
             ["token"], ["token", "--min-validity", "0"], ["token", "--json"], ["token", "--id-token"],
             ["token", "--scope", "openid"], ["exec", "--", "printenv", "ACCOUNT_TOKEN"],
             ["keep", "--once", "--file", file], ["keep", "--once", "--id-token", "--file", file],
-            ["kube-credential", "--id-token"],
+            ["kube-credential", "--any-cluster", "--id-token"],
         ] {
             let outcome = try await user.account.run(words)
             #expect(outcome.exitCode == 69, "\(outcome)")
