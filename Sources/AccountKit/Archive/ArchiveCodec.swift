@@ -32,6 +32,16 @@ struct ArchiveCodec: Sendable {
         }
     }
 
+    /// Whether the structure of an archive is damaged, so that no key opens it.
+    func isDamaged(_ bytes: [UInt8]) -> Bool {
+        do {
+            _ = try envelope(in: bytes)
+            return false
+        } catch {
+            return error.code == .damaged
+        }
+    }
+
     func open(_ envelope: Envelope, with keys: ArchiveKeys) throws(AccountError) -> Account {
         let opened: (plaintext: GuardedBytes, count: Int)
         do {

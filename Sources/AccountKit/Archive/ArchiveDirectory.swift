@@ -139,7 +139,8 @@ package struct ArchiveDirectory: Sendable {
             let file = try FileDescriptor.openForReading(path)
             let status = try file.status()
             guard status.kind == .regular else {
-                throw AccountError(.inaccessible, "\(path) is not a file: move it away and try again")
+                let cause = status.kind == .directory ? SystemCallError.readsDirectory(path) : nil
+                throw AccountError(.inaccessible, "\(path) is not a file: move it away and try again", cause: cause)
             }
             guard status.byteCount <= limit else { throw tooLarge(path, byteCount: status.byteCount) }
             let bytes = try file.read(limit: limit, expected: status.byteCount)
@@ -408,4 +409,13 @@ extension String {
     }
 
     package var lastComponent: String { String(split(separator: "/").last ?? "") }
+}
+
+extension AccountError {
+    /// Whether an entry was found, and is not what it should be: damaged, too large, a link or a folder.
+    var isAboutEntry: Bool {
+        if code == .damaged { return true }
+        guard let cause = cause as? SystemCallError else { return false }
+        return cause.isLink || cause.isDirectory
+    }
 }

@@ -74,6 +74,15 @@ extension AccountArchive {
         return Incoming(session: session, account: account, transfer: transfer, revision: stored.revision)
     }
 
+    /// Whether the structure of a copy is damaged, so that no key opens it.
+    func isDamagedIncoming(_ bytes: [UInt8]) -> Bool {
+        do {
+            return codec.isDamaged([UInt8](try IncomingSession.decode(bytes).account))
+        } catch {
+            return true
+        }
+    }
+
     func removeIncoming(in transaction: any ArchiveTransaction) async throws {
         guard let revision = try await transaction.read(.incoming)?.revision else { return }
         _ = try await transaction.remove(.incoming, ifRevision: revision)

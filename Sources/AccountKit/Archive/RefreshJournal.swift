@@ -24,11 +24,12 @@ struct RefreshJournal: Sendable {
         try await stored(in: transaction).flatMap { RefreshRecord.decode($0.bytes) }
     }
 
-    /// The stored record. A record that cannot be read is moved aside, since it would block every refresh.
+    /// The stored record. If its place holds something that is not a record, that is moved aside, since it would block every
+    /// refresh. After any other error the record may be there, and say that the refresh token may be spent.
     private func stored(in transaction: any ArchiveTransaction) async throws -> StoredEntry? {
         do {
             return try await transaction.read(.refreshRecord)
-        } catch let reason as AccountError where reason.code != .cancelled {
+        } catch let reason as AccountError where reason.isAboutEntry {
             do {
                 try await transaction.quarantineLeftover(.refreshRecord, because: reason, logger)
             } catch is AccountError {

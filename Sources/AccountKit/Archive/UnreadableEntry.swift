@@ -3,8 +3,8 @@ package struct UnreadableEntry: Sendable {
     package let entry: ArchiveEntry
     package let error: AccountError
 
-    /// Whether no key can open it.
-    package var isDamaged: Bool { error.code == .damaged }
+    /// Whether no key can open it. A damaged key file is another matter: with the right key the entry may open.
+    package let isDamaged: Bool
 }
 
 extension AccountStore {
@@ -14,25 +14,37 @@ extension AccountStore {
         let archive = driver.archive
         var entries: [UnreadableEntry] = []
         var isReachable = true
-        func check(_ entry: ArchiveEntry, _ open: () async throws -> Void) async {
+        func check(
+            _ entry: ArchiveEntry, _ isDamaged: ([UInt8]) -> Bool, _ open: ([UInt8]) async throws -> Void
+        ) async {
             guard isReachable else { return }
+            var stored: [UInt8]?
             do {
-                try await open()
+                stored = try await archive.storage.read(entry)?.bytes
+                if let stored { try await open(stored) }
             } catch {
                 let error = AccountError(wrapping: error)
                 switch error.code {
                 case .noKey: break
                 case .storeUnreachable, .cancelled: isReachable = false
-                default: entries.append(UnreadableEntry(entry: entry, error: error))
+                default:
+                    let isDamaged = stored.map(isDamaged) ?? (error.code == .damaged)
+                    entries.append(UnreadableEntry(entry: entry, error: error, isDamaged: isDamaged))
                 }
             }
         }
-        await check(.incoming) { _ = try await archive.incoming { try await archive.storage.read($0) } }
-        await check(.refreshRecord) { _ = try await archive.journal.record() }
+        await check(.incoming) {
+            archive.isDamagedIncoming($0)
+        } _: { _ in
+            _ = try await archive.incoming { try await archive.storage.read($0) }
+        }
+        await check(.refreshRecord) { _ in true } _: { _ in _ = try await archive.journal.record() }
         for records in [driver.revocations.records, driver.offlineKeys.records] {
             for place in records.places {
                 await check(place) {
-                    if let stored = try await archive.storage.read(place) { _ = try await records.open(stored.bytes) }
+                    records.codec.isDamaged($0)
+                } _: {
+                    _ = try await records.open($0)
                 }
             }
         }

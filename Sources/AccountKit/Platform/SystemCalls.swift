@@ -30,9 +30,15 @@ public struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertibl
         self.errno = errno
     }
 
+    /// Reading a folder as a file (read(2)).
+    package static func readsDirectory(_ path: String) -> SystemCallError {
+        SystemCallError("read", path, errno: EISDIR)
+    }
+
     package var isNoEntry: Bool { errno == ENOENT }
     package var isNoDirectory: Bool { errno == ENOTDIR }
     package var isLink: Bool { errno == ELOOP }
+    package var isDirectory: Bool { errno == EISDIR }
     package var isRefusal: Bool { errno == EACCES || errno == EPERM || errno == EINVAL }
     package var isUnsupported: Bool { errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS }
 

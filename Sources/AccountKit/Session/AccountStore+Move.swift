@@ -90,20 +90,20 @@ extension AccountStore {
     /// Discards a session whose move to here was not completed, for a user who signs out where no session is signed in. A copy
     /// that does not open is moved aside.
     func discardIncoming() async throws(AccountError) {
+        var copy: [UInt8]?
         do {
             // The usual case takes no lock.
-            guard try await driver.archive.storage.read(.incoming) != nil else { return }
+            guard let stored = try await driver.archive.storage.read(.incoming) else { return }
+            copy = stored.bytes
         } catch {
             driver.logger?.debug("an incoming session cannot be read", metadata: ["error": "\(error)"])
         }
         // The copy may be all that is left of the session, and another machine may have its key.
-        if driver.keepsUnreadable {
+        if driver.keepsUnreadable, let copy, !driver.archive.isDamagedIncoming(copy) {
             do {
                 _ = try await incomingMove(asksPerson: true)
             } catch {
-                let error = AccountError(wrapping: error)
-                // No key opens a damaged copy.
-                guard error.code == .damaged else { throw error }
+                throw AccountError(wrapping: error)
             }
         }
         try await driver.withTransaction { transaction in

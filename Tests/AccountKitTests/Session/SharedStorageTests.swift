@@ -16,6 +16,13 @@ struct SharedStorageTests {
         func makeKey() async throws -> ArchiveKey { throw AccountError(.inaccessible, "this machine makes no key") }
     }
 
+    /// A key file that was cut off.
+    private struct DamagedKey: KeySource {
+        var kind: KeyKind { .keyFile }
+        func key() async throws -> ArchiveKey? { throw AccountError(.damaged, "the key file does not have 32 bytes") }
+        func makeKey() async throws -> ArchiveKey { throw AccountError(.inaccessible, "this machine makes no key") }
+    }
+
     /// A machine whose key or archive is wrong.
     enum Flaw: CaseIterable, Sendable {
         case otherKey, noKey, cutOff, flipped, laterVersion, foreign
@@ -147,6 +154,12 @@ struct SharedStorageTests {
         let other = store(storage, key: InMemoryKey(byte: 8))
         await expectAccountError(.wrongKeyOrDamaged) { try await other.signOut() }
         #expect(storage.entries[.incoming] == waiting)
+        let damaged = store(storage, key: DamagedKey())
+        await expectAccountError(.damaged) { try await damaged.signOut() }
+        #expect(storage.entries[.incoming] == waiting)
+        let unreadable = await damaged.unreadableEntries()
+        #expect(unreadable.map(\.entry) == [.incoming])
+        #expect(unreadable.allSatisfy { !$0.isDamaged }, "with the right key the copy opens")
         try await other.replacingUnreadableArchive().signOut()
         #expect(storage.entries[.incoming] == nil)
     }
