@@ -38,7 +38,11 @@ extension AccountStore {
         } _: { _ in
             _ = try await archive.incoming { try await archive.storage.read($0) }
         }
-        await check(.refreshRecord) { _ in true } _: { _ in _ = try await archive.journal.record() }
+        await check(.refreshRecord) { _ in
+            true
+        } _: { _ in
+            _ = try await archive.journal.record()
+        }
         for records in [driver.revocations.records, driver.offlineKeys.records] {
             for place in records.places {
                 await check(place) {
