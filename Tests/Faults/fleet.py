@@ -359,7 +359,7 @@ class Case:
         self.collect()
         keys = {machine.key() for machine in self.machines.values()} - {None}
         requests = [r for machine in self.machines.values() for r in list(machine.proxy.requests)]
-        found.commits = history.commits(self.changes, requests, keys)
+        found.commits = history.commits(self.changes, requests, keys, self.prefix)
         found.exchanges = self.exchanges()
         found.said = [program.wait() for program in self.programs]
         found.interrupted = {program.who for program in self.programs if program.is_interrupted}
@@ -392,7 +392,7 @@ class Case:
         queue = {}
         for commit in commits:
             queue |= {entry: value for entry, value in commit.entries.items() if entry.startswith("Revocation")}
-        return {account.token for value in queue.values() if value and (account := history.read(value, keys))}
+        return {account.token for value in queue.values() if value and (account := history.read(value, keys, self.prefix))}
 
     def is_good(self, access):
         """Whether the service itself accepts an access token."""

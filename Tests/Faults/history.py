@@ -237,7 +237,7 @@ class History:
         return found
 
 
-def commits(changes, requests, keys):
+def commits(changes, requests, keys, place):
     """Groups changes by revision, reads the accounts, and finds when each was made from the requests that made it."""
     times = {}
     for request in requests:
@@ -256,14 +256,15 @@ def commits(changes, requests, keys):
         if entry.lstrip(".").startswith("lock") and not change.is_deletion:
             commit.locks.add(change.create_revision)
         if entry == "Account.plist" and not change.is_deletion:
-            commit.account = read(change.value, keys)
+            commit.account = read(change.value, keys, place)
     return [found[revision] for revision in sorted(found)]
 
 
-def read(value, keys):
+def read(value, keys, place):
     for key in keys:
         try:
-            account, tokens, envelope = read_account.read(value, read_account.context_of("account", "default"), key)
+            account, tokens, envelope = read_account.read(
+                value, read_account.context_of("account", "default"), key, place=place)
             return Account(
                 tokens.get("refreshToken", b"").decode(), envelope.generation, envelope.store_id,
                 account.get("username", account["id"]))
