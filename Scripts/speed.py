@@ -20,7 +20,8 @@ import tempfile
 FOLDER = pathlib.Path(__file__).parent.parent / "Tests/Speed"
 BASELINE = FOLDER / "baseline.json"
 TOLERANCE = 0.05
-MAXIMUM_PEAK_KIB = 12 * 1024
+# 12 MiB until each folder was checked from the root of its container; `whoami --offline` reaches 12,448 KiB since.
+MAXIMUM_PEAK_KIB = 13 * 1024
 # 25 MiB until the command finished its exchanges (signals, deadlines, the options of a sign-in), 26 until other programs used the
 # sign-in: helpers, rules, derived tokens, and what doctor knows of git, docker, kubectl and systemd.
 MAXIMUM_SIZE = 27 * 1024 * 1024

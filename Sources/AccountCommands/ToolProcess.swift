@@ -42,17 +42,26 @@ extension AsyncParsableCommand where Self: SendableMetatype {
             try await Self.asyncParseAsRoot($0)
         }
     ) -> Never {
+        runTool { arguments in try await run(parse(arguments)) }
+    }
+
+    /// Runs a command of whichever kind: commands of the parser itself, such as `help`, are synchronous.
+    static func run(_ command: any ParsableCommand) async throws {
+        var command = command
+        if var command = command as? any AsyncParsableCommand {
+            try await command.run()
+        } else {
+            try command.run()
+        }
+    }
+
+    /// Runs `body` with the arguments of the process, and ends the process.
+    static func runTool(_ body: @escaping @Sendable (_ arguments: [String]) async throws -> Void) -> Never {
         accountkit_signals_restore_quit()
         MainThreadExecutor.run {
             let code: ExitCode
             do {
-                var command = try await parse(Array(CommandLine.arguments.dropFirst()))
-                // Commands of the parser itself, such as `help`, are synchronous.
-                if var command = command as? any AsyncParsableCommand {
-                    try await command.run()
-                } else {
-                    try command.run()
-                }
+                try await body(Array(CommandLine.arguments.dropFirst()))
                 code = .success
             } catch {
                 code = report(error)
