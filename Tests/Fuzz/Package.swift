@@ -26,6 +26,7 @@ let package = Package(
             dependencies: ["AccountKit", "Sealing", .product(name: "HTTPTypes", package: "swift-http-types")],
             exclude: [
                 "Browser", "Client", "OAuth/OAuthAuthority.swift", "OAuth/OAuthAuthority+Account.swift",
+                "OAuth/OAuthAuthority+Advice.swift",
                 "OAuth/OAuthAuthority+Derivation.swift", "OAuth/OAuthAuthority+Device.swift",
                 "OAuth/OAuthAuthority+Requests.swift", "OAuth/OAuthAuthority+SignIn.swift",
                 "OAuth/OAuthRequestOptions.swift", "OAuth/ServiceDocuments.swift",
