@@ -93,6 +93,7 @@ struct SavingInspection {
             ]
         default:
             return failures.map { folder, error in
+                // If the folder cannot be inspected, `ls -ld` shows the user why.
                 let isOwn = (try? SystemCall.targetStatus(folder))??.owner == SystemCall.effectiveUser
                 let word = folder.shellWord
                 return Finding(

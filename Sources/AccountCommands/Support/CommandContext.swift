@@ -37,7 +37,8 @@ struct CommandContext<App: AccountApplication> {
         container = try App.container()
         preferences = Preferences(container: container)
         self.session = try session ?? App.chosenSession(options.session.map(SessionName.init), preferences)
-        // The default session is left out only if a command that names none uses it.
+        // The default session is left out only if a command without --session uses it. If the chosen session cannot be read, the
+        // hint names the session, which is always right.
         let isChosen = session != nil || options.session != nil
         hint = CommandHint(
             session: self.session,
