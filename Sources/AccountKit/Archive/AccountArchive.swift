@@ -137,7 +137,7 @@ final class AccountArchive: Sendable {
         if keys == nil { keys = try await ring.unlock(envelope, asksPerson: asksPerson) }
         return OpenedArchive(
             account: try codec.open(envelope, with: keys!), generation: envelope.generation, keys: keys!,
-            revision: stored.revision)
+            revision: stored.revision, byteCount: stored.bytes.count)
     }
 
     private func knownKeys(for envelope: Envelope) -> ArchiveKeys? {
@@ -181,29 +181,44 @@ final class AccountArchive: Sendable {
 
     // MARK: Writing, for whoever holds the lock
 
+    /// How many bytes of an archive stay free, so that the next tokens fit even if they are longer.
+    private static let headRoom = 16 * 1024
+
     /// Saves an account, if the stored revision still is `revision`; `nil` means that there is no archive.
     ///
+    /// Only new tokens may use the head-room. Other changes leave it free, or at least do not make a larger archive larger.
+    ///
+    /// - Parameter leavesRoom: Whether the head-room stays free although the tokens are new.
     /// - Returns: The account with all of its tokens in one piece of guarded memory, and the storage's receipt.
     func save(
-        _ account: Account, ifRevision revision: ArchiveRevision?, at date: Date, in transaction: any ArchiveTransaction
-    ) async throws -> (account: Account, receipt: ArchiveReceipt) {
-        guard let revision else {
-            let keys = try await ring.makeKeys(at: date)
-            return try await write(account, generation: 1, keys: keys, ifRevision: nil, in: transaction)
-        }
-        let opened = try await opened(revision, in: transaction)
-        return try await write(
-            account, generation: opened.nextGeneration, keys: opened.keys, ifRevision: revision, in: transaction)
-    }
-
-    func write(
-        _ account: Account, generation: UInt64, keys: ArchiveKeys, ifRevision revision: ArchiveRevision?,
+        _ account: Account, ifRevision revision: ArchiveRevision?, at date: Date, leavesRoom: Bool = false,
         in transaction: any ArchiveTransaction
     ) async throws -> (account: Account, receipt: ArchiveReceipt) {
-        let (bytes, account) = try codec.seal(account, generation: generation, with: keys)
+        let limit = ArchivePropertyList.maximumByteCount - Self.headRoom
+        guard let revision else {
+            let keys = try await ring.makeKeys(at: date)
+            return try await write(
+                account, generation: 1, keys: keys, ifRevision: nil, limit: leavesRoom ? limit : nil, in: transaction)
+        }
+        let opened = try await opened(revision, in: transaction)
+        let isSameGrant = account.isSameGrant(as: opened.account)
+        return try await write(
+            account, generation: opened.nextGeneration, keys: opened.keys, ifRevision: revision,
+            limit: leavesRoom ? limit : isSameGrant ? max(limit, opened.byteCount) : nil, in: transaction)
+    }
+
+    /// - Parameter limit: How many bytes the archive may have; `nil` for the largest there is.
+    func write(
+        _ account: Account, generation: UInt64, keys: ArchiveKeys, ifRevision revision: ArchiveRevision?,
+        limit: Int? = nil, in transaction: any ArchiveTransaction
+    ) async throws -> (account: Account, receipt: ArchiveReceipt) {
+        let (bytes, account) = try codec.seal(
+            account, generation: generation, with: keys, limit: limit ?? ArchivePropertyList.maximumByteCount)
         let receipt = try await transaction.replace(.account, with: bytes, ifRevision: revision)
         cache.replace(
-            with: OpenedArchive(account: account, generation: generation, keys: keys, revision: receipt.revision))
+            with: OpenedArchive(
+                account: account, generation: generation, keys: keys, revision: receipt.revision, byteCount: bytes.count
+            ))
         let kept = unsaved.noteWritten(account, receipt.revision)
         // One too many is harmless.
         if kept.isOver { try? await journal.forget(in: transaction) }
@@ -213,9 +228,18 @@ final class AccountArchive: Sendable {
     /// Reserves room to save an account of about the stored one's size.
     ///
     /// Done before anything is spent that could not be had again if the save failed.
+    ///
+    /// - Throws: ``AccountError/Code-swift.struct/tooLarge`` if an archive would not hold longer tokens, even without all that a save
+    ///   may drop (``Account/makeRoom()``).
     func prepareSave(in transaction: any ArchiveTransaction) async throws {
         // If it cannot be read, its size counts as 0.
         let stored = try? await transaction.read(.account)
+        let limit = ArchivePropertyList.maximumByteCount - Self.headRoom
+        if let stored, stored.bytes.count > limit, let opened = cache.archive(of: stored.revision) {
+            var bare = opened.account
+            while bare.makeRoom() {}
+            _ = try codec.seal(bare, with: opened.keys, limit: limit)
+        }
         try await transaction.reserve(.account, byteCount: (stored?.bytes.count ?? 0) + 32 * 1024)
     }
 

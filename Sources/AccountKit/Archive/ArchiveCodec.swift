@@ -6,19 +6,21 @@ struct ArchiveCodec: Sendable {
 
     /// The bytes of an archive.
     ///
+    /// - Parameter limit: How many bytes the archive may have.
     /// - Returns: The bytes, and the account with all of its tokens in one piece of guarded memory.
     /// - Throws: ``AccountError/Code-swift.struct/tooLarge`` if an archive does not hold it.
     func seal(
-        _ account: Account, generation: UInt64 = 1, with keys: ArchiveKeys
+        _ account: Account, generation: UInt64 = 1, with keys: ArchiveKeys,
+        limit: Int = ArchivePropertyList.maximumByteCount
     ) throws(AccountError) -> (bytes: [UInt8], account: Account) {
         let (plaintext, account) = try AccountPlaintext.encode(account)
         let bytes = ArchivePropertyList.encode(
             sealed: Envelope.seal(plaintext, generation: generation, keys: keys, context: context))
-        guard bytes.count <= ArchivePropertyList.maximumByteCount else {
+        guard bytes.count <= limit else {
             throw AccountError(
                 .tooLarge,
-                "the account takes \(bytes.count) bytes, an archive holds \(ArchivePropertyList.maximumByteCount): keep "
-                    + "large profile fields elsewhere")
+                "the account takes \(bytes.count) bytes, and there is room for \(limit): keep large profile fields elsewhere"
+            )
         }
         return (bytes, account)
     }

@@ -7,6 +7,9 @@ struct OpenedArchive: Sendable {
     var keys: ArchiveKeys
     var revision: ArchiveRevision
 
+    /// The size of the sealed archive.
+    var byteCount: Int
+
     /// The generation of the next write. At the largest number there is it stays; the revision tells the writes apart.
     var nextGeneration: UInt64 { generation == .max ? .max : generation + 1 }
 }

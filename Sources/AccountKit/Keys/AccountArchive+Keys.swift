@@ -78,7 +78,8 @@ extension AccountArchive {
                     + "the keys from before were kept; repeat it when the disk is well")
         }
         return OpenedArchive(
-            account: opened.account, generation: generation, keys: keys, revision: receipt.revision)
+            account: opened.account, generation: generation, keys: keys, revision: receipt.revision,
+            byteCount: opened.byteCount)
     }
 
     /// A new data key, sealed for some of the slots.

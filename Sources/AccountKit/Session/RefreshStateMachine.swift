@@ -201,13 +201,15 @@ struct RefreshStateMachine: SessionStateMachine {
         case (.saving(let renewed, let revision, _), .failed(let error)) where error.code == .conflict:
             return beginAgain(renewed, revision)
                 ?? keepUnsaved(renewed, account, revision, .unsaved(renewed, error))
-        // The old token is spent, so it is worth a second try: with a new file, not with what was reserved. What can be had again
-        // makes room.
-        case (.saving(var renewed, let revision, isRetry: false), .failed(let error)):
-            if error.code == .tooLarge {
-                if renewed.isSameGrant(as: account) { return finish(.unsaved(renewed, error)) }
-                renewed.credentials.derivedTokens = []
+        // Data that can be fetched again makes room.
+        case (.saving(var renewed, let revision, isRetry: false), .failed(let error)) where error.code == .tooLarge:
+            if renewed.isSameGrant(as: account) { return finish(.unsaved(renewed, error)) }
+            guard renewed.makeRoom() else {
+                return keepUnsaved(renewed, account, revision, .unsaved(renewed, error))
             }
+            return go(to: .saving(renewed, revision, isRetry: false), .save(renewed, ifRevision: revision))
+        // The old token is spent, so it is worth a second try: with a new file, not with what was reserved.
+        case (.saving(let renewed, let revision, isRetry: false), .failed):
             return go(to: .saving(renewed, revision, isRetry: true), .save(renewed, ifRevision: revision))
         case (.saving(let renewed, let revision, isRetry: true), .failed(let error)):
             return keepUnsaved(renewed, account, revision, .unsaved(renewed, error))

@@ -304,8 +304,7 @@ struct SessionDriver: Sendable {
         if !isSignIn, let spent = archive.unsaved.storedAccount {
             try? await revocations.withdraw(spent, in: transaction)
         }
-        let (saved, receipt) = try await archive.save(
-            account, ifRevision: revision, at: clock.now, in: transaction)
+        let (saved, receipt) = try await write(account, revision, isSignIn: isSignIn, transaction)
         if isSignIn {
             await archive.forgetLastSession(in: transaction)
             do {
@@ -318,6 +317,21 @@ struct SessionDriver: Sendable {
         report(receipt.durability)
         await queueOrphans(beside: .present(saved, receipt.revision), in: transaction)
         return saved
+    }
+
+    /// A sign-in drops profile fields that the archive has no room for: the service can send them again.
+    private func write(
+        _ account: Account, _ revision: ArchiveRevision?, isSignIn: Bool, _ transaction: any ArchiveTransaction
+    ) async throws -> (account: Account, receipt: ArchiveReceipt) {
+        var account = account
+        while true {
+            do {
+                return try await archive.save(
+                    account, ifRevision: revision, at: clock.now, leavesRoom: isSignIn, in: transaction)
+            } catch let error as AccountError where error.code == .tooLarge && isSignIn && account.makeRoom() {
+                logger?.warning("the archive has no room for the whole profile", metadata: ["error": "\(error)"])
+            }
+        }
     }
 
     /// Removes the account, and, if that is the user's wish, the key of the offline data. What the service has ended leaves that

@@ -271,6 +271,31 @@ struct RefreshStateMachineTests {
         #expect(run.outcome?.text == "unsaved access-2: inaccessible")
     }
 
+    @Test func `Profile fields make room for new tokens, the largest first`() throws {
+        let tooLarge = AccountError(.tooLarge, "full")
+        var stored = Fixture.alice
+        stored.profile["avatar"] = .data(Data(count: 100_000))
+        stored.profile["text"] = .string(String(repeating: "x", count: 40_000))
+        stored.profile["nickname"] = "Ally"
+        var run = try asking(stored)
+        run.answer(.renewed(Fixture.newTokens))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(stored, Fixture.old)))
+        try run.expect("withdraw revocation", then: .done)
+        for dropped in [["avatar"], ["avatar", "text"], Array(stored.profile.fields.keys)] {
+            try run.expect("save", then: .failed(tooLarge))
+            guard case .save(let account, Fixture.old) = run.action else {
+                Issue.record("\(run.actions)")
+                return
+            }
+            #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
+            #expect(Set(account.profile.fields.keys) == Set(stored.profile.fields.keys).subtracting(dropped))
+        }
+        try run.expect("save", then: .failed(tooLarge))
+        try run.expect("keep unsaved", then: .done)
+        #expect(run.outcome?.text == "unsaved access-2: tooLarge")
+    }
+
     @Test func `A second try that succeeds is a refresh like any other`() throws {
         var run = try saving()
         try run.expect("save", then: .failed(Fixture.diskFull))

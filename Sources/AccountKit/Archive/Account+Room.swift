@@ -1,0 +1,44 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension Account {
+    /// How many bytes to free at least before the account is sealed once more to see whether it fits.
+    private static let leastFreed = 32 * 1024
+
+    /// Drops some of what can be fetched again, so that an archive has room for the tokens of the sign-in: derived tokens, the
+    /// oldest first, and after those the largest fields of the profile.
+    ///
+    /// - Returns: `false` if only the tokens of the sign-in are left. They are never dropped.
+    mutating func makeRoom() -> Bool {
+        var freed = 0
+        guard credentials.derivedTokens.isEmpty else {
+            while freed < Self.leastFreed, !credentials.derivedTokens.isEmpty {
+                freed += credentials.derivedTokens.removeFirst().credentials.accessToken.byteCount
+            }
+            return true
+        }
+        let fields = profile.fields.map { (name: $0, byteCount: $0.utf8.count + $1.byteCount) }
+            .sorted { ($0.byteCount, $0.name) > ($1.byteCount, $1.name) }
+        for field in fields where freed < Self.leastFreed {
+            profile[field.name] = nil
+            freed += field.byteCount
+        }
+        return !fields.isEmpty
+    }
+}
+
+extension ProfileValue {
+    /// How many bytes the value takes in an archive, about.
+    fileprivate var byteCount: Int {
+        switch self {
+        case .string(let text): text.utf8.count
+        case .data(let data): data.count
+        case .integer, .real, .boolean, .date: 9
+        case .array(let values): values.reduce(0) { $0 + $1.byteCount + 2 }
+        case .dictionary(let fields): fields.reduce(0) { $0 + $1.key.utf8.count + $1.value.byteCount + 4 }
+        }
+    }
+}
