@@ -126,6 +126,7 @@ private struct FaultyLease: ArchiveLease {
     }
 
     func lasts(for duration: Duration) async -> Bool { await base.lasts(for: duration) }
+    func isHeld(for duration: Duration) -> Bool { base.isHeld(for: duration) }
     func end() async { await base.end() }
 }
 

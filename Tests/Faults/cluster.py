@@ -248,11 +248,12 @@ class Proxy:
 
     `rule(request)` says what to do with it before it is sent: a function that gets `(proxy, request, forward)` and
     returns whether the client is told; `None` passes it on. `forward()` sends it and returns the response's bytes.
+    `head_rule(head)` is called before the body of a request is read.
     """
 
     def __init__(self, targets, namespace=None):
         self.namespace = namespace
-        self.rule = None
+        self.rule, self.head_rule = None, None
         self.requests = []
         self.lock = threading.Lock()
         self.condition = threading.Condition(self.lock)
@@ -286,7 +287,7 @@ class Proxy:
     def _serve(self, connection, port, target):
         with connection:
             try:
-                head, body = read_message(connection)
+                head, body = read_message(connection, on_head=self.head_rule)
                 if head is None or self.cut:
                     return
                 method, path, _ = head.split(b"\r\n")[0].decode().split(" ")
@@ -411,8 +412,9 @@ def content(answer):
     return answer.partition(b"\r\n\r\n")[2]
 
 
-def read_message(connection, is_response=False):
-    """The head, and the body without chunks; nothing if the other side has closed."""
+def read_message(connection, is_response=False, on_head=None):
+    """The head, and the body without chunks; nothing if the other side has closed. `on_head` gets the head before the body is
+    read."""
     data = b""
     while b"\r\n\r\n" not in data:
         part = connection.recv(65536)
@@ -421,6 +423,8 @@ def read_message(connection, is_response=False):
         data += part
     head, _, body = data.partition(b"\r\n\r\n")
     head += b"\r\n\r\n"
+    if on_head:
+        on_head(head)
     fields = {}
     for line in head.split(b"\r\n")[1:]:
         name, _, value = line.partition(b":")

@@ -144,6 +144,48 @@ def stopped(world, operation, number, is_carried_out, other):
     return case, position
 
 
+def stopped_at_service(world, operation, is_head, other):
+    """The program is stopped before it sends its token: while it asks for the discovery document, or when the service has the head
+    of the token request and not its body. Its leases end, another machine does something, and then the program goes on."""
+    case, machine = begin(world, operation)
+    machines = [m for m in case.machines.values() if m is not machine]
+    gate = {"ready": threading.Event(), "is_hit": False}
+
+    def stop():
+        gate["is_hit"] = True
+        gate["ready"].wait()
+        gate["program"].stop()
+        after(case, machines[-1], other, gate)
+
+    def at_discovery(request):
+        if gate["is_hit"] or is_head or "/.well-known/" not in request.path:
+            return None
+        stop()
+        gate["program"].go_on()
+        return None
+
+    def at_head(head):
+        if gate["is_hit"] or not is_head or not head.startswith(b"POST /oauth/token "):
+            return
+        stop()
+        gate["program"].go_on()
+    case.service_rule, case.service.head_rule = at_discovery, at_head
+    gate["program"] = start(machine, operation)
+    gate["ready"].set()
+    said = gate["program"].wait()
+    case.expect(gate["is_hit"], "the program never came to that request")
+    # Another machine has refreshed the tokens: the program adopts them, or asks to try again.
+    case.expect(said.status in (0, 69, 75, 77), f"the program ended with {said.status}: {said.text}")
+    return case, Reached("head of the token request" if is_head else "discovery")
+
+
+class Reached:
+    """Where the program was stopped, for the report."""
+
+    def __init__(self, what):
+        self.what = what
+
+
 def after(case, machine, other, gate):
     """The time of all leases is over, and another machine does something."""
     world = case.world
@@ -192,6 +234,9 @@ def jobs(world, results, whole, only=None):
                 # Always: between what says that a token is to be spent, and its being sent.
                 number = calls.index("lease/revoke") + 1
                 work.append((operation, "stopped before sending", stopped, (number, True, "a refresh")))
+                for is_head in (False, True):
+                    words = "stopped when connected" if is_head else "stopped in discovery"
+                    work.append((operation, words, stopped_at_service, (is_head, "a refresh")))
 
     def job(operation, fault, function, arguments):
         def body():

@@ -148,12 +148,14 @@ try notices 7 WITHOUT_FENCE "${fenced[@]}"
 try notices 8 WITHOUT_FENCE "${fenced[@]}"
 try notices 2 LEASE_NOT_KEPT_ALIVE "${fenced[@]}"
 try notices 2 SENDS_UNDER_LOST_LEASE "${fenced[@]}"
+try notices 2 SENDS_AFTER_STOP "${fenced[@]}"
 try notices 2 GIVES_UP_WITH_THE_LOCK "${fenced[@]}"
 try notices 2 RENEWS_A_LEASE_THAT_IS_HELD "${fenced[@]}"
 try notices 2 DERIVATION_WITHOUT_LEASE
 try notices 2 DERIVATION_DROPS_REFRESH_TOKEN
 try notices 1 DERIVATION_WITHOUT_INTENT
 try notices 1 REFUSED_DERIVATION_CLEARS
+try notices 1 DERIVATION_REFUSAL_DECIDES
 try notices 1 REFUSED_EXCHANGE_CLEARS
 try notices 1 EXCHANGE_FORGETS_INTENT
 try notices 4 USE_BEFORE_SAVE

@@ -513,6 +513,17 @@ leasing:
         :: LEAVES -> finish()
         fi
     }
+/* The endpoint is looked up, and there is a connection. Nothing is sent, and nothing is recorded. */
+connecting:
+    atomic {
+        MAY_DIE;
+        REQUEST;
+        if
+        /* The service cannot be reached, or the caller has left. */
+        :: finish()
+        :: true
+        fi
+    }
 comparing:
     atomic {
         TAKE_LOCK;
@@ -600,7 +611,8 @@ withdrawing:
 #ifdef FENCED
         :: IS_RECORDED && !IS_HELD -> finish()
 #endif
-        :: IS_RECORDED && IS_HELD -> hadIntent = intent; intent = true; hasLaterIntent[home] = isUnsaved[home]
+        /* The intent of a derivation that was refused is its own. */
+        :: IS_RECORDED && IS_HELD -> hadIntent = (isHeld -> hadIntent : intent); intent = true; hasLaterIntent[home] = isUnsaved[home]
         fi;
         isHeld = true;
 #ifndef LEASE_IS_ACCOUNT_LOCK
@@ -613,6 +625,15 @@ requesting:
         REQUEST;
 #if defined(FENCED) && !defined(SENDS_UNDER_LOST_LEASE)
         /* ArchiveLease.lasts(for:): it was stopped since it took the lease, and another may have sent the token. */
+        if
+        :: lease == me + 1
+        :: lease != me + 1 && hadIntent -> finish()
+        :: lease != me + 1 && !hadIntent -> goto forgetting
+        fi;
+#endif
+    THEN(sending)
+#if defined(FENCED) && !defined(SENDS_UNDER_LOST_LEASE) && !defined(SENDS_AFTER_STOP)
+        /* ArchiveLease.isHeld(for:), with the first byte: it was stopped since that look. */
         if
         :: lease == me + 1
         :: lease != me + 1 && hadIntent -> finish()
@@ -651,6 +672,8 @@ requesting:
             :: reply == TOKENS -> inHand[me] = grant
             :: else
             fi
+        /* The service does not issue this token for another API, and says so of the refresh token, which it does not spend. */
+        :: isDerivation && ending[grant] == LIVE && token == newest[grant] -> reply = INVALID_GRANT
         fi
     }
 receiving:
@@ -672,7 +695,13 @@ receiving:
 #ifdef USE_BEFORE_SAVE
             use(grant, token);
 #endif
+#ifdef DERIVATION_REFUSAL_DECIDES
         :: reply == INVALID_GRANT -> goto comparingToClear
+#else
+        :: reply == INVALID_GRANT && !isDerivation -> goto comparingToClear
+        /* That may be about this request only: the response to a plain refresh decides. */
+        :: reply == INVALID_GRANT && isDerivation -> isDerivation = false; reply = NONE; goto connecting
+#endif
         fi
     }
 comparingToCommit:

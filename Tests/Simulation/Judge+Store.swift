@@ -7,7 +7,8 @@ extension Judge {
         guard process.isStopped || process.isCutOff else { return }
         for (_, spent, _) in process.unwritten { excused.insert(spent) }
         guard process.isStopped else { return }
-        for turn in world.turns where turn.operation?.lease === lease { gaveUp(turn.call) }
+        // A token that has not left the process must not leave it any more.
+        for turn in world.turns where turn.operation?.lease === lease && !turn.isUnsent { gaveUp(turn.call) }
     }
 
     /// A replica was put in place of what is stored.

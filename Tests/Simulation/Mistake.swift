@@ -101,6 +101,9 @@ enum Mistake: String, CaseIterable, Sendable {
     /// A refresh token is sent though its sender was stopped for longer than the lease lasts.
     case sendsUnderLostLease = "sends-under-lost-lease"
 
+    /// A refresh token is sent though its sender was stopped between the check of its lease and the first byte.
+    case sendsAfterStop = "sends-after-stop"
+
     /// A commit that arrives late is carried out, whatever was stored since.
     case lateWriterOverwrites = "late-writer-overwrites"
 
@@ -118,7 +121,8 @@ enum Mistake: String, CaseIterable, Sendable {
         switch self {
         case .ignoresRevisions: .unfenced
         case .commitsWithoutFence, .commitsWithoutCompare, .leaseIsNotKeptAlive, .sendsUnderLostLease,
-            .lateWriterOverwrites, .writesReplicaBack, .replicaMissesLockedReads, .takesUnreachableForSignedOut:
+            .sendsAfterStop, .lateWriterOverwrites, .writesReplicaBack, .replicaMissesLockedReads,
+            .takesUnreachableForSignedOut:
             .fenced
         default: nil
         }
@@ -130,7 +134,8 @@ enum Mistake: String, CaseIterable, Sendable {
         case .callsTroubleDefinite: [.onlyUserOrRejectionClears]
         case .locksNobodyOut: [.refreshTokenIsSentOnce, .eventForEveryChange, .signOutReachesTheService]
         case .leasesToAll, .sendsAgain, .losesRecord: [.refreshTokenIsSentOnce]
-        case .commitsWithoutFence, .leaseIsNotKeptAlive, .sendsUnderLostLease: [.refreshTokenIsSentOnce]
+        case .commitsWithoutFence, .leaseIsNotKeptAlive, .sendsUnderLostLease, .sendsAfterStop:
+            [.refreshTokenIsSentOnce]
         case .commitsWithoutCompare: [.onlyUserOrRejectionClears, .nobodyElsesSessionIsTouched]
         case .lateWriterOverwrites, .writesReplicaBack: [.nobodyElsesSessionIsTouched]
         case .takesUnreachableForSignedOut: [.onlyUserOrRejectionClears]

@@ -40,7 +40,10 @@ extension Schedule {
         world.judge.died(process, with: turns, isKilled: isKilled)
         world.turns.removeAll { $0.process === process }
         for turn in turns where turn.answer == nil {
-            if turn.call.isRequest, world.happens(0.5) { world.lateRequests.append(turn.call) }
+            if turn.call.isRequest, world.happens(0.5) {
+                turn.leave()
+                if !turn.isWithheld { world.lateRequests.append(turn.call) }
+            }
             if turn.call.isWrite, world.weather.isFenced, world.happens(0.5) { world.lateCommits.append(turn) }
             if case .replace(.account, let bytes, _) = turn.call, world.mistake == .tearsWrites {
                 world.put(.account, StoredEntry(bytes: Array(bytes.prefix(100)), revision: world.nextRevision()))

@@ -111,19 +111,22 @@ final class SimulatedProcess: @unchecked Sendable {
     }
 
     /// Waits until the call was carried out and its answer has come.
+    ///
+    /// - Parameter mayBeSent: Decides, when a token leaves the process, whether it does.
     func call(
-        _ call: Call, in transaction: ProcessTransaction? = nil, _ lease: ProcessLease? = nil
+        _ call: Call, in transaction: ProcessTransaction? = nil, _ lease: ProcessLease? = nil,
+        if mayBeSent: (@Sendable () -> Bool)? = nil
     ) async throws -> Answer {
         guard isAlive else { throw Died() }
         world.judge.asked(call)
-        if call.redeemed != nil { Operation.current?.lease?.phase = .afterSending }
+        if call.redeemed != nil { Operation.current?.lease?.phase = .beforeFirstByte }
         let number = world.nextTurn()
         // Half as often as the response.
         let dueStep = call.isRequest && world.happens(0.5) ? world.dueStep() : 0
         let answer = await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
                 let turn = Turn(
-                    number: number, process: self, transaction: transaction, lease: lease, call: call,
+                    number: number, process: self, transaction: transaction, lease: lease, call: call, if: mayBeSent,
                     continuation: continuation)
                 turn.dueStep = dueStep
                 world.turns.append(turn)
@@ -206,6 +209,7 @@ final class ProcessLease: ArchiveLease, @unchecked Sendable {
     }
 
     func lasts(for duration: Duration) async -> Bool { process.world.lasts(self, duration) }
+    func isHeld(for duration: Duration) -> Bool { process.world.isHeld(self, duration) }
 
     func end() async {
         guard process.isAlive else { return }
@@ -279,7 +283,7 @@ final class ProcessTransaction: ArchiveTransaction, @unchecked Sendable {
 }
 
 /// The service as one process sees it.
-struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, DerivingAuthority {
+struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, DerivingAuthority, ExchangeAuthority {
     let process: SimulatedProcess
 
     var revokesSingleGrants: Bool { process.world.service.revoking != .all }
@@ -290,9 +294,23 @@ struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, D
         return identity
     }
 
-    func refresh(_ account: Account) async throws -> Credentials {
+    func prepare(_ request: TokenRequest, of account: Account) async throws -> any PreparedExchange {
         do {
-            guard case .credentials(let new) = try await process.call(.refresh(account)) else { preconditionFailure() }
+            _ = try await process.call(.connect(account))
+        } catch let failure as AuthorityError {
+            throw AuthorityError.notSent(failure)
+        }
+        return ProcessExchange(authority: self, request: request, account: account)
+    }
+
+    func refresh(_ account: Account) async throws -> Credentials { try await refresh(account) { true } }
+
+    fileprivate func refresh(_ account: Account, if mayBeSent: @escaping @Sendable () -> Bool) async throws
+        -> Credentials
+    {
+        do {
+            let answer = try await process.call(.refresh(account), if: mayBeSent)
+            guard case .credentials(let new) = answer else { preconditionFailure() }
             if process.world.mistake == .cutsExchangesOff, Operation.current?.isCancelled ?? false {
                 throw AuthorityError.noResponse(.cancelled)
             }
@@ -315,9 +333,14 @@ struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, D
     func deriveToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws -> Credentials {
-        guard case .credentials(let new) = try await process.call(.derive(account, derivation)) else {
-            preconditionFailure()
-        }
+        try await derive(account, derivation) { true }
+    }
+
+    fileprivate func derive(
+        _ account: Account, _ derivation: TokenDerivation, if mayBeSent: @escaping @Sendable () -> Bool
+    ) async throws -> Credentials {
+        let answer = try await process.call(.derive(account, derivation), if: mayBeSent)
+        guard case .credentials(let new) = answer else { preconditionFailure() }
         return new
     }
 
@@ -365,6 +388,22 @@ struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, D
         }
         return identity
     }
+}
+
+/// A request for which there is a connection.
+private struct ProcessExchange: PreparedExchange {
+    let authority: ProcessAuthority
+    let request: TokenRequest
+    let account: Account
+
+    func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws -> Credentials {
+        switch request {
+        case .refresh: try await authority.refresh(account, if: mayBeSent)
+        case .derivation(_, let derivation): try await authority.derive(account, derivation, if: mayBeSent)
+        }
+    }
+
+    func abandon() {}
 }
 
 /// The clock of one sign-in, which goes on only while it waits.

@@ -11,6 +11,7 @@ enum Call: Sendable {
     case quarantine(ArchiveEntry, String)
     case restore(ArchiveEntry, String)
     case verify(Account)
+    case connect(Account)
     case refresh(Account)
     case derive(Account, TokenDerivation)
     case revoke(Account)
@@ -32,6 +33,7 @@ enum Call: Sendable {
         case .quarantine(let entry, _): "sets \(entry.rawValue) aside"
         case .restore(let entry, _): "puts \(entry.rawValue) back"
         case .verify(let account): "asks whose \(account.token) is"
+        case .connect: "connects to the service"
         case .refresh(let account): "asks for new tokens for \(account.token)"
         case .derive(let account, _): "asks for a token for another API with \(account.token)"
         case .revoke(let account): "tells the service that \(account.token) is signed out"
@@ -53,7 +55,8 @@ enum Call: Sendable {
 
     var isRequest: Bool {
         switch self {
-        case .verify, .refresh, .derive, .revoke, .signIn, .beginDevice, .poll, .identify, .updateProfile: true
+        case .verify, .connect, .refresh, .derive, .revoke, .signIn, .beginDevice, .poll, .identify, .updateProfile:
+            true
         default: false
         }
     }
@@ -123,6 +126,13 @@ final class Turn {
     /// Whether its process was stopped before it had left.
     var isUnsent = false
 
+    /// Decides, at the moment when a token leaves its process, whether it does.
+    private let mayBeSent: (() -> Bool)?
+    private var hasLeft = false
+
+    /// Whether it did not leave, since it must not be sent any more.
+    private(set) var isWithheld = false
+
     /// The revision that the transaction's lock had then.
     let lockRevision: Int
 
@@ -143,8 +153,9 @@ final class Turn {
 
     init(
         number: Int, process: SimulatedProcess, transaction: ProcessTransaction?, lease: ProcessLease?, call: Call,
-        continuation: UnsafeContinuation<Result<Answer, any Error>, Never>
+        if mayBeSent: (() -> Bool)?, continuation: UnsafeContinuation<Result<Answer, any Error>, Never>
     ) {
+        self.mayBeSent = mayBeSent
         self.number = number
         self.process = process
         operation = Operation.current
@@ -154,5 +165,13 @@ final class Turn {
         self.continuation = continuation
         start = process.world.elapsed
         lockRevision = transaction?.lockRevision ?? 0
+    }
+
+    /// Its first byte leaves the process, or must not any more.
+    func leave() {
+        guard !hasLeft else { return }
+        hasLeft = true
+        isWithheld = mayBeSent?() == false
+        if call.redeemed != nil, !isWithheld { operation?.lease?.phase = .afterSending }
     }
 }

@@ -8,13 +8,14 @@ import Foundation
 
 /// How far a refresh is when its holder is stopped.
 enum RefreshPhase: Sendable {
-    case beforeIntent, beforeSending, afterSending, beforeCommit, afterCommit
+    case beforeIntent, beforeSending, beforeFirstByte, afterSending, beforeCommit, afterCommit
 
     /// It was woken before its lease was over.
     var stopped: Occurrence {
         switch self {
         case .beforeIntent: .stoppedBeforeIntent
         case .beforeSending: .stoppedBeforeSending
+        case .beforeFirstByte: .stoppedBeforeFirstByte
         case .afterSending: .stoppedAfterSending
         case .beforeCommit: .stoppedBeforeCommit
         case .afterCommit: .stoppedAfterCommit
@@ -26,6 +27,7 @@ enum RefreshPhase: Sendable {
         switch self {
         case .beforeIntent: .lapsedBeforeIntent
         case .beforeSending: .lapsedBeforeSending
+        case .beforeFirstByte: .lapsedBeforeFirstByte
         case .afterSending: .lapsedAfterSending
         case .beforeCommit: .lapsedBeforeCommit
         case .afterCommit: .lapsedAfterCommit
@@ -55,10 +57,21 @@ extension World {
     /// What the holder knows by its own clock.
     func lasts(_ lease: ProcessLease, _ duration: Duration) -> Bool {
         guard weather.isFenced, mistake != .sendsUnderLostLease, mistake != .leaseIsNotKeptAlive else { return true }
-        let lasts = lease.lastKeepAlive + leaseTime(lease) - elapsed >= Double(duration.components.seconds)
+        let lasts = timeLeft(lease) >= Double(duration.components.seconds)
         if !lasts { coverage.count(.notSent) }
         return lasts
     }
+
+    /// The same, when the first byte of a token leaves the holder.
+    func isHeld(_ lease: ProcessLease, _ duration: Duration) -> Bool {
+        guard weather.isFenced else { return true }
+        guard ![.sendsUnderLostLease, .leaseIsNotKeptAlive, .sendsAfterStop].contains(mistake) else { return true }
+        let isHeld = timeLeft(lease) >= Double(duration.components.seconds)
+        if !isHeld { coverage.count(.withheld) }
+        return isHeld
+    }
+
+    private func timeLeft(_ lease: ProcessLease) -> Double { lease.lastKeepAlive + leaseTime(lease) - elapsed }
 
     func unreachable(_ process: SimulatedProcess) -> AccountError? {
         guard process.isCutOff else { return nil }
@@ -148,6 +161,8 @@ extension World {
     /// The locks of those of whom nothing is heard for too long are free, and what was not answered for too long is given up.
     func pass(_ seconds: Double) {
         note("\(Int(seconds)) s pass")
+        // Processes that are not stopped have sent their requests by now.
+        for turn in turns where !turn.process.isStopped { turn.leave() }
         elapsed += seconds
         for turn in turns where turn.call.isExchange && !turn.process.isStopped { giveUp(turn) }
         if let lock = lockHolder {
@@ -203,6 +218,9 @@ extension World {
     /// Nobody waits longer for an exchange.
     private func giveUp(_ turn: Turn) {
         guard elapsed - turn.start >= Self.exchangeTime else { return }
+        turn.leave()
+        // It was not sent. Its process learns that in its turn.
+        if turn.isWithheld { return }
         switch turn.answer {
         case nil: lateRequests.append(turn.call)
         case .success: judge.lost(turn)
@@ -222,6 +240,7 @@ extension World {
         process.isStopped = true
         for turn in turns where turn.process === process && turn.answer == nil {
             turn.isUnsent = !turn.call.isRequest && !turn.call.isWrite || happens(0.3)
+            if !turn.isUnsent { turn.leave() }
         }
     }
 
@@ -266,7 +285,7 @@ extension Schedule {
     func happensToStore() {
         let weather = world.weather
         // Who holds something has most to lose, and most of all who is about to send something.
-        let isAboutToSend = world.leaseHolder?.phase == .beforeSending
+        let isAboutToSend = [.beforeSending, .beforeFirstByte].contains(world.leaseHolder?.phase)
         if world.happens(weather.stops * (isAboutToSend ? 5 : 1)) {
             let holder = [world.leaseHolder?.process, world.lockHolder?.process].compactMap { $0 }
                 .randomElement(using: &world.random)

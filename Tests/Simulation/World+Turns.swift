@@ -183,6 +183,8 @@ extension World {
     // MARK: The service and the network
 
     private func request(_ turn: Turn) throws -> Answer {
+        turn.leave()
+        if turn.isWithheld { throw AuthorityError.withheld }
         if cancelledTurns.contains(turn.number) {
             if happens(0.5) { lateRequests.append(turn.call) }
             throw CancellationError()
@@ -211,6 +213,7 @@ extension World {
     /// What the service does with a request that arrives.
     private func serve(_ turn: Turn) throws -> Answer {
         switch turn.call {
+        case .connect: return .done
         case .verify(let account):
             if let identity = service.identity(account.tokens) { return .identity(identity) }
             turn.truth = .refused(account.tokens)
@@ -322,8 +325,10 @@ extension World {
             failures.append(.bearerChallenge(error: "invalid_token"))
             failures.append(.otherUser(id: "somebody else"))
         case .signIn, .poll: failures += [.oauthError(.accessDenied), .oauthError(.invalidGrant), .signInRefused("no")]
-        // What is said against the request is nothing about the session; what is said against a session is one of them.
-        case .derive(_, .refresh): failures += [.oauthError(.invalidTarget), .oauthError(.invalidScope)]
+        // A refused request does not end the session, even if the service says that it refuses the refresh token.
+        case .derive(_, .refresh):
+            failures += [.oauthError(.invalidTarget), .oauthError(.invalidScope)]
+            failures += [.oauthError(.invalidGrant), .oauthError(.invalidGrant), .rejected("no consent")]
         case .derive: failures += [.oauthError(.invalidTarget), .oauthError(.invalidGrant), .rejected("closed")]
         case .refresh: failures += [.bearerChallenge(error: "invalid_token"), .oauthError(.expiredToken)]
         // What a service means that refuses for good is not known: it is asked three times.

@@ -207,7 +207,11 @@ final class EtcdRefreshLease: ArchiveLease {
         } catch {
             // Then the clock alone says it.
         }
-        return lock.lasts(for: min(duration, EtcdArchiveStorage.longestExchange))
+        return isHeld(for: duration)
+    }
+
+    func isHeld(for duration: Duration) -> Bool {
+        lock.lasts(for: min(duration, EtcdArchiveStorage.longestExchange))
     }
 
     func end() async { await lock.end() }

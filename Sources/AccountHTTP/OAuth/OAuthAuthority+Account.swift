@@ -20,6 +20,10 @@ extension OAuthAuthority: AccountAuthority {
     /// - Throws: An `AuthorityError`: `misconfigured` if the account has no refresh token; `otherUser` if the response has an ID
     ///   token that is not the account's (OpenID Connect Core, section 12.2).
     public func refresh(_ account: Account) async throws(AuthorityError) -> Credentials {
+        try await prepareRefresh(of: account).exchange { true }.credentials
+    }
+
+    func prepareRefresh(of account: Account) async throws(AuthorityError) -> OAuthExchange {
         try checkIssuer(of: account)
         guard let refreshToken = account.credentials.refreshToken else {
             throw .misconfigured("the account has no refresh token, so it can only sign in again")
@@ -27,30 +31,19 @@ extension OAuthAuthority: AccountAuthority {
         var form = FormBody()
         form.append("grant_type", "refresh_token")
         form.append("refresh_token", refreshToken)
-        return try await requestTokens(form, of: account, isRefresh: true)
+        return try await prepareTokens(form, of: account, isRefresh: true)
     }
 
-    /// Requests tokens that take the place of an account's, or stand beside them.
-    ///
-    /// An ID token that is not readable, such as an encrypted one, says nothing and is left out. The tokens of a response that names
-    /// another user are dropped. They are not revoked: that may end the account's own session, whose refresh token was sent.
+    /// Prepares a request for tokens that take the place of an account's, or stand beside them.
     ///
     /// - Parameter resources: As for ``requestTokens(_:as:isRefresh:resources:)``.
-    func requestTokens(
+    func prepareTokens(
         _ form: FormBody, of account: Account, isRefresh: Bool, resources: [String]? = nil
-    ) async throws(AuthorityError) -> Credentials {
+    ) async throws(AuthorityError) -> OAuthExchange {
         let client = try registeredClient(of: account)
-        var credentials = try await requestTokens(form, as: client, isRefresh: isRefresh, resources: resources)
-            .credentials
-        guard let secret = credentials.idToken else { return credentials }
-        guard let token = IDToken(secret) else {
-            credentials.idToken = nil
-            return credentials
-        }
-        guard token.belongs(to: account, issuer: issuerIdentifier, clientID: client.id) else {
-            throw .otherUser(id: token.identity?.id ?? "")
-        }
-        return credentials
+        var exchange = try await prepareTokens(form, as: client, isRefresh: isRefresh, resources: resources)
+        exchange.owner = (account, issuerIdentifier)
+        return exchange
     }
 
     /// Whether the account was issued by this service.

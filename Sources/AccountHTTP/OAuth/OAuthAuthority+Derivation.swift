@@ -39,6 +39,12 @@ extension OAuthAuthority: DerivingAuthority {
     public func deriveToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws(AuthorityError) -> Credentials {
+        try await prepare(target, of: account, by: derivation).exchange { true }.credentials
+    }
+
+    func prepare(
+        _ target: TokenTarget, of account: Account, by derivation: TokenDerivation
+    ) async throws(AuthorityError) -> OAuthExchange {
         try checkIssuer(of: account)
         var form = FormBody()
         switch derivation {
@@ -59,7 +65,7 @@ extension OAuthAuthority: DerivingAuthority {
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         // A narrower scope alone is for the APIs that the sign-in is for.
         let names = target.audience != nil || !target.resources.isEmpty
-        return try await requestTokens(
+        return try await prepareTokens(
             form, of: account, isRefresh: derivation == .refresh, resources: names ? target.resources : nil)
     }
 

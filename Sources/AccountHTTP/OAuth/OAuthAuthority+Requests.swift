@@ -93,6 +93,13 @@ extension OAuthAuthority {
     func requestTokens(
         _ form: FormBody, as client: RegisteredClient, isRefresh: Bool = false, resources: [String]? = nil
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
+        try await prepareTokens(form, as: client, isRefresh: isRefresh, resources: resources).exchange { true }
+    }
+
+    /// Looks up the token endpoint and connects to it. Sends no grant.
+    func prepareTokens(
+        _ form: FormBody, as client: RegisteredClient, isRefresh: Bool = false, resources: [String]? = nil
+    ) async throws(AuthorityError) -> OAuthExchange {
         let endpoint: Endpoint
         do throws(AuthorityError) {
             guard let named = try await documents.endpoint(.token) else { throw discovery.namesNoToken }
@@ -105,11 +112,9 @@ extension OAuthAuthority {
         var request = try request(
             form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
         request.exchangeTimeout = exchangeTimeout
-        let response = try await send(request)
-        var credentials = try ResponseParser(.token, sent: request.secrets, quirks: quirks, isRefresh: isRefresh)
-            .credentials(in: response, for: client.id)
-        credentials.clientSecret = client.secret.map { .secret($0) } ?? .none
-        return (credentials, response)
+        return OAuthExchange(
+            request: try await transport.prepare(request, timeout: timeout, clock: clock, logger: logger),
+            parser: ResponseParser(.token, sent: request.secrets, quirks: quirks, isRefresh: isRefresh), client: client)
     }
 
     func userInfo(with token: Secret) async throws(AuthorityError) -> (identity: Identity, response: ServiceResponse) {

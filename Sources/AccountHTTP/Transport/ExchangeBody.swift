@@ -4,50 +4,112 @@ import Synchronization
 
 /// The body of a token exchange: the point of no return.
 ///
+/// The client asks for it when it has a connection and has sent the head of the request. The body waits there until it is released.
 /// It is sent or given up, whichever is first, and never both. What is sent may spend a refresh token or a code, so from
 /// then on nothing but the exchange's own deadline ends the wait for the response.
 final class ExchangeBody: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
-    private enum State {
-        case waiting
+    private enum Stage {
+        case connecting
+        case connected
         case givenUp
         case sent
     }
 
+    private struct State {
+        var stage = Stage.connecting
+        /// Decides whether the body may be sent; `nil` until it is released.
+        var condition: (@Sendable () -> Bool)?
+        var isWithheld = false
+        /// The client, which waits for the release.
+        var client: CheckedContinuation<Void, Never>?
+    }
+
     let byteCount: Int64
+
+    /// Yields once, when there is a connection or none will come.
+    let connecting: AsyncStream<Void>
 
     /// Yields once, when the first byte may have been sent.
     let sending: AsyncStream<Void>
 
     private let bytes: WipedBytes
+    private let hasConnected: AsyncStream<Void>.Continuation
     private let isSending: AsyncStream<Void>.Continuation
-    private let state = Mutex(State.waiting)
+    private let state = Mutex(State())
 
     init(_ bytes: WipedBytes) {
         self.bytes = bytes
         byteCount = Int64(bytes.count)
+        (connecting, hasConnected) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
         (sending, isSending) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
     }
 
     /// Whether the service may have got any of it.
-    var isSent: Bool {
-        state.withLock { $0 == .sent }
+    var isSent: Bool { state.withLock { $0.stage == .sent } }
+
+    /// Whether there is a connection on which it can be sent, or was.
+    var isConnected: Bool { state.withLock { [.connected, .sent].contains($0.stage) } }
+
+    /// Whether the body was released, and was not sent because the condition did not hold.
+    var isWithheld: Bool { state.withLock { $0.isWithheld } }
+
+    /// Sends the body as soon as there is a connection, if a condition holds at that moment.
+    func release(if condition: @escaping @Sendable () -> Bool) {
+        let client = state.withLock { state in
+            state.condition = condition
+            return state.client.take()
+        }
+        client?.resume()
     }
 
+    /// - Parameter isConnecting: Whether a body that has a connection is not given up.
     /// - Returns: `false` if it is too late: the body is being sent.
-    func giveUp() -> Bool {
-        state.withLock { state in
-            if state == .sent { return false }
-            state = .givenUp
+    @discardableResult
+    func giveUp(onlyWhileConnecting isConnecting: Bool = false) -> Bool {
+        let (isGivenUp, client) = state.withLock { state in
+            switch state.stage {
+            case .sent: return (false, nil as CheckedContinuation<Void, Never>?)
+            case .connected where isConnecting: return (false, nil)
+            case .connecting, .connected, .givenUp:
+                state.stage = .givenUp
+                return (true, state.client.take())
+            }
+        }
+        client?.resume()
+        if isGivenUp { hasConnected.yield() }
+        return isGivenUp
+    }
+
+    /// Waits until the body is released or given up.
+    private func waitForRelease() async {
+        let isFirst = state.withLock { state in
+            guard state.stage == .connecting else { return false }
+            state.stage = .connected
             return true
+        }
+        guard isFirst else { return }
+        hasConnected.yield()
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if state.stage != .connected || state.condition != nil { return true }
+                state.client = continuation
+                return false
+            }
+            if isOver { continuation.resume() }
         }
     }
 
     private func send() -> ByteBuffer? {
         let buffer: ByteBuffer? = state.withLock { state in
-            guard state == .waiting else { return nil }
-            state = .sent
+            guard state.stage == .connected, let condition = state.condition else { return nil }
+            guard condition() else {
+                state.stage = .givenUp
+                state.isWithheld = true
+                return nil
+            }
+            state.stage = .sent
             return ByteBuffer(bytes: bytes)
         }
         if buffer != nil { isSending.yield() }
@@ -63,6 +125,7 @@ final class ExchangeBody: AsyncSequence, Sendable {
         mutating func next() async throws -> ByteBuffer? {
             if isDone { return nil }
             isDone = true
+            await body.waitForRelease()
             guard let bytes = body.send() else { throw CancellationError() }
             return bytes
         }

@@ -82,20 +82,51 @@ final class HTTPTransport: Sendable {
     }
 
     /// - Parameters:
-    ///   - timeout: How long all of it may take; of an exchange, how long it may take until it is sent.
+    ///   - timeout: How long all of it may take.
     ///   - logger: Gets one line: method, host, path and status. Never a query, a header field or a body.
     func send(
         _ request: ServiceRequest, timeout: Duration, clock: any WallClock, logger: Logger?
     ) async throws(AuthorityError) -> ServiceResponse {
+        try await begin(request, nil, timeout: timeout, clock: clock, logger: logger).response()
+    }
+
+    /// Connects for a token exchange, and sends the head of the request, which has no token.
+    ///
+    /// - Parameters:
+    ///   - timeout: How long that may take.
+    ///   - logger: As for ``send(_:timeout:clock:logger:)``.
+    /// - Returns: The exchange, which must be sent or abandoned.
+    func prepare(
+        _ request: ServiceRequest, timeout: Duration, clock: any WallClock, logger: Logger?
+    ) async throws(AuthorityError) -> PreparedRequest {
+        let body = ExchangeBody(request.form?.bytes ?? WipedBytes())
+        let begun = try begin(request, body, timeout: timeout, clock: clock, logger: logger)
+        await begun.connect()
+        guard !body.isConnected else { return begun }
+        // The request has failed, or the service has responded to its head alone.
+        let response = try await begun.response()
+        throw .notSent(.unclear("\(peer(of: request.url)) responded \(response.status) before the request was sent"))
+    }
+
+    private func begin(
+        _ request: ServiceRequest, _ body: ExchangeBody?, timeout: Duration, clock: any WallClock, logger: Logger?
+    ) throws(AuthorityError) -> PreparedRequest {
+        if Task.isCancelled { throw peer(of: request.url).failure(.cancelled, .connection) }
         let line = "\(request.method) \(request.url.authority)\(request.url.path)"
-        do {
-            let response = try await exchange(request, timeout: timeout, clock: clock)
-            logger?.debug("\(line) \(response.status)")
-            return response
-        } catch {
-            logger?.debug("\(line) failed: \(error)")
-            throw error
+        let (cancellations, cancellation) = AsyncStream.makeStream(of: Void.self)
+        // The cancellation of the caller does not cancel this task: the task decides whether it ends the request.
+        let task = Task {
+            let outcome = await self.outcome(
+                of: request, body, timeout: timeout, cancellations: cancellations, clock: clock)
+            // The client may wait for the body still, and the caller for the connection.
+            body?.giveUp()
+            switch outcome {
+            case .success(let response): logger?.debug("\(line) \(response.status)")
+            case .failure(let failure): logger?.debug("\(line) failed: \(failure)")
+            }
+            return outcome
         }
+        return PreparedRequest(body: body, task: task, cancellation: cancellation)
     }
 
     private enum Event: Sendable {
@@ -106,32 +137,13 @@ final class HTTPTransport: Sendable {
         case cancelled
     }
 
-    private func exchange(
-        _ request: ServiceRequest, timeout: Duration, clock: any WallClock
-    ) async throws(AuthorityError) -> ServiceResponse {
-        if Task.isCancelled { throw peer(of: request.url).failure(.cancelled, .connection) }
-        let (cancellations, cancellation) = AsyncStream.makeStream(of: Void.self)
-        // In a task of its own, which is not cancelled with the caller's: whether that ends the request is decided there.
-        let task = Task {
-            await self.outcome(of: request, timeout: timeout, cancellations: cancellations, clock: clock)
-        }
-        let outcome = await withTaskCancellationHandler {
-            await task.value
-        } onCancel: {
-            cancellation.yield()
-        }
-        return try outcome.get()
-    }
-
     /// The client's own deadline ends with the head of the response; this one is for the body too.
     private func outcome(
-        of request: ServiceRequest, timeout: Duration, cancellations: AsyncStream<Void>, clock: any WallClock
+        of request: ServiceRequest, _ body: ExchangeBody?, timeout: Duration, cancellations: AsyncStream<Void>,
+        clock: any WallClock
     ) async -> Result<ServiceResponse, AuthorityError> {
         let peer = peer(of: request.url)
-        let exchange = request.exchangeTimeout.flatMap { limit in
-            request.form.map { (body: ExchangeBody($0.bytes), limit: limit) }
-        }
-        let body = exchange?.body
+        let exchange = request.exchangeTimeout.flatMap { limit in body.map { (body: $0, limit: limit) } }
         let lookUp = NameLookUp(of: peer.host)
         return await withTaskGroup(of: Event.self) { group in
             group.addTask { .finished(await self.exchange(request, body, peer, clock: clock)) }
@@ -158,9 +170,9 @@ final class HTTPTransport: Sendable {
             while let event = await group.next() {
                 switch event {
                 case .finished(let result): return result
-                case .halfTime: if body?.isSent != true { lookUp.begin() }
+                case .halfTime: if body?.isConnected != true { lookUp.begin() }
                 case .deadline:
-                    guard body?.giveUp() ?? true else { continue }
+                    guard body?.giveUp(onlyWhileConnecting: true) ?? true else { continue }
                     let stage: AuthorityError.Failure.Stage? =
                         lookUp.isUnderWay ? .nameLookUp : body == nil ? nil : .connection
                     return .failure(peer.failure(.timeout, stage))
@@ -196,6 +208,7 @@ final class HTTPTransport: Sendable {
             }
             return .success(try await read(response, limit: request.bodyLimit, receivedAt: clock.now))
         } catch {
+            if body?.isWithheld == true { return .failure(.withheld) }
             let failure = TransportFailure.failure(for: error, from: peer, phase, after: start.duration(to: .now))
             let isUnsent = phase == .beforeHead && body.map { !$0.isSent } ?? false
             return .failure(isUnsent ? failure.notSent(at: .connection) : failure)

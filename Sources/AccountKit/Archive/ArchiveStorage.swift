@@ -84,6 +84,14 @@ public protocol ArchiveLease: Sendable {
     /// - Parameter duration: As long as the exchange may take.
     func lasts(for duration: Duration) async -> Bool
 
+    /// Whether the holder's own clock says that the lease lasts for so long. Sends nothing, and does not wait.
+    ///
+    /// AccountKit calls this immediately before the first byte of a refresh token leaves the process. A process can be stopped
+    /// after ``lasts(for:)`` has returned; when it goes on, its clock tells.
+    ///
+    /// - Parameter duration: As long as the exchange may take.
+    func isHeld(for duration: Duration) -> Bool
+
     /// Gives up the lease and what was reserved under it. Never fails.
     func end() async
 }
@@ -91,6 +99,9 @@ public protocol ArchiveLease: Sendable {
 extension ArchiveLease {
     /// For a storage whose leases last as long as the processes that hold them.
     public func lasts(for duration: Duration) async -> Bool { true }
+
+    /// For a storage whose leases last as long as the processes that hold them.
+    public func isHeld(for duration: Duration) -> Bool { true }
 }
 
 /// Exclusive access to a storage.

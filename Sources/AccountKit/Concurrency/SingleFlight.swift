@@ -7,25 +7,41 @@ import Synchronization
 package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
     package enum Departure: Error, Equatable {
         case cancelled
-        /// The time was over, for work that had committed itself or had not.
-        case timeout(isCommitted: Bool)
+        /// The caller's time was over; the work had come this far.
+        case timeout(Stage)
+    }
+
+    /// How far work is.
+    package enum Stage: Sendable {
+        /// The work waits for something that others hold.
+        case waiting
+        /// The work has begun, and can still be given up.
+        case begun
+        /// The work is no longer given up.
+        case committed
     }
 
     /// What the work says of itself while it is under way.
     package struct Progress: Sendable {
-        fileprivate let report: @Sendable () -> Bool
+        fileprivate let report: @Sendable (Stage) -> Bool
+
+        /// The work does not wait for others now.
+        func begin() { _ = report(.begun) }
+
+        /// The work waits for others again.
+        func wait() { _ = report(.waiting) }
 
         /// From now on the work is not given up.
         ///
         /// - Returns: Whether it has not been given up already.
-        func commit() -> Bool { report() }
+        func commit() -> Bool { report(.committed) }
     }
 
     private struct Flight {
         let id: Int
         let key: Key
         var task: Task<Void, Never>?
-        var isCommitted = false
+        var stage = Stage.waiting
         var waiters: [Int: CheckedContinuation<Result<Value, Departure>, Never>] = [:]
     }
 
@@ -91,7 +107,7 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
             }
             let id = state.makeID()
             // Under the lock, so that whoever leaves finds the task.
-            let task = Task { self.end(id, with: await body(Progress { self.commit(id) })) }
+            let task = Task { self.end(id, with: await body(Progress { self.move(id, to: $0) })) }
             state.flights.append(Flight(id: id, key: key, task: task, waiters: [waiter: continuation]))
         }
         // Cancelled between the look above and the entry, or too late before it: whoever was to wake it found nobody.
@@ -99,10 +115,10 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
         if let deadline, deadline <= .now { leave(waiter, isTimeout: true) }
     }
 
-    private func commit(_ id: Int) -> Bool {
+    private func move(_ id: Int, to stage: Stage) -> Bool {
         state.withLock { state in
             guard let index = state.flights.firstIndex(where: { $0.id == id }) else { return false }
-            state.flights[index].isCommitted = true
+            if state.flights[index].stage != .committed { state.flights[index].stage = stage }
             return true
         }
     }
@@ -118,23 +134,23 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
 
     private func leave(_ waiter: Int, isTimeout: Bool) {
         var givenUp: Task<Void, Never>?
-        let left: (CheckedContinuation<Result<Value, Departure>, Never>, isCommitted: Bool)? = state.withLock { state in
+        let left: (CheckedContinuation<Result<Value, Departure>, Never>, Stage)? = state.withLock { state in
             for index in state.flights.indices {
                 guard let continuation = state.flights[index].waiters.removeValue(forKey: waiter) else { continue }
                 let flight = state.flights[index]
-                if flight.waiters.isEmpty, !flight.isCommitted {
+                if flight.waiters.isEmpty, flight.stage != .committed {
                     givenUp = flight.task
                     state.givenUp[flight.id] = flight.task
                     // Who comes now begins anew.
                     state.flights.remove(at: index)
                 }
-                return (continuation, flight.isCommitted)
+                return (continuation, flight.stage)
             }
             return nil
         }
         // Not under the lock: this runs the handlers of all that it waits for.
         givenUp?.cancel()
-        guard let (continuation, isCommitted) = left else { return }
-        continuation.resume(returning: .failure(isTimeout ? .timeout(isCommitted: isCommitted) : .cancelled))
+        guard let (continuation, stage) = left else { return }
+        continuation.resume(returning: .failure(isTimeout ? .timeout(stage) : .cancelled))
     }
 }

@@ -7,24 +7,29 @@ import Foundation
 /// A refresh, for whoever holds its lease: sends a refresh token only when the response can be stored, and never twice at a
 /// time.
 ///
-/// 1. Under the lock: read again; another process may have been faster → take the tokens off the queue of revocations → make
-///    sure that the result can be saved → record the intent.
-/// 2. Without the lock: ask the service. Others sign in, sign out and change the profile meanwhile.
-/// 3. Under the lock: read again → save, if the tokens that were spent are still the stored ones → forget the intent.
+/// 1. Without the lock: look whether another process was faster → find the service's endpoint and connect to it. Nothing is sent.
+/// 2. Under the lock: read again → take the tokens off the queue of revocations → make sure that the result can be saved → record
+///    the intent.
+/// 3. Without the lock: ask the service, if the lease lasts for the whole exchange. During the request, others sign in, sign out and
+///    change the profile.
+/// 4. Under the lock: read again → save, if the tokens that were spent are still the stored ones → forget the intent.
 ///    Otherwise nothing is changed, and the new tokens are revoked. Likewise a refusal is written down only for those that
 ///    were sent.
 ///
 /// Where several machines share a storage, a process that was suspended may have lost the lock or the lease, and is told so by
 /// a conflict. What it has brought is not lost by that: it takes the lock again, and another lease if need be, and goes on
-/// with 3.
+/// with 4.
 ///
 /// A token for another API is had in the same steps: it may cost the same refresh token, and is stored together with the next
 /// one. What is said against such a request is no word about the sign-in, and is not written down. Where it is had in exchange
 /// for the access token, nothing is spent, and so no intent is recorded.
 struct RefreshStateMachine: SessionStateMachine {
     enum State: SessionMachineState {
+        case looking
+        case connecting(Account)
         case opening
         case comparing
+        case closingToConnect(Account)
         case withdrawing(Account, ArchiveRevision)
         case preparing(Account, ArchiveRevision)
         case recording(Account, ArchiveRevision)
@@ -57,7 +62,14 @@ struct RefreshStateMachine: SessionStateMachine {
     private let derivation: Derivation?
     private let now: Date
     private let revokesSingleGrants: Bool
-    var state = State.opening
+    var state = State.looking
+
+    /// Whose tokens the request that was prepared has, and how often one was prepared.
+    private var connected: Account?
+    private var connectionCount = 0
+
+    /// Whether this refresh has recorded its intent.
+    private var hasIntent = false
 
     /// When a refresh of these tokens was begun before, whose response was never stored.
     private var unfinishedRefresh: Date?
@@ -82,24 +94,42 @@ struct RefreshStateMachine: SessionStateMachine {
         self.revokesSingleGrants = revokesSingleGrants
     }
 
-    mutating func start() -> SessionAction<RefreshOutcome> { .beginTransaction }
+    mutating func start() -> SessionAction<RefreshOutcome> { .load }
 
     mutating func resume(after event: SessionEvent) -> SessionAction<RefreshOutcome> {
         switch (state, event) {
+        case (.looking, .content(.present(let stored, _))):
+            guard isToBeUsed(stored) else { return finish(.adopted(stored)) }
+            if let obstacle = obstacle(in: stored) { return finish(.kept(stored, obstacle)) }
+            return connect(stored)
+        // Only under the lock is it certain.
+        case (.looking, .content): return go(to: .opening, .beginTransaction)
+        case (.connecting, .done): return go(to: .opening, .beginTransaction)
+        case (.connecting(let stored), .postponed(let reason)): return finish(.kept(stored, reason))
+        case (.connecting(let stored), .refused(let failure)):
+            // Nothing was sent, so whatever the failure is, it is no refusal of the tokens.
+            let reason = SessionDecision.reason(for: failure)
+            if reason.code == .cancelled || derivation != nil && reason.isAboutRequest {
+                return finish(.kept(stored, reason))
+            }
+            return go(to: .openingToRecord(stored, reason, failure), .beginTransaction)
+
         case (.opening, .failed(let error)): return finish(.kept(account, .cannotSave(error)))
         case (.opening, .done): return go(to: .comparing, .load)
 
         case (.comparing, .content(.present(let stored, let revision))):
             guard isToBeUsed(stored) else { return finish(.adopted(stored)) }
             account = stored
-            if let move = stored.move, spendsRefreshToken { return finish(.kept(stored, .init(move))) }
-            guard stored.credentials.refreshToken != nil || !spendsRefreshToken else {
-                return finish(.kept(stored, .init(.notChecked, detail: "there is no refresh token")))
+            if let obstacle = obstacle(in: stored) { return finish(.kept(stored, obstacle)) }
+            guard connected?.isSameGrant(as: stored) == true else {
+                guard connectionCount < 3 else { return finish(.kept(stored, .init(.replacedMeanwhile))) }
+                return go(to: .closingToConnect(stored), .endTransaction)
             }
             // A process that died while it signed out has left these tokens to be revoked. Once they are replaced, nobody
             // could tell any more that they are of a session that goes on.
             return go(to: .withdrawing(stored, revision), .withdrawRevocation(stored))
         case (.comparing, .content(let content)): return finish(outcome(of: content))
+        case (.closingToConnect(let stored), .done): return connect(stored)
 
         case (.withdrawing(let stored, let revision), .done):
             return go(to: .preparing(stored, revision), .prepareSave)
@@ -107,6 +137,7 @@ struct RefreshStateMachine: SessionStateMachine {
             return go(to: .recording(stored, revision), spendsRefreshToken ? .recordIntent : .beginExchange)
         case (.recording(let stored, let revision), .intentRecorded(let unfinished)):
             unfinishedRefresh = unfinished
+            hasIntent = true
             return go(to: .closing(stored, revision), .endTransaction)
         case (.recording(let stored, _), .postponed(let reason)): return finish(.kept(stored, reason))
         case (.withdrawing(let stored, _), .failed(let error)), (.preparing(let stored, _), .failed(let error)),
@@ -141,9 +172,10 @@ struct RefreshStateMachine: SessionStateMachine {
                     ? go(to: .updatingRecord(.kept(stored, reason)), .forgetRefreshRecord)
                     : finish(.kept(stored, reason))
             }
-            // As long as the token may have been spent, now or before, the record says so.
+            // As long as the token may have been spent, now or before, the record says so. Before its intent a refresh has not read the
+            // record, so it leaves the record alone.
             let mayBeSpent =
-                unfinishedRefresh != nil || spendsRefreshToken && !failure.wasCertainlyNotCarriedOut
+                !hasIntent || unfinishedRefresh != nil || spendsRefreshToken && !failure.wasCertainlyNotCarriedOut
             return go(to: .updatingRecord(.kept(stored, reason)), .recordFailure(reason, mayBeSpent: mayBeSpent))
         // The failure is not about what is stored now.
         case (.comparingToRecord, .content(let content)): return finish(outcome(of: content))
@@ -326,6 +358,21 @@ struct RefreshStateMachine: SessionStateMachine {
     // MARK: Helpers
 
     private var spendsRefreshToken: Bool { derivation?.means != .tokenExchange }
+
+    private mutating func connect(_ stored: Account) -> SessionAction<RefreshOutcome> {
+        account = stored
+        connected = stored
+        connectionCount += 1
+        return go(to: .connecting(stored), .prepareExchange(stored, derivation))
+    }
+
+    /// Why the stored tokens cannot be exchanged; `nil` if they can.
+    private func obstacle(in stored: Account) -> UnverifiedReason? {
+        guard spendsRefreshToken else { return nil }
+        if let move = stored.move { return .init(move) }
+        return stored.credentials.refreshToken == nil
+            ? .init(.notChecked, detail: "there is no refresh token") : nil
+    }
 
     /// Whether the stored tokens are those that are to be replaced, or those that a missing token is to be derived from.
     func isToBeUsed(_ stored: Account) -> Bool {

@@ -25,8 +25,10 @@ extension SessionDriver {
             let reason: UnverifiedReason =
                 switch error {
                 case .cancelled: .init(.cancelled)
-                case .timeout(isCommitted: true): .init(.awaitingResponse)
-                case .timeout: .init(.busy, detail: "another program is refreshing this sign-in")
+                case .timeout(.committed): .init(.awaitingResponse)
+                // It was looking up the service, or connecting.
+                case .timeout(.begun): SessionDecision.reason(for: .noResponse(.timeout))
+                case .timeout(.waiting): .init(.busy, detail: "another program is refreshing this sign-in")
                 }
             return .kept(account, reason)
         }
@@ -176,7 +178,7 @@ extension SessionDriver {
     }
 
     /// Why the service is to be left alone, if a refresh of another process has failed meanwhile.
-    private func pauseOfAnother(failureCount: Int) async -> UnverifiedReason? {
+    func pauseOfAnother(failureCount: Int) async -> UnverifiedReason? {
         guard let record = await archive.journal.readableRecord(), record.failureCount ?? 0 != failureCount else {
             return nil
         }

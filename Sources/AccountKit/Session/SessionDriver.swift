@@ -45,7 +45,7 @@ struct SessionDriver: Sendable {
         /// Until when a request that can be broken off is waited for.
         var deadline: ContinuousClock.Instant?
 
-        /// Told just before the refresh token is sent.
+        /// Told while the refresh connects to the service, and just before the refresh token is sent.
         var progress: SingleFlight<Request, RefreshOutcome>.Progress?
 
         /// How many refreshes of these tokens had failed before the lease was waited for.
@@ -56,6 +56,7 @@ struct SessionDriver: Sendable {
     private struct Begun {
         var transaction: (any ArchiveTransaction)?
         var lease: (any ArchiveLease)?
+        var exchange: (any PreparedExchange)?
         var isExchanging = false
     }
 
@@ -67,6 +68,7 @@ struct SessionDriver: Sendable {
         var action = machine.start()
         while true {
             if case .finish(let outcome) = action {
+                begun.exchange?.abandon()
                 await begun.transaction?.end()
                 if begun.isExchanging { exchanges.end() }
                 await begun.lease?.end()
@@ -103,6 +105,16 @@ struct SessionDriver: Sendable {
                 guard await begun.lease?.lasts(for: .zero) != true else { return .done }
                 await begun.lease.take()?.end()
                 begun.lease = try await archive.storage.acquireRefreshLease(timeout: lockTimeout)
+            case .prepareExchange(let account, let derivation):
+                if let reason = await pauseOfAnother(failureCount: context.failureCount) { return .postponed(reason) }
+                begun.exchange.take()?.abandon()
+                context.progress?.begin()
+                defer { context.progress?.wait() }
+                do {
+                    begun.exchange = try await prepare(derivation, of: account, at: authority)
+                } catch {
+                    return .refused(AuthorityError(error))
+                }
             case .prepareSave: try await archive.prepareSave(in: transaction)
             case .recordIntent:
                 if let reason = try await beginExchange(transaction, authority, context, &begun) {
@@ -120,24 +132,9 @@ struct SessionDriver: Sendable {
                 try await archive.journal.recordFailure(reason, mayBeSpent: mayBeSpent, at: clock.now, in: transaction)
             case .forgetRefreshRecord: try await archive.journal.forget(in: transaction)
             case .verify(let account): return await verify(account, authority, until: context.deadline)
-            case .requestTokens(let account):
-                do {
-                    try await checkLease(begun, authority)
-                    return .renewed(try await authority.refresh(account))
-                } catch {
-                    return .refused(AuthorityError(error))
-                }
-            case .deriveToken(let account, let derivation):
-                guard let authority = authority as? any DerivingAuthority else {
-                    return .refused(.misconfigured("this service is not known to issue tokens for other APIs"))
-                }
-                do {
-                    if derivation.means == .refresh { try await checkLease(begun, authority) }
-                    return .renewed(
-                        try await authority.deriveToken(for: derivation.target, of: account, by: derivation.means))
-                } catch {
-                    return .refused(AuthorityError(error))
-                }
+            case .requestTokens: return await send(&begun, spendsRefreshToken: true, authority)
+            case .deriveToken(_, let derivation):
+                return await send(&begun, spendsRefreshToken: derivation.means == .refresh, authority)
             case .refresh(let account):
                 return .refreshEnded(await refresh(account, authority, until: context.deadline))
             case .save(let account, let revision):
@@ -185,10 +182,36 @@ struct SessionDriver: Sendable {
         return nil
     }
 
-    /// A process that was suspended since it took the lease may have lost it, and another may have spent the refresh token.
-    private func checkLease(_ begun: Begun, _ authority: any AccountAuthority) async throws {
-        guard await begun.lease?.lasts(for: authority.exchangeTimeout) == false else { return }
-        throw AuthorityError.notSent(.noResponse(.init(.timeout, stage: .connection)))
+    private func prepare(
+        _ derivation: Derivation?, of account: Account, at authority: any AccountAuthority
+    ) async throws -> any PreparedExchange {
+        let request = derivation?.request ?? .refresh
+        guard let authority = authority as? any ExchangeAuthority else {
+            return UnpreparedExchange(authority: authority, request: request, account: account)
+        }
+        return try await authority.prepare(request, of: account)
+    }
+
+    /// Sends what was prepared.
+    ///
+    /// A process that was suspended since it took the lease may have lost it, and another may have spent the refresh token. The
+    /// storage is asked first. The process can be suspended after that as well, so the clock decides immediately before the first byte.
+    private func send(
+        _ begun: inout Begun, spendsRefreshToken: Bool, _ authority: any AccountAuthority
+    ) async -> SessionEvent {
+        guard let exchange = begun.exchange.take() else {
+            preconditionFailure("a state machine prepares an exchange before it asks for it")
+        }
+        let (lease, limit) = (spendsRefreshToken ? begun.lease : nil, authority.exchangeTimeout)
+        guard await lease?.lasts(for: limit) != false else {
+            exchange.abandon()
+            return .refused(.withheld)
+        }
+        do {
+            return .renewed(try await exchange.send { lease?.isHeld(for: limit) != false })
+        } catch {
+            return .refused(AuthorityError(error))
+        }
     }
 
     private func begin(_ timeout: Duration, _ lease: (any ArchiveLease)?) async throws -> any ArchiveTransaction {

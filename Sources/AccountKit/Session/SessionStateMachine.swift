@@ -43,6 +43,9 @@ enum SessionAction<Outcome: Sendable>: Sendable {
     /// End the transaction, and take another lease if the one of this refresh may be lost (`done`, `failed`).
     case renewLease
 
+    /// Look up the token endpoint and connect to it; no token is sent (`done`, `refused`, `postponed`).
+    case prepareExchange(Account, Derivation?)
+
     /// Make sure that the account could be saved (`done`, `failed`).
     case prepareSave
 
@@ -124,6 +127,8 @@ struct Derivation: Sendable, Equatable {
 
     /// For how long the token should be good; `nil` is the usual.
     let validity: Duration?
+
+    var request: TokenRequest { .derivation(target, means) }
 }
 
 enum RefreshOutcome: Sendable {

@@ -172,17 +172,93 @@ struct ExchangeTests {
         }
     }
 
+    // MARK: Prepared
+
+    @Test func `A prepared refresh connects, and sends its token on release`() async throws {
+        let (connections, connection) = AsyncStream.makeStream(of: Void.self)
+        try await LoopbackServer.run(connections: connection) { _, _ in
+            .json(Self.tokens)
+        } _: { server in
+            let authority = try authority(server.address)
+            let account = account(at: server.address, refreshToken: "r1")
+            let exchange = try await authority.prepare(.refresh, of: account)
+            for await _ in connections { break }
+            #expect(server.requests.isEmpty)
+            #expect(try await exchange.send { true }.refreshToken == Secret("r2"))
+            #expect(server.requests.count == 1)
+            exchange.abandon()
+        }
+    }
+
+    @Test func `A prepared refresh sends nothing if its condition does not hold`() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(Self.tokens)
+        } _: { server in
+            let authority = try authority(server.address)
+            let account = account(at: server.address, refreshToken: "r1")
+            let target = try TokenTarget(scopes: ["read"])
+            for request in [TokenRequest.refresh, .derivation(target, .refresh)] {
+                let exchange = try await authority.prepare(request, of: account)
+                #expect(await asyncFailure { try await exchange.send { false } } == .withheld)
+            }
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test func `An abandoned refresh sends nothing`() async throws {
+        try await LoopbackServer.run { _, _ in
+            .json(Self.tokens)
+        } _: { server in
+            let authority = try authority(server.address)
+            let exchange = try await authority.prepare(
+                .refresh, of: account(at: server.address, refreshToken: "r1"))
+            exchange.abandon()
+            let signal = await asyncFailure { try await exchange.send { true } }
+            #expect(signal?.wasCertainlyNotCarriedOut == true, "\(String(describing: signal))")
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test func `The timeout of a prepared refresh ends when it has connected`() async throws {
+        try await LoopbackServer.run { request, _ in
+            request.target == "/token" ? .json(Self.tokens) : .stall
+        } _: { server in
+            let authority = try authority(server.address, timeout: .seconds(1))
+            let account = account(at: server.address, refreshToken: "r1")
+            let exchange = try await authority.prepare(.refresh, of: account)
+            // Begun later, and cut off by the same timeout: so that of the refresh is over too.
+            #expect(kind(await asyncFailure { try await authority.verify(account) }) == .noResponse(.timeout))
+            #expect(try await exchange.send { true }.refreshToken == Secret("r2"))
+        }
+    }
+
+    @Test func `A prepared refresh whose connection is cut fails`() async throws {
+        let (connections, connection) = AsyncStream.makeStream(of: Void.self)
+        try await LoopbackServer.run(connections: connection) { server in
+            let authority = try authority(server.address)
+            let exchange = try await authority.prepare(
+                .refresh, of: account(at: server.address, refreshToken: "r1"))
+            for await _ in connections { break }
+            server.resetConnections()
+            // The client notices the reset, or finds the connection closed when it writes.
+            let signal = await asyncFailure { try await exchange.send { true } }
+            #expect(kind(signal) == .noResponse(.reset), "\(String(describing: signal))")
+        }
+    }
+
     // MARK: The point of no return
 
     @Test func `A body that was given up is not sent, and one that is being sent is not given up`() async throws {
         let given = ExchangeBody(WipedBytes("form".utf8))
         #expect(given.giveUp())
         #expect(given.giveUp())
+        given.release { true }
         var iterator = given.makeAsyncIterator()
         await #expect(throws: CancellationError.self) { try await iterator.next() }
-        #expect(!given.isSent)
+        #expect(!given.isSent && !given.isConnected)
 
         let sent = ExchangeBody(WipedBytes("form".utf8))
+        sent.release { true }
         iterator = sent.makeAsyncIterator()
         #expect(try await iterator.next() == ByteBuffer(string: "form"))
         #expect(sent.isSent)
@@ -191,5 +267,35 @@ struct ExchangeTests {
         // Whoever asks once more for the same body does not send it once more.
         var again = sent.makeAsyncIterator()
         await #expect(throws: CancellationError.self) { try await again.next() }
+    }
+
+    @Test func `A body waits for its release, and is sent if the condition holds then`() async throws {
+        for isHeld in [true, false] {
+            let body = ExchangeBody(WipedBytes("form".utf8))
+            let client = Task {
+                var iterator = body.makeAsyncIterator()
+                return try await iterator.next()
+            }
+            for await _ in body.connecting { break }
+            #expect(body.isConnected && !body.isSent)
+            #expect(!body.giveUp(onlyWhileConnecting: true))
+            body.release { isHeld }
+            let result = await client.result
+            #expect((try? result.get()) == (isHeld ? ByteBuffer(string: "form") : nil))
+            #expect(body.isSent == isHeld && body.isWithheld == !isHeld)
+        }
+    }
+
+    @Test func `A body that is given up while it waits is not sent`() async throws {
+        let body = ExchangeBody(WipedBytes("form".utf8))
+        let client = Task {
+            var iterator = body.makeAsyncIterator()
+            return try await iterator.next()
+        }
+        for await _ in body.connecting { break }
+        #expect(body.giveUp())
+        body.release { true }
+        await #expect(throws: CancellationError.self) { try await client.value }
+        #expect(!body.isSent)
     }
 }

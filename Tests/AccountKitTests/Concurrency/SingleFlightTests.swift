@@ -88,18 +88,19 @@ struct SingleFlightTests {
                     return 0
                 }
             }
-            #expect(left == .timeout(isCommitted: false))
+            #expect(left == .timeout(.waiting))
         }
         await flight.finishGivenUp()
         #expect(heldCount.withLock { $0 } == 0)
     }
 
     @Test func `Whose time is over leaves, and is told whether the work goes on`() async throws {
-        for commits in [false, true] {
+        for stage in [Flight.Stage.waiting, .begun, .committed] {
             let (flight, work) = (Flight(by: ==), Work())
             let patient = Task {
                 try await flight.value(for: 1) { progress in
-                    if commits { #expect(progress.commit()) }
+                    if stage == .begun { progress.begin() }
+                    if stage == .committed { #expect(progress.commit()) }
                     return await work.run()
                 }
             }
@@ -107,7 +108,7 @@ struct SingleFlightTests {
             let left = await departure { () async throws(Flight.Departure) in
                 try await flight.value(for: 1, until: .now) { _ in 9 }
             }
-            #expect(left == .timeout(isCommitted: commits))
+            #expect(left == .timeout(stage))
             work.end(with: 7)
             #expect(try await patient.value == 7)
         }

@@ -20,6 +20,11 @@ struct RefreshStateMachineSearchTests {
         let endCount = await Run.explore(machine) { run in
             switch run.action {
             case .load: contents.map { .content($0) }
+            case .prepareExchange:
+                [
+                    .done, .refused(.notSent(.noResponse(.timeout))), .refused(.noResponse(.cancelled)),
+                    .postponed(.init(.serverError)),
+                ]
             case .requestTokens: [.renewed(Fixture.newTokens)] + Fixture.authorityErrors.map { .refused($0) }
             case .save(let account, _): failures + [.saved(account)]
             case .keepUnsaved, .endTransaction, .revoke: [.done]
@@ -43,10 +48,12 @@ struct RefreshStateMachineSearchTests {
         case .requestTokens(let sent):
             #expect(!isLocked, "others wait for the service: \(actions)")
             #expect(
-                actions == [
-                    "begin", "load", "withdraw revocation", "prepare save", "record intent", "end", "request tokens",
+                actions.suffix(8) == [
+                    "prepare exchange", "begin", "load", "withdraw revocation", "prepare save", "record intent", "end",
+                    "request tokens",
                 ])
             #expect(sent.credentials.hasSameTokens(as: Fixture.alice.credentials))
+        case .prepareExchange: #expect(!isLocked, "others wait for the service: \(actions)")
         case .revoke(let account, _):
             #expect(!isLocked, "others wait for the service: \(actions)")
             #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))

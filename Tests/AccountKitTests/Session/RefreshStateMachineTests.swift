@@ -17,6 +17,7 @@ struct RefreshStateMachineTests {
     ) throws -> Run {
         var run = Run(
             RefreshStateMachine(of: account, now: Fixture.now, revokesSingleGrants: revokesSingleGrants))
+        try run.connect(account)
         try run.expect("begin", then: .done)
         try run.expect("load", then: .content(.present(account, Fixture.old)))
         try run.expect("withdraw revocation", then: .done)
@@ -107,6 +108,7 @@ struct RefreshStateMachineTests {
     @Test func `Tokens that another process has replaced are adopted without a request`() throws {
         for stored in [Fixture.replaced, Fixture.bob] {
             var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
+            try run.connect()
             try run.expect("begin", then: .done)
             try run.expect("load", then: .content(.present(stored, Fixture.other)))
             #expect(run.outcome?.text == "adopted \(stored.credentials.accessToken.reveal())")
@@ -119,6 +121,7 @@ struct RefreshStateMachineTests {
             (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
         ] {
             var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
+            try run.connect()
             try run.expect("begin", then: .done)
             try run.expect("load", then: .content(content))
             #expect(run.outcome?.text == text)
@@ -127,9 +130,80 @@ struct RefreshStateMachineTests {
 
     @Test func `Without a refresh token nothing is asked`() throws {
         var run = Run(RefreshStateMachine(of: Fixture.withoutRefreshToken, now: Fixture.now))
-        try run.expect("begin", then: .done)
         try run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.old)))
         #expect(run.outcome?.text == "kept access-1: notChecked")
+    }
+
+    // MARK: The connection
+
+    @Test func `Adopts tokens of another process before it connects`() throws {
+        for stored in [Fixture.replaced, Fixture.bob] {
+            var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
+            try run.expect("load", then: .content(.present(stored, Fixture.other)))
+            #expect(run.outcome?.text == "adopted \(stored.credentials.accessToken.reveal())")
+        }
+    }
+
+    @Test func `Connects again if another process has replaced the refresh token`() throws {
+        var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
+        try run.connect()
+        for number in 2...3 {
+            let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-\(number)")
+            try run.expect("begin", then: .done)
+            try run.expect("load", then: .content(.present(rotated, Fixture.other)))
+            try run.expect("end", then: .done)
+            guard case .prepareExchange(rotated, nil) = run.action else {
+                Issue.record("\(run.actions)")
+                return
+            }
+            run.answer(.done)
+        }
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        #expect(run.outcome?.text == "kept access-1: replacedMeanwhile")
+    }
+
+    @Test func `Connects when an account is found only under the lock`() throws {
+        var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
+        try run.expect("load", then: .content(.absent(.neverSignedIn)))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        try run.expect("end", then: .done)
+        try run.expect("prepare exchange", then: .done)
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        #expect(run.action.name == "withdraw revocation")
+    }
+
+    @Test(arguments: [
+        AuthorityError.noResponse(.refused), .notSent(.unavailable(status: 503, retryAfter: nil)), .misconfigured("no"),
+        .oauthError(.invalidGrant), .rejected("closed"),
+    ])
+    func `A connection that fails is recorded, and says nothing of the tokens`(failure: AuthorityError) throws {
+        var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
+        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        try run.expect("prepare exchange", then: .refused(failure))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        // This refresh has not read the record of an earlier one, so that record stays.
+        guard case .recordFailure(let reason, mayBeSpent: true) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        run.answer(.done)
+        #expect(run.outcome?.text == "kept access-1: \(reason.code)")
+    }
+
+    @Test func `A connection that is given up or postponed changes nothing`() throws {
+        for (event, text) in [
+            (SessionEvent.refused(.noResponse(.cancelled)), "cancelled"),
+            (.postponed(.init(.serverError)), "serverError"),
+        ] {
+            var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
+            try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+            try run.expect("prepare exchange", then: event)
+            #expect(run.outcome?.text == "kept access-1: \(text)")
+        }
     }
 
     // MARK: The answer
@@ -333,6 +407,12 @@ extension Credentials {
 }
 
 extension StateMachineRun<RefreshStateMachine> {
+    /// It has looked at what is stored, and connected to the service.
+    mutating func connect(_ stored: Account = Fixture.alice) throws {
+        try expect("load", then: .content(.present(stored, Fixture.old)))
+        try expect("prepare exchange", then: .done)
+    }
+
     /// Its lock was lost when it saves: it takes it again, and looks at what is stored by now.
     mutating func lose(then content: AccountArchive.Content) throws {
         try expect("save", then: .failed(Fixture.conflict))

@@ -55,6 +55,7 @@ extension SessionAction {
         case .beginTransactionSoon: "begin soon"
         case .endTransaction: "end"
         case .renewLease: "renew lease"
+        case .prepareExchange: "prepare exchange"
         case .prepareSave: "prepare save"
         case .recordIntent: "record intent"
         case .beginExchange: "begin exchange"
@@ -80,10 +81,11 @@ extension StateMachineRun {
     /// Runs a state machine through every sequence of answers, and visits each action on the way and each end.
     ///
     /// - Parameters:
+    ///   - limit: How many actions a run has at most. A longer run does not end.
     ///   - answers: What may come of an action, given those before it and what came of them.
     ///   - visit: Is shown each run at each of its actions.
     static func explore(
-        _ machine: Machine, answers: (StateMachineRun) -> [SessionEvent],
+        _ machine: Machine, limit: Int = 32, answers: (StateMachineRun) -> [SessionEvent],
         visit: (StateMachineRun, [SessionEvent]) throws -> Void
     ) async rethrows -> Int {
         var endCount = 0
@@ -96,8 +98,7 @@ extension StateMachineRun {
                 endCount += 1
                 continue
             }
-            // No machine is that long: one that is goes round in circles.
-            guard events.count < 32 else {
+            guard events.count < limit else {
                 Issue.record("\(run.actions) does not end")
                 continue
             }

@@ -21,6 +21,9 @@ struct HookedStorage: ArchiveStorage {
     /// Says whether a lease lasts for so long, just before a refresh token is sent.
     var onSending: @Sendable (Duration) async -> Bool = { _ in true }
 
+    /// Says whether a lease is still held, immediately before the first byte of a refresh token is sent.
+    var onFirstByte: @Sendable (Duration) -> Bool = { _ in true }
+
     /// What is said of each change.
     var durability = ArchiveReceipt.Durability.durable
 
@@ -57,6 +60,7 @@ struct HookedStorage: ArchiveStorage {
         }
 
         func lasts(for duration: Duration) async -> Bool { await hooks.onSending(duration) }
+        func isHeld(for duration: Duration) -> Bool { hooks.onFirstByte(duration) }
 
         func end() async {
             await base.end()

@@ -1,0 +1,55 @@
+package import AccountKit
+
+extension OAuthAuthority: ExchangeAuthority {
+    package func prepare(
+        _ request: TokenRequest, of account: Account
+    ) async throws(AuthorityError) -> any PreparedExchange {
+        switch request {
+        case .refresh: try await prepareRefresh(of: account)
+        case .derivation(let target, let derivation): try await prepare(target, of: account, by: derivation)
+        }
+    }
+}
+
+/// A grant that can be sent to the token endpoint at once.
+struct OAuthExchange: PreparedExchange {
+    let request: PreparedRequest
+    let parser: ResponseParser
+
+    /// The client that the tokens are issued to.
+    let client: RegisteredClient
+
+    /// Whose tokens the new ones replace, and at which service. `nil` for a sign-in.
+    var owner: (account: Account, issuer: Issuer)?
+
+    func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws -> Credentials {
+        try await exchange(if: mayBeSent).credentials
+    }
+
+    func exchange(
+        if mayBeSent: @escaping @Sendable () -> Bool
+    ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
+        let response = try await request.send(if: mayBeSent)
+        var credentials = try parser.credentials(in: response, for: client.id)
+        credentials.clientSecret = client.secret.map { .secret($0) } ?? .none
+        try checkIDToken(in: &credentials)
+        return (credentials, response)
+    }
+
+    /// Compares the ID token of a response with the account.
+    ///
+    /// An ID token that is not readable, such as an encrypted one, says nothing and is left out. The tokens of a response that names
+    /// another user are dropped. They are not revoked: that may end the account's own session, whose refresh token was sent.
+    private func checkIDToken(in credentials: inout Credentials) throws(AuthorityError) {
+        guard let owner, let secret = credentials.idToken else { return }
+        guard let token = IDToken(secret) else {
+            credentials.idToken = nil
+            return
+        }
+        guard token.belongs(to: owner.account, issuer: owner.issuer, clientID: client.id) else {
+            throw .otherUser(id: token.identity?.id ?? "")
+        }
+    }
+
+    func abandon() { request.abandon() }
+}

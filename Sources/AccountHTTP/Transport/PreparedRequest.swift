@@ -1,0 +1,54 @@
+import AccountKit
+
+/// A request that has begun. Of a token exchange the connection is open, and the body waits to be released.
+final class PreparedRequest: Sendable {
+    private let body: ExchangeBody?
+    private let task: Task<Result<ServiceResponse, AuthorityError>, Never>
+    private let cancellation: AsyncStream<Void>.Continuation
+
+    init(
+        body: ExchangeBody?, task: Task<Result<ServiceResponse, AuthorityError>, Never>,
+        cancellation: AsyncStream<Void>.Continuation
+    ) {
+        self.body = body
+        self.task = task
+        self.cancellation = cancellation
+    }
+
+    /// Waits until there is a connection, or none will come.
+    func connect() async {
+        guard let body else { return }
+        await withTaskCancellationHandler {
+            for await _ in body.connecting { break }
+            // A cancelled task hears of no connection; what it has begun ends soon.
+            if Task.isCancelled { _ = await task.value }
+        } onCancel: {
+            cancellation.yield()
+        }
+    }
+
+    /// Sends the body of a token exchange, if a condition holds immediately before that.
+    func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws(AuthorityError) -> ServiceResponse {
+        body?.release(if: mayBeSent)
+        let response = try await response()
+        guard body?.isSent != false else {
+            throw .notSent(.unclear("the service responded \(response.status) before the request was sent"))
+        }
+        return response
+    }
+
+    /// Gives up the request, unless its body was sent.
+    func abandon() {
+        body?.giveUp()
+        cancellation.yield()
+    }
+
+    func response() async throws(AuthorityError) -> ServiceResponse {
+        let outcome = await withTaskCancellationHandler {
+            await task.value
+        } onCancel: {
+            cancellation.yield()
+        }
+        return try outcome.get()
+    }
+}

@@ -1,0 +1,58 @@
+/// An authority that can make a token request ready before it sends a token.
+///
+/// A refresh prepares its request first, and records its intent then. So discovery and the connection cost none of the time for
+/// which the lease lasts, and a process that dies while it connects leaves no record of a token that may be spent.
+package protocol ExchangeAuthority: AccountAuthority {
+    /// Looks up the endpoint and opens a connection to it. Sends no token.
+    ///
+    /// - Throws: An ``AuthorityError``, which says that the request was not sent.
+    func prepare(_ request: TokenRequest, of account: Account) async throws -> any PreparedExchange
+}
+
+/// A request that sends an account's token.
+package enum TokenRequest: Sendable {
+    /// New tokens, as ``AccountAuthority/refresh(_:)``.
+    case refresh
+
+    /// A token for another API, as ``DerivingAuthority/deriveToken(for:of:by:)``.
+    case derivation(TokenTarget, TokenDerivation)
+}
+
+/// A token request that can be sent at once.
+package protocol PreparedExchange: Sendable {
+    /// Sends the request, once.
+    ///
+    /// - Parameter mayBeSent: Decides immediately before the first byte of a token leaves the process. If it returns `false`, nothing
+    ///   is sent.
+    /// - Throws: An ``AuthorityError``; ``AuthorityError/withheld`` if `mayBeSent` returned `false`.
+    func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws -> Credentials
+
+    /// Closes the connection of a request that is not to be sent. Does nothing once it was sent.
+    func abandon()
+}
+
+extension AuthorityError {
+    /// A request that was not sent because the lease of its sender does not last for the whole exchange.
+    package static let withheld = AuthorityError.notSent(.noResponse(.init(.timeout, stage: .connection)))
+}
+
+/// For an authority that makes its requests in one step.
+struct UnpreparedExchange: PreparedExchange {
+    let authority: any AccountAuthority
+    let request: TokenRequest
+    let account: Account
+
+    func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws -> Credentials {
+        guard mayBeSent() else { throw AuthorityError.withheld }
+        switch request {
+        case .refresh: return try await authority.refresh(account)
+        case .derivation(let target, let means):
+            guard let authority = authority as? any DerivingAuthority else {
+                throw AuthorityError.misconfigured("this service is not known to issue tokens for other APIs")
+            }
+            return try await authority.deriveToken(for: target, of: account, by: means)
+        }
+    }
+
+    func abandon() {}
+}

@@ -1,0 +1,122 @@
+@testable import AccountKit
+import AccountTesting
+import Synchronization
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A process that is stopped between the check of its lease and the first byte of its refresh token.
+struct StoppedProcessTests {
+    private let clock = ManualClock()
+    private let memory = InMemoryArchiveStorage()
+
+    /// A service to which a request is prepared. It notes what is sent.
+    private final class Service: ExchangeAuthority, DerivingAuthority {
+        private struct State {
+            var events: [String] = []
+            var failure: AuthorityError?
+        }
+
+        private let state = Mutex(State())
+        private let onEvent: @Sendable (String) async throws -> Void
+
+        init(failure: AuthorityError? = nil, onEvent: @escaping @Sendable (String) async throws -> Void = { _ in }) {
+            self.onEvent = onEvent
+            state.withLock { $0.failure = failure }
+        }
+
+        var events: [String] { state.withLock { $0.events } }
+
+        fileprivate func note(_ event: String) async throws {
+            state.withLock { $0.events.append(event) }
+            try await onEvent(event)
+        }
+
+        func prepare(_ request: TokenRequest, of account: Account) async throws -> any PreparedExchange {
+            try await note("prepare")
+            if let failure = state.withLock({ $0.failure }) { throw failure }
+            return Exchange(service: self)
+        }
+
+        func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }
+        func isAuthority(of account: Account) -> Bool { true }
+        func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation { .refresh }
+
+        func deriveToken(
+            for target: TokenTarget, of account: Account, by derivation: TokenDerivation
+        ) async throws -> Credentials {
+            Fixture.newTokens
+        }
+
+        private struct Exchange: PreparedExchange {
+            let service: Service
+
+            func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws -> Credentials {
+                guard mayBeSent() else { throw AuthorityError.withheld }
+                try await service.note("send")
+                return Fixture.newTokens
+            }
+
+            func abandon() {}
+        }
+    }
+
+    private func store(_ storage: any ArchiveStorage) async throws -> AccountStore {
+        try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+    }
+
+    @Test func `Connects before the intent is recorded, and sends after it`() async throws {
+        let recorded = Mutex<[Bool]>([])
+        let memory = memory
+        let service = Service { _ in
+            let hasRecord = try await memory.read(.refreshRecord) != nil
+            recorded.withLock { $0.append(hasRecord) }
+        }
+        try await store(memory).refresh(with: service)
+        #expect(service.events == ["prepare", "send"])
+        #expect(recorded.withLock { $0 } == [false, true])
+    }
+
+    @Test func `Sends no refresh token when the lease has lapsed by the first byte`() async throws {
+        let storage = HookedStorage(
+            base: memory, onSending: { _ in true }, onFirstByte: { duration in duration < .seconds(60) })
+        let store = try await store(storage)
+        let service = Service()
+        await expectAccountError(.serviceUnavailable) { try await store.refresh(with: service) }
+        let target = try TokenTarget(scopes: ["read"])
+        clock.advance(by: .seconds(300))
+        await expectAccountError(.serviceUnavailable) { try await store.accessToken(for: target, with: service) }
+        #expect(service.events == ["prepare", "prepare"])
+        // An authority that makes its requests in one step is not asked at all.
+        let scripted = ScriptedAuthority(clock: clock)
+        clock.advance(by: .seconds(300))
+        await expectAccountError(.serviceUnavailable) { try await store.refresh(with: scripted) }
+        #expect(scripted.requests.isEmpty)
+        #expect(store.account?.credentials.refreshToken == Secret("refresh-1"))
+        #expect(try await store.unfinishedRefresh() == nil)
+    }
+
+    @Test func `A connection that fails leaves no record of a token that may be spent`() async throws {
+        let store = try await store(memory)
+        let service = Service(failure: .notSent(.noResponse(.refused)))
+        await expectAccountError(.serviceUnavailable) { try await store.refresh(with: service) }
+        #expect(service.events == ["prepare"])
+        #expect(try await store.unfinishedRefresh() == nil)
+        #expect(await store.refreshPause() != nil)
+    }
+
+    @Test func `A connection that fails keeps the record of an earlier refresh`() async throws {
+        let store = try await store(memory)
+        let lost = ScriptedAuthority(refresh: [.refuse(.noResponse(.timeout))], clock: clock)
+        await expectAccountError(.serviceUnavailable) { try await store.refresh(with: lost) }
+        let earlier = try #require(try await store.unfinishedRefresh())
+        clock.advance(by: .seconds(300))
+        let service = Service(failure: .notSent(.noResponse(.refused)))
+        await expectAccountError(.serviceUnavailable) { try await store.refresh(with: service) }
+        #expect(try await store.unfinishedRefresh() == earlier)
+    }
+}
