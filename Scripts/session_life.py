@@ -107,7 +107,8 @@ def main():
     problems += compare("the event", column(rows, "events"), events)
 
     decision = (ROOT / "Sources/AccountKit/Decision/SessionDecision.swift").read_text()
-    for heading, results in [("after a check", "Verification"), ("after a refresh", "Refresh")]:
+    for heading, results in [
+            ("after a check", "Verification"), ("after a refresh", "Refresh"), ("after a derivation", "Derivation")]:
         problems += compare(f"the result {heading}", column(rows, heading), set(cases(decision, results)))
 
     model = MODEL.read_text()

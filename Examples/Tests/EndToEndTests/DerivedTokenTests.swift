@@ -175,6 +175,25 @@ struct DerivedTokenTests {
         }
     }
 
+    @Test func `A derived token that is refused with invalid_grant ends no session`() async throws {
+        try await run { user in
+            try await user.server.setFaults(
+                Fault(
+                    path: "/oauth/token", status: 400, headers: ["Content-Type": "application/json"],
+                    body: #"{"error":"invalid_grant","error_description":"AADSTS65001: consent is missing"}"#, times: 1)
+            )
+            let outcome = try await user.account("token", "--resource", "urn:b")
+            #expect(outcome.exitCode == 78, "\(outcome)")
+            #expect(outcome.output == "")
+            #expect(outcome.errors.contains("(invalid_grant: AADSTS65001: consent is missing)"), "\(outcome)")
+            // A plain refresh followed, and was not refused.
+            let log = try await user.server.log()
+            #expect(log["refreshes"] == 1 && log["reuseAlarms"] == 0)
+            #expect(try await user.account("whoami", "--verify").output == "alice\n")
+            #expect(try await token(user, "--resource", "urn:b") != "")
+        }
+    }
+
     @Test func `A service without token exchange is said to have none, without a request for tokens`() async throws {
         try await SignedInUser.run { user in
             let outcome = try await user.account("token", "--audience", "api")

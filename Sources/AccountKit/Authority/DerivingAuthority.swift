@@ -16,8 +16,8 @@ public protocol DerivingAuthority: AccountAuthority {
     ///   - derivation: How, as ``tokenDerivation(for:of:)`` said.
     /// - Returns: The access token, and with a refresh the new refresh token if the service sent one. A refresh token that comes
     ///   with a token exchange is not used.
-    /// - Throws: An ``AuthorityError``. With a refresh, `oauthError(.invalidGrant)` and `rejected` end the session, as with any
-    ///   refresh; everything else is about the request, and ends nothing.
+    /// - Throws: An ``AuthorityError``, which ends no session. After `oauthError(.invalidGrant)` or `rejected` with a refresh, the store
+    ///   calls ``AccountAuthority/refresh(_:)`` once, and what that throws decides.
     func deriveToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws -> Credentials

@@ -40,6 +40,15 @@ package enum SessionDecision {
         case clear(String)
     }
 
+    /// What to do after a request for a token for another API that sent the refresh token.
+    package enum Derivation: Hashable, Sendable {
+        case keep(UnverifiedReason)
+
+        /// The service refused, for this reason. Whether the session has ended is not decided yet: refresh once without naming that
+        /// API; that response decides.
+        case refreshOnce(UnverifiedReason)
+    }
+
     /// What to do after an attempt to sign in. Whatever was stored before stays.
     package enum SignIn: Hashable, Sendable {
         case refused(String)
@@ -89,16 +98,34 @@ package enum SessionDecision {
         }
     }
 
+    /// After a request for a token for another API that sent the refresh token.
+    ///
+    /// Services also say `invalid_grant` if the user has not consented to that API, or if it wants another factor. The refresh token
+    /// is valid then.
+    package static func afterDerivation(_ failure: AuthorityError) -> Derivation {
+        switch failure {
+        case .oauthError(.invalidGrant, _): .refreshOnce(afterTokenExchange(failure))
+        case .rejected(let detail): .refreshOnce(.init(.misconfigured, detail: detail))
+        default: .keep(afterTokenExchange(failure))
+        }
+    }
+
     /// After a token for another API was asked for in exchange for the access token (RFC 8693). Nothing that is said there is
     /// about the sign-in: `invalid_grant` and `invalid_request` may be about either of the two tokens.
     package static func afterTokenExchange(_ failure: AuthorityError) -> UnverifiedReason {
         switch failure {
-        case .oauthError(let code, let description)
-        where [.invalidGrant, .accessDenied, "unsupported_token_type"].contains(code):
+        case .oauthError(let code, let description) where refusesRequest.contains(code):
             .init(.misconfigured, detail: text(code, description))
         default: reason(for: failure)
         }
     }
+
+    /// Errors that refuse one request for a token, and do not end the sign-in. The last four are of OpenID Connect Core, section 3.1.2.6:
+    /// the user can resolve them.
+    private static let refusesRequest: Set<OAuthErrorCode> = [
+        .invalidGrant, .accessDenied, "unsupported_token_type", "consent_required", "login_required",
+        "interaction_required", "account_selection_required",
+    ]
 
     package static func afterSignIn(_ failure: AuthorityError) -> SignIn {
         switch failure {

@@ -21,8 +21,9 @@ import Foundation
 /// with 4.
 ///
 /// A token for another API is had in the same steps: it may cost the same refresh token, and is stored together with the next
-/// one. What is said against such a request is no word about the sign-in, and is not written down. Where it is had in exchange
-/// for the access token, nothing is spent, and so no intent is recorded.
+/// one. A refusal of such a request does not refuse the sign-in, and is not recorded. If the service refuses the
+/// refresh token, the refusal may be about this request only. So a plain refresh follows, and its response decides. Where a token is
+/// had in exchange for the access token, nothing is spent, and so no intent is recorded.
 struct RefreshStateMachine: SessionStateMachine {
     enum State: SessionMachineState {
         case looking
@@ -59,7 +60,7 @@ struct RefreshStateMachine: SessionStateMachine {
 
     /// Whose tokens are used: those that were given, or for another API those that are stored by then.
     private var account: Account
-    private let derivation: Derivation?
+    private var derivation: Derivation?
     private let now: Date
     private let revokesSingleGrants: Bool
     var state = State.looking
@@ -67,6 +68,9 @@ struct RefreshStateMachine: SessionStateMachine {
     /// Whose tokens the request that was prepared has, and how often one was prepared.
     private var connected: Account?
     private var connectionCount = 0
+
+    /// The token for another API that the service refused, so that a plain refresh follows.
+    private var refusal: (target: TokenTarget, reason: UnverifiedReason)?
 
     /// Whether this refresh has recorded its intent.
     private var hasIntent = false
@@ -136,7 +140,8 @@ struct RefreshStateMachine: SessionStateMachine {
         case (.preparing(let stored, let revision), .done):
             return go(to: .recording(stored, revision), spendsRefreshToken ? .recordIntent : .beginExchange)
         case (.recording(let stored, let revision), .intentRecorded(let unfinished)):
-            unfinishedRefresh = unfinished
+            // The intent of a request that was refused is this refresh's own.
+            if !hasIntent { unfinishedRefresh = unfinished }
             hasIntent = true
             return go(to: .closing(stored, revision), .endTransaction)
         case (.recording(let stored, _), .postponed(let reason)): return finish(.kept(stored, reason))
@@ -191,16 +196,26 @@ struct RefreshStateMachine: SessionStateMachine {
     // MARK: What the response means
 
     private mutating func decide(on failure: AuthorityError, _ stored: Account) -> SessionAction<RefreshOutcome> {
-        let decision =
-            spendsRefreshToken
-            ? SessionDecision.afterRefresh(failure) : .keep(SessionDecision.afterTokenExchange(failure))
-        switch decision {
-        case .clear(let detail): return go(to: .openingToClear(stored, detail), .beginTransaction)
-        case .keep(let reason):
-            // Nothing was recorded, and the service is not to be left alone either.
-            if derivation != nil, !spendsRefreshToken, reason.isAboutRequest { return finish(.kept(stored, reason)) }
-            return go(to: .openingToRecord(stored, reason, failure), .beginTransaction)
+        let reason: UnverifiedReason
+        switch derivation?.means {
+        case nil:
+            switch SessionDecision.afterRefresh(failure) {
+            case .clear(let detail): return go(to: .openingToClear(stored, detail), .beginTransaction)
+            case .keep(let kept): reason = kept
+            }
+        case .refresh?:
+            switch SessionDecision.afterDerivation(failure) {
+            case .refreshOnce(let refused):
+                refusal = derivation.map { ($0.target, refused) }
+                derivation = nil
+                return connect(stored)
+            case .keep(let kept): reason = kept
+            }
+        case .tokenExchange?: reason = SessionDecision.afterTokenExchange(failure)
         }
+        // Nothing was recorded, and the service is not to be left alone either.
+        if !spendsRefreshToken, reason.isAboutRequest { return finish(.kept(stored, reason)) }
+        return go(to: .openingToRecord(stored, reason, failure), .beginTransaction)
     }
 
     // MARK: New tokens
@@ -372,6 +387,22 @@ struct RefreshStateMachine: SessionStateMachine {
         if let move = stored.move { return .init(move) }
         return stored.credentials.refreshToken == nil
             ? .init(.notChecked, detail: "there is no refresh token") : nil
+    }
+
+    /// Ends the refresh. If it followed on a token for another API that was refused, and the session goes on, the outcome is why that
+    /// was refused.
+    private mutating func finish(_ outcome: RefreshOutcome) -> SessionAction<RefreshOutcome> {
+        var outcome = outcome
+        if let refusal {
+            switch outcome {
+            case .adopted(let account) where account.credentials.derivedToken(for: refusal.target) != nil: break
+            case .renewed(let found), .adopted(let found), .unsaved(let found, _):
+                // The caller of another user gets a conflict.
+                if found.isSameUser(as: account) { outcome = .kept(found, refusal.reason) }
+            case .kept, .signedOut, .unreadable: break
+            }
+        }
+        return go(to: .finished, .finish(outcome))
     }
 
     /// Whether the stored tokens are those that are to be replaced, or those that a missing token is to be derived from.

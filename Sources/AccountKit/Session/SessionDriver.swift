@@ -174,6 +174,8 @@ struct SessionDriver: Sendable {
         {
             return reason
         }
+        // A refresh that follows on a token for another API that was refused goes on with the exchange that was begun for that.
+        if begun.isExchanging { return nil }
         exchanges.begin(limit: authority.exchangeTimeout)
         begun.isExchanging = true
         // In this order: a caller that leaves after the commit finds an exchange to wait for. If all left before it, nothing

@@ -23,6 +23,8 @@ struct SessionDecisionTests {
                 }
         }
 
+        var isClear: Bool { if case .clear = self { true } else { false } }
+
         private init(_ decision: SessionDecision.Verification) {
             self =
                 switch decision {
@@ -332,6 +334,27 @@ struct SessionDecisionTests {
                         Verdict(on: failure, to: request, known) != .refreshOnce, "\(failure), \(request), \(known)")
                 }
             }
+        }
+    }
+
+    @Test func `Refreshes once after a derivation only if the service refused the tokens`() {
+        for failure in Self.failures {
+            let isRefusal = Verdict(on: failure, to: .refresh, .init(holdsRefreshToken: true)).isClear
+            switch SessionDecision.afterDerivation(failure) {
+            case .refreshOnce(let reason): #expect(isRefusal && reason.code == .misconfigured, "\(failure)")
+            case .keep: #expect(!isRefusal, "\(failure)")
+            }
+        }
+        for code in [
+            OAuthErrorCode.accessDenied, "consent_required", "login_required", "interaction_required",
+            "account_selection_required",
+        ] {
+            guard case .keep(let reason) = SessionDecision.afterDerivation(.oauthError(code)) else {
+                Issue.record("\(code)")
+                continue
+            }
+            #expect(reason.code == .misconfigured)
+            #expect(SessionDecision.afterTokenExchange(.oauthError(code)) == reason)
         }
     }
 

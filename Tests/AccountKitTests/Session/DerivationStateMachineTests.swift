@@ -37,6 +37,7 @@ struct DerivationStateMachineTests {
         _ derivation: Derivation, of account: Account = Fixture.alice, stored: Account? = nil, unfinished: Date? = nil
     ) throws -> Run {
         var run = Run(RefreshStateMachine(of: account, deriving: derivation, now: Fixture.now))
+        try run.connect(stored ?? account)
         try run.expect("begin", then: .done)
         try run.expect("load", then: .content(.present(stored ?? account, Fixture.old)))
         try run.expect("withdraw revocation", then: .done)
@@ -96,7 +97,6 @@ struct DerivationStateMachineTests {
         _ = try asking(Self.byExchange, of: Fixture.withoutRefreshToken)
         var run = Run(
             RefreshStateMachine(of: Fixture.withoutRefreshToken, deriving: Self.byRefresh, now: Fixture.now))
-        try run.expect("begin", then: .done)
         try run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.old)))
         #expect(run.outcome?.text == "kept access-1: notChecked")
     }
@@ -112,7 +112,6 @@ struct DerivationStateMachineTests {
             (Self.holding("same"), Self.holding("same")),
         ] {
             var run = Run(RefreshStateMachine(of: known, deriving: Self.byRefresh, now: Fixture.now))
-            try run.expect("begin", then: .done)
             try run.expect("load", then: .content(.present(found, Fixture.other)))
             guard case .adopted(found)? = run.outcome else {
                 Issue.record("\(run.actions)")
@@ -132,6 +131,7 @@ struct DerivationStateMachineTests {
 
     @Test func `Nothing is derived for another user`() throws {
         var run = Run(RefreshStateMachine(of: Fixture.alice, deriving: Self.byRefresh, now: Fixture.now))
+        try run.connect()
         try run.expect("begin", then: .done)
         try run.expect("load", then: .content(.present(Fixture.bob, Fixture.other)))
         #expect(run.outcome?.text == "adopted bob-access")
@@ -140,6 +140,7 @@ struct DerivationStateMachineTests {
     @Test func `A refresh goes on with the refresh token that came with a derived token meanwhile`() throws {
         let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-2")
         var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
+        try run.connect(rotated)
         try run.expect("begin", then: .done)
         try run.expect("load", then: .content(.present(rotated, Fixture.other)))
         try run.expect("withdraw revocation", then: .done)
@@ -159,20 +160,17 @@ struct DerivationStateMachineTests {
 
     @Test func `A rejection of a refresh token that was replaced by then is no new token`() throws {
         let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-2")
-        for (derivation, stored, text) in [
-            (nil, rotated, "kept access-1: replacedMeanwhile"), (nil, Fixture.replaced, "adopted other-access"),
-            (Self.byRefresh, rotated, "kept access-1: replacedMeanwhile"),
-            (Self.byRefresh, Self.holding("other", in: rotated), "adopted access-1"),
-            (Self.byRefresh, Fixture.replaced, "kept other-access: replacedMeanwhile"),
-        ] as [(Derivation?, Account, String)] {
-            var run = Run(RefreshStateMachine(of: Fixture.alice, deriving: derivation, now: Fixture.now))
+        for (stored, text) in [
+            (rotated, "kept access-1: replacedMeanwhile"), (Fixture.replaced, "adopted other-access"),
+        ] {
+            var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
             while run.outcome == nil {
                 switch run.action.name {
-                case "load" where run.actions.count == 2:
+                case "load" where !run.actions.contains("request tokens"):
                     run.answer(.content(.present(Fixture.alice, Fixture.old)))
                 case "load": run.answer(.content(.present(stored, Fixture.other)))
                 case "record intent": run.answer(.intentRecorded(unfinished: nil))
-                case "request tokens", "derive token": run.answer(.refused(.oauthError(.invalidGrant)))
+                case "request tokens": run.answer(.refused(.oauthError(.invalidGrant)))
                 default: run.answer(.done)
                 }
             }
@@ -226,21 +224,91 @@ struct DerivationStateMachineTests {
         #expect(run.outcome?.text == "kept access-1: misconfigured")
     }
 
-    @Test func `Only the refresh token's rejection ends the session`() throws {
-        for failure in [AuthorityError.oauthError(.invalidGrant), .rejected("closed")] {
-            var run = try asking(Self.byRefresh)
+    /// A derivation that the service has refused, and the plain refresh that follows on it up to its request.
+    private func refreshing(
+        after failure: AuthorityError, unfinished: Date? = nil, stored: Account = Fixture.alice
+    ) throws -> Run {
+        var run = try asking(Self.byRefresh, unfinished: unfinished)
+        run.answer(.refused(failure))
+        guard case .prepareExchange(Fixture.alice, nil) = run.action else {
+            throw AccountError(.conflict, "\(run.actions)")
+        }
+        run.answer(.done)
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(stored, Fixture.old)))
+        guard stored.isSameGrant(as: Fixture.alice) else { return run }
+        try run.expect("withdraw revocation", then: .done)
+        try run.expect("prepare save", then: .done)
+        // The record is the intent of the request that was refused.
+        try run.expect("record intent", then: .intentRecorded(unfinished: Fixture.now))
+        try run.expect("end", then: .done)
+        try #require(run.action.name == "request tokens")
+        return run
+    }
+
+    private static let refusals = [AuthorityError.oauthError(.invalidGrant), .rejected("closed")]
+
+    @Test(arguments: refusals)
+    func `A refused derivation ends the session only if a plain refresh is refused`(failure: AuthorityError) throws {
+        var run = try refreshing(after: failure)
+        run.answer(.renewed(Fixture.newTokens))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        try run.expect("withdraw revocation", then: .done)
+        guard case .save(let account, Fixture.old) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
+        run.answer(.saved(account))
+        try run.expect("forget refresh record", then: .done)
+        #expect(run.outcome?.text == "kept access-2: misconfigured")
+
+        run = try refreshing(after: failure)
+        run.answer(.refused(failure))
+        try run.expect("begin", then: .done)
+        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        guard case .clear(let signOut, Fixture.old) = run.action else {
+            Issue.record("\(run.actions)")
+            return
+        }
+        #expect(signOut.unfinishedRefresh == nil)
+    }
+
+    @Test func `Without a response to the plain refresh the session stays`() throws {
+        for (failure, unfinished, mayBeSpent) in [
+            (AuthorityError.noResponse(.timeout), nil, true), (.noResponse(.refused), nil, false),
+            (.noResponse(.refused), Fixture.now, true),
+        ] as [(AuthorityError, Date?, Bool)] {
+            var run = try refreshing(after: Self.refusals[0], unfinished: unfinished)
             run.answer(.refused(failure))
             try run.expect("begin", then: .done)
             try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
-            #expect(run.action.name == "clear")
-
-            run = try asking(Self.byExchange)
-            run.answer(.refused(failure))
-            while run.outcome == nil {
-                try #require(run.action.name != "clear")
-                run.answer(
-                    run.action.name == "load" ? .content(.present(Fixture.alice, Fixture.old)) : .done)
+            guard case .recordFailure(_, mayBeSpent) = run.action else {
+                Issue.record("\(run.actions)")
+                continue
             }
+            run.answer(.done)
+            #expect(run.outcome?.text == "kept access-1: offline")
+        }
+    }
+
+    @Test func `A refused derivation adopts tokens that another process has stored`() throws {
+        #expect(
+            try refreshing(after: Self.refusals[0], stored: Fixture.replaced).outcome?.text
+                == "kept other-access: misconfigured")
+        let found = Self.holding("other", in: Fixture.replaced)
+        #expect(try refreshing(after: Self.refusals[0], stored: found).outcome?.text == "adopted other-access")
+        #expect(try refreshing(after: Self.refusals[0], stored: Fixture.bob).outcome?.text == "adopted bob-access")
+    }
+
+    @Test(arguments: refusals)
+    func `A refused token exchange ends no session and sends no refresh`(failure: AuthorityError) throws {
+        var run = try asking(Self.byExchange)
+        run.answer(.refused(failure))
+        while run.outcome == nil {
+            try #require(run.action.name != "clear" && run.action.name != "request tokens")
+            run.answer(run.action.name == "load" ? .content(.present(Fixture.alice, Fixture.old)) : .done)
         }
     }
 
@@ -311,9 +379,25 @@ struct DerivationStateMachineTests {
         let failures: [SessionEvent] = [.failed(Fixture.diskFull), .failed(Fixture.conflict)]
         let machine = RefreshStateMachine(
             of: Fixture.alice, deriving: derivation, now: Fixture.now, revokesSingleGrants: true)
-        let endCount = await Run.explore(machine) { run in
+        // The first load is without the lock. The plain refresh after a refused derivation has two exchanges on its path.
+        let endCount = await Run.explore(machine, limit: 64) { run in
             switch run.action {
+            case .load where run.actions.count == 1: [contents[0], contents[4]].map { .content($0) }
+            // The search of plain refreshes tries each content and each failure.
+            case .load where Self.isRefreshing(run):
+                [contents[0], contents[2], contents[4]].map { .content($0) }
+            case .save(let account, _) where Self.isRefreshing(run): [.failed(Fixture.conflict), .saved(account)]
+            case .beginTransaction, .withdrawRevocation, .prepareSave, .clear, .recordFailure,
+                .forgetRefreshRecord
+            where Self.isRefreshing(run):
+                [.failed(Fixture.conflict), .done]
             case .load: contents.map { .content($0) }
+            case .prepareExchange:
+                [.done, .refused(.notSent(.noResponse(.timeout))), .refused(.notSent(.misconfigured("no")))]
+            case .requestTokens:
+                [
+                    .renewed(Fixture.newTokens), .refused(.oauthError(.invalidGrant)), .refused(.noResponse(.timeout)),
+                ]
             case .deriveToken:
                 [.renewed(Self.response(refreshToken: "refresh-2"))] + refusals.map { .refused($0) }
             case .save(let account, _): failures + [.saved(account)]
@@ -329,6 +413,21 @@ struct DerivationStateMachineTests {
         #expect(endCount > 500)
     }
 
+    /// Whether a plain refresh has followed a refused derivation.
+    private static func isRefreshing(_ run: Run) -> Bool {
+        guard let derived = run.actions.firstIndex(of: "derive token") else { return false }
+        return run.actions[derived...].contains("prepare exchange")
+    }
+
+    /// How often the service has refused the tokens.
+    private static func refusalCount(_ events: [SessionEvent]) -> Int {
+        events.count { event in
+            if case .refused(.oauthError(.invalidGrant, _)) = event { return true }
+            if case .refused(.rejected) = event { return true }
+            return false
+        }
+    }
+
     private func check(_ run: Run, after events: [SessionEvent], _ derivation: Derivation) {
         let actions = run.actions
         let isLocked = run.isInTransaction(after: events)
@@ -338,21 +437,22 @@ struct DerivationStateMachineTests {
         case .deriveToken(let sent, _):
             #expect(!isLocked && actions.contains("record intent") == isByRefresh, "\(actions)")
             #expect(sent == lastContent?.account, "\(actions)")
-        case .requestTokens, .verify: Issue.record("\(actions)")
+        case .prepareExchange: #expect(!isLocked, "\(actions)")
+        case .requestTokens:
+            #expect(!isLocked && isByRefresh && Self.refusalCount(events) == 1, "\(actions)")
+        case .verify: Issue.record("\(actions)")
         case .clear:
-            let isDefinite = events.contains { event in
-                if case .refused(.oauthError(.invalidGrant, _)) = event { return true }
-                if case .refused(.rejected) = event { return true }
-                return false
-            }
-            #expect(isLocked && isByRefresh && isDefinite, "\(actions)")
+            #expect(isLocked && isByRefresh && Self.refusalCount(events) == 2, "\(actions)")
+            #expect(actions.contains("request tokens"), "\(actions)")
         case .save(let account, let revision):
             guard case .present(let stored, revision)? = lastContent else {
                 Issue.record("what is replaced was not looked at: \(actions)")
                 return
             }
             #expect(isLocked, "\(actions)")
-            #expect(account.credentials.accessToken == stored.credentials.accessToken, "\(actions)")
+            let isPlain = actions.contains("request tokens")
+            let access = isPlain ? Secret("access-2") : stored.credentials.accessToken
+            #expect(account.credentials.accessToken == access, "\(actions)")
             #expect(account.profile == stored.profile && account.isSameUser(as: stored), "\(actions)")
             let next = isByRefresh ? Secret("refresh-2") : stored.credentials.refreshToken
             #expect(account.credentials.refreshToken == next, "\(actions)")
@@ -376,7 +476,9 @@ struct DerivationStateMachineTests {
             }
             // Only for tokens that took the place of those that it was had with.
             if case .kept(_, let reason) = outcome {
-                #expect(reason.code == .replacedMeanwhile && (isRevoked || isSpared || !isByRefresh), "\(actions)")
+                let isPlain = actions.contains("request tokens")
+                let isReplaced = reason.code == .replacedMeanwhile && (isRevoked || isSpared || !isByRefresh)
+                #expect(isPlain && reason.code == .misconfigured || isReplaced, "\(actions)")
             }
         default: break
         }

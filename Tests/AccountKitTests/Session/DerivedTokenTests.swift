@@ -192,15 +192,45 @@ struct DerivedTokenTests {
         }
     }
 
-    @Test func `A refresh token that is refused ends the session, and an exchange that is does not`() async throws {
-        var store = try await store()
-        let refusing = ScriptedAuthority(derive: [.refuse(.oauthError(.invalidGrant))], clock: clock)
-        await expectAccountError(.misconfigured) { try await store.accessToken(for: audience, with: refusing) }
-        #expect(store.account != nil)
-        await expectAccountError(.notSignedIn) { try await store.accessToken(for: target, with: refusing) }
+    private static let refusals: [AuthorityError] = [
+        .oauthError(.invalidGrant, description: "AADSTS65001: consent is missing"), .rejected("closed"),
+    ]
+
+    @Test(arguments: refusals)
+    func `Keeps the session when the service refuses only the derived token`(refusal: AuthorityError) async throws {
+        let store = try await store()
+        let authority = ScriptedAuthority(derive: [.refuse(refusal)], clock: clock)
+        await expectAccountError(.misconfigured) { try await store.accessToken(for: target, with: authority) }
+        #expect(authority.requests == [.derive, .refresh])
+        #expect(try await stored().credentials.accessToken == Secret("access-2"))
+        #expect(try await store.unfinishedRefresh() == nil)
+    }
+
+    @Test(arguments: refusals)
+    func `Ends the session when the service refuses the plain refresh too`(refusal: AuthorityError) async throws {
+        let store = try await store()
+        let authority = ScriptedAuthority(refresh: [.refuse(refusal)], derive: [.refuse(refusal)], clock: clock)
+        await expectAccountError(.notSignedIn) { try await store.accessToken(for: target, with: authority) }
+        #expect(authority.requests == [.derive, .refresh])
         #expect(store.account == nil)
-        store = try await self.store()
-        await expectAccountError(.notSignedIn) { try await store.accessToken(for: target, with: refusing) }
+    }
+
+    @Test func `Keeps the session when the plain refresh gets no response`() async throws {
+        let store = try await store()
+        let authority = ScriptedAuthority(
+            refresh: [.refuse(.noResponse(.timeout))], derive: [.refuse(Self.refusals[0])], clock: clock)
+        await expectAccountError(.serviceUnavailable) { try await store.accessToken(for: target, with: authority) }
+        #expect(authority.requests == [.derive, .refresh])
+        #expect(try await stored() == Account.fresh(at: clock.now))
+        #expect(try await store.unfinishedRefresh() != nil)
+    }
+
+    @Test func `Keeps the session when the service refuses a token exchange`() async throws {
+        let store = try await store()
+        let authority = ScriptedAuthority(derive: [.refuse(Self.refusals[0])], clock: clock)
+        await expectAccountError(.misconfigured) { try await store.accessToken(for: audience, with: authority) }
+        #expect(authority.requests == [.derive])
+        #expect(try await stored() == Account.fresh(at: clock.now))
     }
 
     @Test func `Where none can be had now, the kept one does as long as it is good`() async throws {
