@@ -188,7 +188,7 @@ struct DerivedTokenTests {
             #expect(outcome.errors.contains("(invalid_grant: AADSTS65001: consent is missing)"), "\(outcome)")
             // A plain refresh followed, and was not refused.
             let log = try await user.server.log()
-            #expect(log["refreshes"] == 1 && log["reuseAlarms"] == 0)
+            #expect(log["refreshes"] == 2 && log["rotations"] == 1 && log["reuseAlarms"] == 0, "\(log)")
             #expect(try await user.account("whoami", "--verify").output == "alice\n")
             #expect(try await token(user, "--resource", "urn:b") != "")
         }
