@@ -197,7 +197,7 @@ final class Judge: @unchecked Sendable {
 
     /// An archive was put out of the way or back.
     func moved(_ turn: Turn) {
-        if case .quarantine = turn.call {
+        if case .quarantine(.account, _) = turn.call {
             if let stored = versions.last!.account, !world.weather.canLockBeLost {
                 violate(.nobodyElsesSessionIsTouched, "\(stored.token) was put aside, and it can be read")
             }
