@@ -95,7 +95,7 @@ enum Mistake: String, CaseIterable, Sendable {
     /// A change compares whose the locks are only, and neither their revisions nor the entry's.
     case commitsWithoutCompare = "commits-without-compare"
 
-    /// The lease of a refresh is short, nothing keeps it alive, and its holder relies on it.
+    /// From the intent on, the lease of a refresh is short, nothing keeps it alive, and its holder relies on it.
     case leaseIsNotKeptAlive = "lease-is-not-kept-alive"
 
     /// A refresh token is sent though its sender was stopped for longer than the lease lasts.

@@ -51,7 +51,8 @@ extension World {
 
     /// A short time until the intent is written, then longer than an exchange may take.
     private func leaseTime(_ lease: ProcessLease) -> Double {
-        lease.phase == .beforeIntent || mistake == .leaseIsNotKeptAlive ? 15 : Self.exchangeTime + 15
+        if lease.phase == .beforeIntent { return 15 }
+        return mistake == .leaseIsNotKeptAlive ? 5 : Self.exchangeTime + 15
     }
 
     /// What the holder knows by its own clock.
@@ -173,7 +174,8 @@ extension World {
             }
         }
         if let lease = leaseHolder {
-            if isKeptAlive(lease.process, lease.hasEnded), mistake != .leaseIsNotKeptAlive {
+            let isRenewed = mistake != .leaseIsNotKeptAlive || lease.phase == .beforeIntent
+            if isRenewed, isKeptAlive(lease.process, lease.hasEnded) {
                 lease.lastKeepAlive = max(lease.lastKeepAlive, elapsed - randomDelay(leaseTime(lease)))
             } else if elapsed - lease.lastKeepAlive >= leaseTime(lease) {
                 expire(lease)
@@ -239,7 +241,9 @@ extension World {
         note("\(process.name) is stopped")
         process.isStopped = true
         for turn in turns where turn.process === process && turn.answer == nil {
-            turn.isUnsent = !turn.call.isRequest && !turn.call.isWrite || happens(0.3)
+            // A refresh token that has not left is the most interesting moment.
+            let probability = turn.call.redeemed == nil ? 0.3 : 0.7
+            turn.isUnsent = !turn.call.isRequest && !turn.call.isWrite || happens(probability)
             if !turn.isUnsent { turn.leave() }
         }
     }
