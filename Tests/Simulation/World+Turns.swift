@@ -75,7 +75,7 @@ extension World {
 
     /// Somebody has waited for a lock for as long as anybody does.
     func reachTimeout(_ turn: Turn) {
-        note("\(turn.process.name): loses timeout with the lock")
+        note("\(turn.process.name): waited too long for the lock")
         coverage.count(.busy)
         if case .begin = turn.call { turn.lease?.failureCount += 2 }
         judge.hindered(turn.operation)

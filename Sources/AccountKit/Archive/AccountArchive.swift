@@ -78,26 +78,27 @@ final class AccountArchive: Sendable {
     private func content(
         isLocked: Bool, _ read: (ArchiveEntry) async throws -> StoredEntry?
     ) async -> Content {
-        let changeCount = isLocked ? nil : cache.changeCount
         do {
-            guard var stored = try await read(.account) else { return await absent(read) }
-            if let account = unsaved.account(for: stored.revision, isLocked: isLocked) {
-                return .present(account, stored.revision)
-            }
+            var failure: (revision: ArchiveRevision, error: AccountError)?
             while true {
+                var changeCount = cache.changeCount
+                guard let stored = try await read(.account) else { return await absent(read) }
+                // If only the key changed, the archive is another one by now.
+                if let failure, failure.revision == stored.revision { throw failure.error }
+                if let account = unsaved.account(for: stored.revision, isLocked: isLocked) {
+                    return .present(account, stored.revision)
+                }
                 do {
                     var opened = cache.archive(of: stored.revision)
                     if opened == nil {
                         opened = try await open(stored, asksPerson: !isLocked)
-                        cache.replace(with: opened!, readSince: changeCount)
+                        changeCount = cache.replace(with: opened!, readSince: isLocked ? nil : changeCount)
                     }
                     let account = unsaved.merged(into: opened!.account, stored.revision, isLocked: isLocked)
-                    return .present(account, stored.revision)
+                    // If this process wrote the archive since the read, it may have saved the unsaved tokens: `stored` is old.
+                    if isLocked || cache.changeCount == changeCount { return .present(account, stored.revision) }
                 } catch let error as AccountError where error.isAboutKey {
-                    // The key may have been replaced between the two: then the archive is another one too.
-                    guard let newer = try await read(.account) else { return await absent(read) }
-                    guard newer.revision != stored.revision else { throw error }
-                    stored = newer
+                    failure = (stored.revision, error)
                 }
             }
         } catch let error as AccountError {

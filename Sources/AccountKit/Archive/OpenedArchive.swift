@@ -40,10 +40,16 @@ final class OpenedArchiveCache: Sendable {
         state.withLock { $0.newest?.revision == revision ? $0.newest : nil }
     }
 
-    /// - Parameter changeCount: From before it was read without the lock; then it counts only if nothing has come after.
-    func replace(with newest: OpenedArchive, readSince changeCount: Int? = nil) {
+    /// Replaces the archive, unless another change came after it was read.
+    ///
+    /// - Parameter changeCount: The number of changes before it was read without the lock; `nil` if it was read under the lock.
+    /// - Returns: The number of changes now if it was replaced, else `changeCount`.
+    @discardableResult
+    func replace(with newest: OpenedArchive, readSince changeCount: Int? = nil) -> Int {
         state.withLock { state in
-            if changeCount == nil || state.changeCount == changeCount { state.change(newest.keys, newest) }
+            if let changeCount, state.changeCount != changeCount { return changeCount }
+            state.change(newest.keys, newest)
+            return state.changeCount
         }
     }
 

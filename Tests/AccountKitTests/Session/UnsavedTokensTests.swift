@@ -21,11 +21,14 @@ struct UnsavedTokensTests {
         let other: AccountStore
         let authority: SteppedAuthority
 
-        init(newTokens: Credentials = Fixture.newTokens) async throws {
+        init(
+            newTokens: Credentials = Fixture.newTokens,
+            afterRead: @escaping @Sendable (ArchiveEntry) async -> Void = { _ in }
+        ) async throws {
             (faulty, otherFaulty) = (FaultyArchiveStorage(base), FaultyArchiveStorage(base))
             authority = SteppedAuthority(revokesSingleGrants: true, tokens: { newTokens })
             _ = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: base)
-            store = Self.process(faulty, clock)
+            store = Self.process(HookedStorage(base: faulty, afterRead: afterRead), clock)
             other = Self.process(otherFaulty, clock)
             // The first write is the intent; both tries to save the response fail.
             for number in 2...3 { faulty.inject(.fails(FaultyArchiveStorage.diskFull), at: number, of: .replace) }
@@ -65,6 +68,24 @@ struct UnsavedTokensTests {
         #expect(scene.base.entries[.refreshRecord] == nil, "nothing is unfinished")
         #expect(scene.authority.requests == ["tokens"])
         #expect(try await delivered(from: scene.base).isEmpty)
+    }
+
+    @Test func `A slow load does not bring spent tokens back during the save`() async throws {
+        let gate = Gate()
+        let scene = try await Scene(afterRead: { if $0 == .account { await gate.pass() } })
+        gate.shut()
+        async let loaded = scene.store.load()
+        await gate.waitForSomebody()
+        // The save has written the new tokens, and removes the record of the refresh.
+        scene.faulty.inject(.stalls, of: .remove)
+        async let saved: Void = scene.store.finishExchanges()
+        await scene.faulty.waitForStall()
+        gate.open()
+        let state = await loaded
+        #expect(state.text == "unverified access-2: notChecked")
+        #expect(scene.store.account?.credentials.accessToken == Secret("access-2"))
+        scene.faulty.release()
+        await saved
     }
 
     @Test(arguments: ["lock", "lease"])

@@ -9,6 +9,9 @@ struct HookedStorage: ArchiveStorage {
     /// Called before an entry is read.
     var onRead: @Sendable (ArchiveEntry) async throws -> Void = { _ in }
 
+    /// Called after an entry is read without the lock.
+    var afterRead: @Sendable (ArchiveEntry) async -> Void = { _ in }
+
     /// Called when the lock has been given up.
     var onEnd: @Sendable () async -> Void = {}
 
@@ -34,7 +37,9 @@ struct HookedStorage: ArchiveStorage {
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         try await onRead(entry)
-        return try await base.read(entry)
+        let stored = try await base.read(entry)
+        await afterRead(entry)
+        return stored
     }
 
     func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
