@@ -63,10 +63,16 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio"),
             ]
         ),
+        // What the tools below print.
+        .target(
+            name: "Terminal",
+            dependencies: [.product(name: "AccountKit", package: "swift-account-kit")]
+        ),
         // A tool that stays useful without the network.
         .executableTarget(
             name: "gists",
             dependencies: [
+                "Terminal",
                 .product(name: "AccountCommands", package: "swift-account-kit"),
                 .product(name: "AccountHTTP", package: "swift-account-kit"),
                 .product(name: "AccountKit", package: "swift-account-kit"),
@@ -93,6 +99,7 @@ let package = Package(
         .executableTarget(
             name: "homepwner",
             dependencies: [
+                "Terminal",
                 .product(name: "AccountCommands", package: "swift-account-kit"),
                 .product(name: "AccountHTTP", package: "swift-account-kit"),
                 .product(name: "AccountKit", package: "swift-account-kit"),

@@ -7,14 +7,16 @@ import Testing
 @testable import AccountFleet
 
 @Suite struct EtcdTLSTests {
-    /// Makes a certificate for this machine that is its own authority.
-    private func makeCertificate(_ name: String, in folder: TemporaryFolder) throws -> EtcdCredentials {
+    /// Makes a certificate that is its own authority.
+    private func makeCertificate(
+        _ name: String, for subject: String = "IP:127.0.0.1", in folder: TemporaryFolder
+    ) throws -> EtcdCredentials {
         let (certificate, key) = ("\(folder.path)/\(name).pem", "\(folder.path)/\(name).key")
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/openssl")
         process.arguments = [
             "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-            "-subj", "/CN=\(name)", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate,
+            "-subj", "/CN=\(name)", "-addext", "subjectAltName=\(subject)", "-keyout", key, "-out", certificate,
         ]
         process.standardError = FileHandle.nullDevice
         try process.run()
@@ -50,6 +52,23 @@ import Testing
         let missing = EtcdCredentials(certificateAuthorityFile: folder.path + "/missing")
         await expectAccountError(.misconfigured, "a file that is not there") {
             _ = try await cluster.storage("tls", machine: TemporaryFolder(), credentials: missing).read(.account)
+        }
+    }
+
+    @Test func `A node's certificate must name the node's host`() async throws {
+        let folder = try TemporaryFolder()
+        let credentials = try makeCertificate("own", for: "DNS:localhost", in: folder)
+        let cluster = try await EtcdCluster(
+            scheme: "https",
+            arguments: [
+                "--cert-file", try #require(credentials.certificateFile),
+                "--key-file", try #require(credentials.keyFile),
+            ])
+        let port = try #require(cluster.nodes[0].endpoint.split(separator: ":").last)
+        let named = try EtcdLocation("etcds://localhost:\(port)/tls")
+        try await cluster.waitUntilReady(at: named, credentials: credentials)
+        await expectAccountError(.storeUnreachable, "a certificate for another host") {
+            _ = try await cluster.storage("tls", credentials: credentials).read(.account)
         }
     }
 }

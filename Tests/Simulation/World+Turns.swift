@@ -100,7 +100,11 @@ extension World {
         case .lease(let isPatient):
             if cancelledTurns.contains(turn.number), leaseHolder != nil { throw CancellationError() }
             if leaseHolder != nil, !isPatient { throw AccountError(.busy, "simulated") }
-            if let error = unreachable(turn.process) ?? failure() { throw error }
+            if let error = unreachable(turn.process) ?? failure() {
+                // The operation has tokens to save, and has lost its lease.
+                if turn.operation?.lease?.isLost == true { judge.hindered(turn.operation) }
+                throw error
+            }
             leaseHolder = turn.lease
             turn.lease?.lastKeepAlive = elapsed
             if turn.hasWaited { coverage.count(.leaseWaitedFor) }

@@ -2,6 +2,7 @@ import AccountKit
 import AccountOffline
 import ArgumentParser
 import Foundation
+import Terminal
 
 extension Gists {
     /// Stores changes, and sends them if the service can be reached.

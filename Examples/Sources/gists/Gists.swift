@@ -5,6 +5,7 @@ import AccountOffline
 import ArgumentParser
 import Foundation
 import Logging
+import Terminal
 
 /// Gists that can be read and changed without the network: `gists account login`, `gists list`, `gists create notes.txt` …
 @main struct Gists: AsyncParsableCommand, AccountApplication {

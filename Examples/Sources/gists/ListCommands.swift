@@ -2,6 +2,7 @@ import AccountKit
 import AccountOffline
 import ArgumentParser
 import Foundation
+import Terminal
 
 extension Gists {
     struct List: AsyncParsableCommand {

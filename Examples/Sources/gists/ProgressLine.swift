@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import Terminal
 
 /// How far something is that takes a while, on standard error: on a terminal a bar in one line, which is gone at the end; elsewhere a
 /// plain line now and then.

@@ -3,6 +3,7 @@ import AccountKit
 import AccountOffline
 import ArgumentParser
 import Foundation
+import Terminal
 
 extension Gists {
     struct Sync: AsyncParsableCommand {

@@ -2,6 +2,7 @@ import AccountCommands
 import AccountKit
 import AccountOffline
 import ArgumentParser
+import Terminal
 
 /// Where the items are: in plain text, or sealed for whoever is signed in; never in both.
 extension Homepwner {

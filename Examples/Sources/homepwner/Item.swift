@@ -1,5 +1,6 @@
 import AccountKit
 import Foundation
+import Terminal
 
 /// Something that somebody owns, as it stands in `Items.plist`.
 struct Item: Codable, Sendable, Equatable {

@@ -2,6 +2,7 @@ import AccountKit
 import AccountOffline
 import ArgumentParser
 import Foundation
+import Terminal
 
 struct Add: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Add an item, and print its id.")

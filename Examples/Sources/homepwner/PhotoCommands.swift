@@ -1,6 +1,7 @@
 import AccountKit
 import AccountOffline
 import ArgumentParser
+import Terminal
 
 struct Photo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -170,9 +170,14 @@ struct BadServiceTests {
     @Test func `A name cannot speak to the terminal, nor begin a second line`() async throws {
         try await SignedInUser.run { user in
             try await user.server.alter(
-                .userInfo, setting: ["preferred_username": .text("\u{1b}[2Jali\nce\u{7}\u{202e}")])
+                .userInfo,
+                setting: [
+                    "preferred_username": .text("\u{1b}[2Jali\nce\u{7}\u{202e}"),
+                    "name": .text("Ali\u{1b}[2Jce"), "email": .text("a\u{202e}@example.org"), "locale": .text("\u{7}en"),
+                ])
             for arguments in [
-                ["whoami", "--max-age", "0"], ["whoami", "--offline"], ["status"], ["sessions"], ["logout"],
+                ["whoami", "--max-age", "0"], ["whoami", "--offline"], ["status"], ["status", "--verbose"],
+                ["sessions"], ["doctor"], ["whoami", "--verify", "--verbose"], ["logout"],
             ] {
                 let outcome = try await user.account.run(arguments)
                 #expect(outcome.exitCode == 0)

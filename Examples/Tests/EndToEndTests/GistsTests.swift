@@ -271,4 +271,14 @@ struct GistsTests {
     private func statusesOfLists(_ user: GistsUser) async throws -> [Int?] {
         try await user.server.log().requests.filter { $0.method == "GET" && $0.path.hasPrefix("/gists") }.map(\.status)
     }
+
+    @Test func `JSON of lists escapes characters that control a terminal`() async throws {
+        try await GistsUser.run { user in
+            let outcome = try await user.offline(
+                "create", "--name", "a.txt", "--description", "a\u{9B}31mb\u{202E}c", input: "one\n")
+            #expect(outcome.exitCode == 0, "\(outcome)")
+            let list = try await user.offline("list", "--json")
+            #expect(list.output.contains(#""a\u009b31mb\u202ec""#), "\(list)")
+        }
+    }
 }

@@ -85,8 +85,9 @@ struct RevocationQueue: Sendable {
                 place = (entry, nil, date)
                 break
             }
-            // One that does not open can be of no use any more, so it goes first.
-            let age = (try? await records.open(stored.bytes))?.account.verifiedAt ?? .distantPast
+            // An entry that does not open goes first, or last on storage that machines share: another machine may have its key.
+            let unreadable = archive.isShared ? date : .distantPast
+            let age = (try? await records.open(stored.bytes))?.account.verifiedAt ?? unreadable
             if place == nil || age < place!.date { place = (entry, stored.revision, age) }
         }
         guard let place else { throw AccountError(.inaccessible, "the queue of revocations cannot be written") }

@@ -115,8 +115,11 @@ final class EtcdCluster: Sendable {
     }
 
     /// Waits until the cluster has a leader and says so.
-    func waitUntilReady(credentials: EtcdCredentials = EtcdCredentials()) async throws {
-        let client = try client(credentials: credentials)
+    func waitUntilReady(
+        at location: EtcdLocation? = nil, credentials: EtcdCredentials = EtcdCredentials()
+    ) async throws {
+        let client = try EtcdClient(
+            location: location ?? self.location(), credentials: credentials, logger: nil)
         let deadline = ContinuousClock.now + .seconds(120)
         while true {
             do {

@@ -205,4 +205,24 @@ struct SharedStorageTests {
         other.overwrite(entry, with: try #require(team.entries[entry]?.bytes))
         #expect(try await store(other).pendingRevocations().isEmpty)
     }
+
+    @Test func `A full queue keeps entries that another machine may open`() async throws {
+        let clock = ManualClock()
+        let storage = InMemoryArchiveStorage(sharedPlace: "team")
+        let authority = ScriptedAuthority(revoke: [.refuse(.noResponse(.timeout))], clock: clock)
+        func signOut(_ count: Int) async throws {
+            for _ in 0..<count {
+                let store = try await AccountStore.testing(
+                    signedIn: .fresh(at: clock.now), clock: clock, storage: storage)
+                _ = try await store.signOut(with: authority)
+                clock.advance(by: .seconds(60))
+            }
+        }
+        try await signOut(1)
+        let foreign = try #require(storage.entries.keys.first { $0.rawValue.hasPrefix("Revocation") })
+        storage.overwrite(foreign, with: [UInt8]("sealed with the key of another machine".utf8))
+        try await signOut(9)
+        #expect(storage.entries[foreign]?.bytes.count == 38)
+        #expect(storage.entries.keys.count { $0.rawValue.hasPrefix("Revocation") } == 8)
+    }
 }

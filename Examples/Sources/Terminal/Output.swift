@@ -1,0 +1,34 @@
+public import AccountKit
+import Foundation
+
+/// Writes results to standard output, and everything else to standard error.
+public enum Output {
+    /// Prints a line.
+    ///
+    /// - Throws: `inaccessible` if it cannot be written, for example on a full disk.
+    public static func print(_ text: String) throws(AccountError) { try write(text + "\n") }
+
+    /// Writes a text without a line end.
+    ///
+    /// - Throws: `inaccessible` if it cannot be written, for example on a full disk.
+    public static func write(_ text: String) throws(AccountError) {
+        do {
+            try FileHandle.standardOutput.write(contentsOf: Data(text.utf8))
+        } catch {
+            throw AccountError(.inaccessible, "the result could not be written", cause: error)
+        }
+    }
+
+    /// Prints a document in JSON, with dates in ISO 8601. Text of a service cannot control the terminal that shows it.
+    public static func print(json document: some Encodable) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        encoder.dateEncodingStrategy = .iso8601
+        try print(String(decoding: encoder.encode(document), as: UTF8.self).escapingDisplayControls)
+    }
+
+    /// Writes a message to standard error. A closed standard error is not an error.
+    public static func say(_ text: String) {
+        try? FileHandle.standardError.write(contentsOf: Data((text + "\n").utf8))
+    }
+}
