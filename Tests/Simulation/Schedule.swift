@@ -114,6 +114,10 @@ struct Schedule {
             begin(.signIn, in: process)
             return
         }
+        if world.hasUnsentToken, world.happens(0.8) {
+            begin(.refresh, in: process)
+            return
+        }
         let total = Operation.Kind.allCases.reduce(0) { $0 + $1.weight }
         var number = Int.random(in: 0..<total, using: &world.random)
         for kind in Operation.Kind.allCases {

@@ -126,6 +126,8 @@ final class Turn {
     /// Whether its process was stopped before it had left.
     var isUnsent = false
 
+    var isUnsentToken: Bool { isUnsent && call.redeemed != nil }
+
     /// Decides, at the moment when a token leaves its process, whether it does.
     private let mayBeSent: (() -> Bool)?
     private var hasLeft = false

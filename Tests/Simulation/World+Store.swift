@@ -237,6 +237,10 @@ extension World {
 
     // MARK: Processes that are stopped or cut off
 
+    /// Whether a process was stopped before the first byte of a refresh token. It must not send the token if another process
+    /// has refreshed in the meantime.
+    var hasUnsentToken: Bool { turns.contains(where: \.isUnsentToken) }
+
     func stop(_ process: SimulatedProcess) {
         note("\(process.name) is stopped")
         process.isStopped = true
@@ -255,8 +259,11 @@ extension World {
             process.isStopped = false
             if let lease = leaseHolder, lease.process === process { coverage.count(lease.phase.stopped) }
             for turn in turns where turn.process === process {
-                turn.isUnsent = false
-                if turn.call.isExchange, happens(0.5) { giveUp(turn) }
+                if turn.isUnsent {
+                    turn.isUnsent = false
+                } else if turn.call.isExchange, happens(0.5) {
+                    giveUp(turn)
+                }
             }
         }
         reconnect(process)
@@ -289,15 +296,23 @@ extension Schedule {
     func happensToStore() {
         let weather = world.weather
         // Who holds something has most to lose, and most of all who is about to send something.
-        let isAboutToSend = [.beforeSending, .beforeFirstByte].contains(world.leaseHolder?.phase)
-        if world.happens(weather.stops * (isAboutToSend ? 5 : 1)) {
+        let factor: Double =
+            switch world.leaseHolder?.phase {
+            case .beforeFirstByte: 10
+            case .beforeSending: 5
+            default: 1
+            }
+        // While a process holds an unsent token, the others go on, so that one of them may refresh.
+        if !world.hasUnsentToken, world.happens(weather.stops * factor) {
             let holder = [world.leaseHolder?.process, world.lockHolder?.process].compactMap { $0 }
                 .randomElement(using: &world.random)
             let anybody = world.processes.randomElement(using: &world.random)!
             let process = world.happens(0.7) ? holder ?? anybody : anybody
             if process.isAlive, !process.isStopped { world.stop(process) }
         }
-        for process in world.processes where process.isStopped && world.happens(0.1) {
+        for process in world.processes where process.isStopped {
+            let hasUnsentToken = world.turns.contains { $0.process === process && $0.isUnsentToken }
+            guard world.happens(hasUnsentToken ? 0.01 : 0.1) else { continue }
             world.coverage.count(.woken)
             world.resume(process)
         }

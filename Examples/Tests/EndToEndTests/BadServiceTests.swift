@@ -173,7 +173,8 @@ struct BadServiceTests {
                 .userInfo,
                 setting: [
                     "preferred_username": .text("\u{1b}[2Jali\nce\u{7}\u{202e}"),
-                    "name": .text("Ali\u{1b}[2Jce"), "email": .text("a\u{202e}@example.org"), "locale": .text("\u{7}en"),
+                    "name": .text("Ali\u{1b}[2Jce"), "email": .text("a\u{202e}@example.org"),
+                    "locale": .text("\u{7}en"),
                 ])
             for arguments in [
                 ["whoami", "--max-age", "0"], ["whoami", "--offline"], ["status"], ["status", "--verbose"],
