@@ -130,7 +130,7 @@ final class Turn {
 
     /// Decides, at the moment when a token leaves its process, whether it does.
     private let mayBeSent: (() -> Bool)?
-    private var hasLeft = false
+    private(set) var hasLeft = false
 
     /// Whether it did not leave, since it must not be sent any more.
     private(set) var isWithheld = false

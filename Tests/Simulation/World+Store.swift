@@ -247,7 +247,7 @@ extension World {
         for turn in turns where turn.process === process && turn.answer == nil {
             // A refresh token that has not left is the most interesting moment.
             let probability = turn.call.redeemed == nil ? 0.3 : 0.7
-            turn.isUnsent = !turn.call.isRequest && !turn.call.isWrite || happens(probability)
+            turn.isUnsent = !turn.call.isRequest && !turn.call.isWrite || !turn.hasLeft && happens(probability)
             if !turn.isUnsent { turn.leave() }
         }
     }

@@ -1,5 +1,7 @@
 import AccountKit
+import AccountTesting
 import FoundationEssentials
+import Synchronization
 import Testing
 
 @testable import AccountHTTP
@@ -80,6 +82,75 @@ struct DeviceSignInTests {
             }
             #expect(thrown == .oauthError(OAuthErrorCode(rawValue: code)))
         }
+    }
+
+    /// A service that answers each poll at random: pending, `slow_down`, a failure, or by closing the connection.
+    private final class RandomService: Sendable {
+        /// How many more times each device code is pending.
+        private let pending = Mutex<[String: Int]>([:])
+
+        func action(for request: LoopbackServer.Request) -> LoopbackServer.Action {
+            switch request.target {
+            case "/device":
+                let code = pending.withLock { pending in
+                    let code = "\(pending.count)"
+                    pending[code] = .random(in: 0...4)
+                    return code
+                }
+                return .json(
+                    """
+                    {"device_code":"\(code)","user_code":"WDJB-MJHT","verification_uri":"https://example.com",\
+                    "expires_in":600,"interval":\(Int.random(in: 0...5))}
+                    """)
+            case "/token":
+                switch Int.random(in: 0..<10) {
+                case 0..<4: return .json(#"{"error":"slow_down"}"#, status: 400)
+                case 4: return .json("{}", status: 503)
+                case 5: return .reset
+                default: break
+                }
+                let field = request.body.split(separator: "&").first { $0.hasPrefix("device_code=") }
+                let code = String(field?.dropFirst("device_code=".count) ?? "")
+                let isPending = pending.withLock { pending in
+                    pending[code, default: 0] -= 1
+                    return pending[code, default: 0] >= 0
+                }
+                return isPending
+                    ? .json(#"{"error":"authorization_pending"}"#, status: 400)
+                    : .json(#"{"access_token":"access","token_type":"Bearer"}"#)
+            default: return .json(#"{"sub":"7","preferred_username":"jane"}"#)
+            }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(3)))
+    func `A thousand sign-ins end although the service slows them down at random`() async throws {
+        let service = RandomService()
+        try await LoopbackServer.run { request, _ in
+            service.action(for: request)
+        } _: { server in
+            let authority = try OAuthAuthority.test(server.address, endpoints: Self.endpoints(at: server.address))
+            try await withThrowingTaskGroup { group in
+                for _ in 0..<8 {
+                    group.addTask { for _ in 0..<125 { try await Self.expectEnd(of: authority) } }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    /// Signs in on another device. The sign-in must succeed, or end when its code expires.
+    private static func expectEnd(of authority: OAuthAuthority) async throws {
+        let clock = InstantClock()
+        let store = try await AccountStore.testing(signedIn: nil)
+        do {
+            try await store.signIn(with: authority, clock: clock, showing: { _ in })
+            #expect(store.account?.username == "jane")
+        } catch {
+            #expect("\(error)".contains("the code has expired"))
+            #expect(clock.now.offset == .seconds(600))
+        }
+        #expect(clock.now.offset <= .seconds(600))
     }
 
     @Test("A service without it says so")

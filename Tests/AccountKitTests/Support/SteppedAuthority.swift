@@ -126,38 +126,6 @@ final class Answers<Value: Sendable>: Sendable {
     }
 }
 
-/// A clock on which a wait is over at once, and has taken its time all the same.
-final class InstantClock: Clock {
-    typealias Duration = Swift.Duration
-
-    struct Instant: InstantProtocol {
-        typealias Duration = Swift.Duration
-
-        var offset = Duration.zero
-
-        func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
-        func duration(to other: Instant) -> Duration { other.offset - offset }
-        static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
-    }
-
-    private let state = Mutex((now: Instant(), waits: [Duration]()))
-
-    var now: Instant { state.withLock { $0.now } }
-
-    /// How long was waited, each time.
-    var waits: [Duration] { state.withLock { $0.waits } }
-
-    let minimumResolution = Duration.nanoseconds(1)
-
-    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
-        try Task.checkCancellation()
-        state.withLock { state in
-            state.waits.append(state.now.duration(to: deadline))
-            state.now = max(state.now, deadline)
-        }
-    }
-}
-
 /// Counts the exchanges that it is told of.
 final class ExchangeRecorder: ExchangeObserver {
     private struct State {
