@@ -1,0 +1,104 @@
+import Foundation
+import Testing
+
+/// Signing in, refreshing and signing out at LemonLDAP::NG, whose refresh tokens stay the same, and which has no
+/// revocation endpoint.
+@Suite(.queued(minutes: 15), .lemonLDAP)
+struct LemonLDAPTests {
+    private func run(_ test: (LemonLDAPServer, Tool, Container) async throws -> Void) async throws {
+        let server = try LemonLDAPServer.shared
+        try await Container.run { try await test(server, try .account(in: $0), $0) }
+    }
+
+    private func runSignedIn(_ test: (LemonLDAPServer, Tool, Container) async throws -> Void) async throws {
+        try await run { server, account, container in
+            let outcome = try await account(
+                "login", "--issuer", server.issuer, "--client-id", "account-cli-public", "--username", "dwho",
+                "--password-stdin", input: "dwho\n")
+            try #require(outcome.exitCode == 0, "\(outcome)")
+            try await test(server, account, container)
+        }
+    }
+
+    private func expectVerified(_ account: Tool) async throws {
+        let outcome = try await account("whoami", "--verify")
+        #expect(outcome.exitCode == 0 && outcome.output == "dwho\n", "\(outcome)")
+    }
+
+    @Test func `Signs in with the browser`() async throws {
+        try await run { server, account, container in
+            let steps: [Browser.Step] = [
+                .type("dwho", into: "#userfield"), .type("dwho", into: "#passwordfield"),
+                .press("#lform button[type=submit]"), .press("#form button.btn-success"),
+            ]
+            let options = ["--client-id", "account-cli-public", "--redirect-uri", server.redirectURI]
+            let login = try await Browser.run(in: container) {
+                try await account.logIn(with: $0, following: steps, ["--issuer", server.issuer] + options)
+            }
+            #expect(login.outcome.exitCode == 0, "\(login.outcome)")
+            #expect(login.page.heading == "You are signed in")
+            try await expectVerified(account)
+        }
+    }
+
+    @Test func `Signs in with a password`() async throws {
+        try await runSignedIn { _, account, _ in try await expectVerified(account) }
+    }
+
+    @Test func `Keeps the refresh token when a refresh brings none`() async throws {
+        try await runSignedIn { _, account, _ in
+            var tokens: Set<String> = []
+            for _ in 1...3 {
+                let outcome = try await account("refresh")
+                #expect(outcome.exitCode == 0, "\(outcome)")
+                tokens.insert(try await account.storedToken())
+            }
+            #expect(tokens.count == 3)
+            try await expectVerified(account)
+        }
+    }
+
+    @Test func `Refreshes once for eight processes`() async throws {
+        try await runSignedIn { server, account, _ in
+            let token = try await account.storedToken()
+            let session = try server.userSession(of: token)
+            try server.remove(token)
+            try await withThrowingTaskGroup { group in
+                for _ in 1...8 { group.addTask { try await account("whoami", "--max-age", "0") } }
+                for try await outcome in group {
+                    #expect(outcome.exitCode == 0 && outcome.output == "dwho\n", "\(outcome)")
+                }
+            }
+            #expect(try server.accessTokenCount(of: session) == 1)
+        }
+    }
+
+    @Test func `Signs out here and says that the service revokes nothing`() async throws {
+        try await runSignedIn { _, account, container in
+            let logout = try await account("logout", "--json")
+            #expect(logout.exitCode == 0, "\(logout)")
+            #expect(logout.output.contains(#""revocation":"notSupported""#), "\(logout)")
+            #expect(!container.exists(container.archive))
+        }
+    }
+
+    @Test func `Signs out when the user's session at the service ended`() async throws {
+        try await runSignedIn { server, account, container in
+            try server.remove(server.userSession(of: try await account.storedToken()))
+            let ended = try await account("whoami", "--max-age", "0")
+            #expect(ended.exitCode == 77, "\(ended)")
+            #expect(ended.errors.contains("\(server.issuer) ended this session on "), "\(ended)")
+            #expect(!container.exists(container.archive))
+        }
+    }
+
+    @Test func `Keeps the session when the service is unreachable`() async throws {
+        try await runSignedIn { _, account, container in
+            let before = try container.files()
+            let offline = try await account.command(["whoami", "--max-age", "0"]).runWithoutServers()
+            #expect(offline.exitCode == 0 && offline.output == "dwho\n", "\(offline)")
+            #expect(try container.files() == before)
+            try await expectVerified(account)
+        }
+    }
+}

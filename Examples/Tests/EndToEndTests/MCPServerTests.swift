@@ -1,0 +1,58 @@
+import Foundation
+import Testing
+
+/// Signing in, refreshing and signing out at the authorization server of the official MCP SDK for Python, with user info
+/// beside it.
+@Suite(.queued(minutes: 15), .server("mcp", importing: "mcp"))
+struct MCPServerTests {
+    private func run(hasSecret: Bool = false, _ test: (PythonServerUser) async throws -> Void) async throws {
+        try await PythonServerUser.run(path: "/named", userInfo: "/named/userinfo", hasSecret: hasSecret, test)
+    }
+
+    /// Signs in at the page that the command sends the browser to, and goes where that leads.
+    private func runSignedIn(hasSecret: Bool = false, _ test: (PythonServerUser) async throws -> Void) async throws {
+        try await run(hasSecret: hasSecret) { alice in
+            let login = try await alice.account.logIn(alice.options) { address in
+                let page = try await HTTP.get(address).text
+                guard let path = page.firstMatch(of: /action="([^"]+)"/)?.output.1 else { throw Unexpected(page) }
+                let password = PythonServer.password.replacing(" ", with: "+")
+                _ = try await HTTP.postForm(alice.server.origin + path, "username=alice&password=\(password)")
+            }
+            try #require(login.exitCode == 0, "\(login)")
+            try await test(alice)
+        }
+    }
+
+    @Test func `Signs in with the browser`() async throws {
+        try await run { alice in
+            let steps: [Browser.Step] = [
+                .type("alice", into: "[name=username]"), .type(PythonServer.password, into: "[name=password]"),
+                .press("button"),
+            ]
+            let login = try await alice.signIn(following: steps)
+            #expect(login.outcome.exitCode == 0, "\(login.outcome)")
+            #expect(login.page.heading == "You are signed in")
+            try await alice.expectVerified()
+        }
+    }
+
+    @Test func `Sends each refresh token once`() async throws {
+        try await runSignedIn { try await $0.expectRotation() }
+    }
+
+    @Test func `Refreshes once for eight processes`() async throws {
+        try await runSignedIn { try await $0.expectOneRefreshForEightProcesses() }
+    }
+
+    @Test func `Reports that a client without a secret may not revoke`() async throws {
+        try await runSignedIn { try await $0.expectRefusedRevocationToBeReported() }
+    }
+
+    @Test func `Signs out when the service rejects the refresh token`() async throws {
+        try await runSignedIn { try await $0.expectSignedOutByRejection() }
+    }
+
+    @Test func `Keeps the session when the service is unreachable`() async throws {
+        try await runSignedIn { try await $0.expectKeptOffline() }
+    }
+}
