@@ -153,6 +153,10 @@ public struct AccountService: Sendable, Hashable, Codable {
     /// Further parameters of the authorization request, such as `prompt` or `login_hint`.
     public var parameters: [String: String]
 
+    /// How the client sends its secret: `client_secret_basic` or `client_secret_post` (OpenID Connect Core, section 9); `nil`
+    /// leaves the choice to the authority.
+    public var clientAuthentication: String?
+
     /// Whether a client secret from the environment may be sent to this service: at a sign-in, and for an account of an earlier
     /// version, which does not say whether there is one. Any other account holds its client's secret. Not stored.
     public private(set) var acceptsGivenSecret = true
@@ -162,7 +166,7 @@ public struct AccountService: Sendable, Hashable, Codable {
     public init(
         name: String? = nil, issuer: String? = nil, clientID: String? = nil, scopes: [String] = [],
         usesDefaultScopes: Bool? = nil, redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
-        parameters: [String: String] = [:]
+        parameters: [String: String] = [:], clientAuthentication: String? = nil
     ) {
         self.name = name
         self.issuer = issuer
@@ -173,6 +177,7 @@ public struct AccountService: Sendable, Hashable, Codable {
         self.audience = audience
         self.resources = resources
         self.parameters = parameters
+        self.clientAuthentication = clientAuthentication
     }
 
     /// The service that an account belongs to. The scopes are those that the sign-in asked for, never those that the
@@ -190,6 +195,7 @@ public struct AccountService: Sendable, Hashable, Codable {
 extension AccountService {
     private enum CodingKeys: CodingKey {
         case name, issuer, clientID, scopes, usesDefaultScopes, redirectURI, audience, resources, parameters
+        case clientAuthentication
     }
 
     /// Reads a service, also as an earlier version wrote it.
@@ -204,7 +210,8 @@ extension AccountService {
             redirectURI: try container.decodeIfPresent(String.self, forKey: .redirectURI),
             audience: try container.decodeIfPresent(String.self, forKey: .audience),
             resources: try container.decodeIfPresent([String].self, forKey: .resources) ?? [],
-            parameters: try container.decodeIfPresent([String: String].self, forKey: .parameters) ?? [:])
+            parameters: try container.decodeIfPresent([String: String].self, forKey: .parameters) ?? [:],
+            clientAuthentication: try container.decodeIfPresent(String.self, forKey: .clientAuthentication))
     }
 }
 

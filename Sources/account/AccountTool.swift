@@ -59,7 +59,8 @@ enum StandAlone: AccountApplication {
             scopes: service.exactScopes, additionalScopes: service.additionalScopes,
             options: OAuthRequestOptions(
                 redirectURI: service.redirectURI, audience: service.audience, resources: service.resources,
-                parameters: service.parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }),
+                parameters: service.parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) },
+                clientAuthentication: service.clientAuthentication.flatMap { ClientAuthentication(rawValue: $0) }),
             service: known, timeout: timeout, logger: logger)
     }
 

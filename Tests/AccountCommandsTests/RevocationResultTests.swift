@@ -16,8 +16,8 @@ import Testing
     @Test func `A sign-out that is still to be told says when it will be`() {
         #expect(
             text(.queued)
-                == " https://auth.example.com could not be told yet (offline); a later command tells it, once it "
-                + "can be reached.")
+                == " https://auth.example.com could not be told yet (offline). The next command that reaches it "
+                + "revokes the tokens.")
     }
 
     @Test(arguments: [RevocationResult.refused, .notSupported, .lost])

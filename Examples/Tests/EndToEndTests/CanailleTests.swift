@@ -5,7 +5,7 @@ import Testing
 @Suite(.queued(minutes: 15), .server("canaille", importing: "canaille"))
 struct CanailleTests {
     private func run(hasSecret: Bool = false, _ test: (PythonServerUser) async throws -> Void) async throws {
-        try await PythonServerUser.run(userInfo: "/oauth/userinfo", hasSecret: hasSecret, test)
+        try await PythonServerUser.run(userInfo: "/oauth/userinfo", secretMethod: hasSecret ? "basic" : nil, test)
     }
 
     private func runSignedIn(hasSecret: Bool = false, _ test: (PythonServerUser) async throws -> Void) async throws {

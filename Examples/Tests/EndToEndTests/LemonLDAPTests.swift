@@ -3,7 +3,9 @@ import Testing
 
 /// Signing in, refreshing and signing out at LemonLDAP::NG, whose refresh tokens stay the same, and which has no
 /// revocation endpoint.
-@Suite(.queued(minutes: 15), .lemonLDAP)
+///
+/// One test after the other: two that use a browser need the same port, since the redirect URI is registered with it.
+@Suite(.queued(minutes: 15), .lemonLDAP, .serialized)
 struct LemonLDAPTests {
     private func run(_ test: (LemonLDAPServer, Tool, Container) async throws -> Void) async throws {
         let server = try LemonLDAPServer.shared
@@ -79,6 +81,72 @@ struct LemonLDAPTests {
             #expect(logout.exitCode == 0, "\(logout)")
             #expect(logout.output.contains(#""revocation":"notSupported""#), "\(logout)")
             #expect(!container.exists(container.archive))
+        }
+    }
+
+    @Test func `Names the page at which the user signs out of the service`() async throws {
+        try await runSignedIn { server, account, _ in
+            let logout = try await account("logout")
+            #expect(logout.errors.contains("open \(server.issuer)/oauth2/logout"), "\(logout)")
+        }
+    }
+
+    /// The first is what this service sends if the user refuses.
+    @Test(arguments: ["consent_required", "login_required", "interaction_required", "account_selection_required"])
+    func `Ends the attempt when the service needs the user`(code: String) async throws {
+        try await run { server, account, container in
+            let options = ["--client-id", "account-cli-public", "--redirect-uri", server.redirectURI]
+            let login = try await account.logIn(["--issuer", server.issuer] + options) { address in
+                let address = try AuthorizationAddress(address)
+                let query = "error=\(code)&error_description=consent+not+given&state=\(address.state)"
+                _ = try await HTTP.get(address.callback + "?" + query)
+            }
+            #expect(login.exitCode == 77, "\(login)")
+            #expect(login.errors.contains("\(code): consent not given"), "\(login)")
+            #expect(!container.exists(container.archive))
+        }
+    }
+
+    @Test func `Says in each command that an expired session cannot be renewed`() async throws {
+        try await run { server, account, _ in
+            let words = ["login", "--issuer", server.issuer, "--client-id", "account-cli-short", "--username", "dwho"]
+            let login = try await account.run(words + ["--password-stdin"], input: "dwho\n")
+            try #require(login.exitCode == 0, "\(login)")
+            // Access tokens of this client expire after two seconds.
+            let deadline = ContinuousClock.now + .seconds(60)
+            while try await account("whoami", "--verify").exitCode == 0, .now < deadline {}
+            let sentence = "the service issued nothing to renew it with"
+            let rows: [([String], Int32)] = [
+                (["whoami"], 0), (["whoami", "--offline"], 0), (["whoami", "--verify"], 77), (["token"], 77),
+                (["exec", "--", "true"], 77), (["refresh"], 77), (["status"], 77),
+            ]
+            for (words, exitCode) in rows {
+                let outcome = try await account.run(words)
+                #expect(outcome.exitCode == exitCode, "\(words) \(outcome)")
+                #expect((outcome.output + outcome.errors).contains(sentence), "\(words) \(outcome)")
+                if words[0] == "whoami" { #expect(outcome.output == "dwho\n") }
+            }
+            #expect(try await account("whoami", "--json").document().reason == "expired")
+            let doctor = try await account("doctor")
+            #expect((doctor.output + doctor.errors).contains(sentence), "\(doctor)")
+        }
+    }
+
+    @Test func `Reads signed user info`() async throws {
+        try await run { server, account, _ in
+            let words = ["login", "--issuer", server.issuer, "--client-id", "account-cli-signed", "--username", "dwho"]
+            let login = try await account.run(words + ["--password-stdin"], input: "dwho\n")
+            #expect(login.exitCode == 0, "\(login)")
+            try await expectVerified(account)
+        }
+    }
+
+    @Test func `Names the other ways to sign in if there is no device flow`() async throws {
+        try await run { server, account, _ in
+            let words = ["login", "--device", "--issuer", server.issuer, "--client-id", "account-cli-public"]
+            let login = try await account.run(words)
+            #expect(login.exitCode == 78, "\(login)")
+            #expect(login.errors.contains("--web") && login.errors.contains("--password"), "\(login)")
         }
     }
 

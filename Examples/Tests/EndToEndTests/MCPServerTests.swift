@@ -5,13 +5,14 @@ import Testing
 /// beside it.
 @Suite(.queued(minutes: 15), .server("mcp", importing: "mcp"))
 struct MCPServerTests {
-    private func run(hasSecret: Bool = false, _ test: (PythonServerUser) async throws -> Void) async throws {
-        try await PythonServerUser.run(path: "/named", userInfo: "/named/userinfo", hasSecret: hasSecret, test)
+    private func run(secretMethod: String? = nil, _ test: (PythonServerUser) async throws -> Void) async throws {
+        try await PythonServerUser.run(path: "/named", userInfo: "/named/userinfo", secretMethod: secretMethod, test)
     }
 
     /// Signs in at the page that the command sends the browser to, and goes where that leads.
-    private func runSignedIn(hasSecret: Bool = false, _ test: (PythonServerUser) async throws -> Void) async throws {
-        try await run(hasSecret: hasSecret) { alice in
+    private func runSignedIn(secretMethod: String? = nil, _ test: (PythonServerUser) async throws -> Void) async throws
+    {
+        try await run(secretMethod: secretMethod) { alice in
             let login = try await alice.account.logIn(alice.options) { address in
                 let page = try await HTTP.get(address).text
                 guard let path = page.firstMatch(of: /action="([^"]+)"/)?.output.1 else { throw Unexpected(page) }
@@ -33,6 +34,16 @@ struct MCPServerTests {
             #expect(login.outcome.exitCode == 0, "\(login.outcome)")
             #expect(login.page.heading == "You are signed in")
             try await alice.expectVerified()
+        }
+    }
+
+    @Test(arguments: ["basic", "post"])
+    func `Signs in with a client secret, whichever way the client must send it`(method: String) async throws {
+        try await runSignedIn(secretMethod: method) { alice in
+            // The secret and the method are kept with the account.
+            let refresh = try await alice.account.with("ACCOUNT_CLIENT_SECRET", nil)("refresh")
+            #expect(refresh.exitCode == 0, "\(refresh)")
+            #expect(try await alice.refreshes().map(\.authentication) == [method])
         }
     }
 

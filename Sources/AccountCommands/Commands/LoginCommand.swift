@@ -177,15 +177,17 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         )
     }
 
-    /// A client secret from the environment may be why the service refuses the program.
+    /// Says that a client secret from the environment, or its absence, may be why the service refused the client.
     private func sayClientSecret(after error: any Error) {
         let variable = App.environmentPrefix + "_CLIENT_SECRET"
-        guard let error = error as? AccountError, error.code == .misconfigured, Environment.value(variable) != nil
-        else {
-            return
+        guard let error = error as? AccountError, error.code == .misconfigured else { return }
+        if Environment.value(variable) != nil {
+            Terminal.say(
+                "note: \(variable) is set, and is this program's client secret at the service: unset it if there is none."
+            )
+        } else if case .oauthError(.invalidClient, _)? = error.requestFailure {
+            Terminal.say("note: if the client has a secret at the service, set \(variable); else check --client-id.")
         }
-        Terminal.say(
-            "note: \(variable) is set, and is this program's client secret at the service: unset it if there is none.")
     }
 
     /// As the options say; else, at a terminal, what suits the machine and the service.
@@ -234,7 +236,11 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
         }
         var isShown = false
         var page: RedirectPage?
-        defer { page?.remove() }
+        var reminder: Task<Void, any Error>?
+        defer {
+            page?.remove()
+            reminder?.cancel()
+        }
         do {
             return try await store.signIn(with: browserAuthority) { signIn in
                 isShown = true
@@ -243,6 +249,14 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
                 Terminal.say(
                     "Sign in with your browser. If it does not open by itself, open this address:\n\n    \(url)\n\n"
                         + "Waiting up to \(signIn.lifetime.text); press Ctrl-C to cancel.")
+                if App.acceptsIssuer {
+                    reminder = Task {
+                        try await Task.sleep(for: .seconds(30))
+                        Terminal.say(
+                            "Still waiting for the browser. If its page shows an error, press Ctrl-C, and check --client-id and "
+                                + "--redirect-uri: they must be registered at the service exactly as given.")
+                    }
+                }
                 do {
                     let written = try await RedirectPage.write(to: url, hiding: App.secretVariables)
                     page = written

@@ -47,13 +47,13 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             do {
                 let store = try context.archive(of: session)
                 let data = try await data(of: store, context)
-                let report = try await signOut(store, context)
+                let (report, page) = try await signOut(store, context)
                 if report.account != nil { await data?.remove() }
                 parts.append(
                     Document.Part(
                         session: session.rawValue, username: report.account?.username,
                         revocation: RevocationResult.of(report).0, quarantinedArchive: report.quarantinedArchive))
-                if !options.json { Terminal.say(text(session, report)) }
+                if !options.json { Terminal.say(text(session, report, endingAt: page)) }
                 // Otherwise the service cannot be reached.
                 if !local, RevocationResult.of(report).0 != .queued {
                     await context.deliverRevocations(of: store, before: start, isRequested: true)
@@ -65,6 +65,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
             }
         }
         if options.json { try JSONDocument.print(Document(sessions: parts)) }
+        if all, !local { await context.deliverRevocations(isRequested: true) }
         if let failure { throw ExitCode(failure.exitCode) }
     }
 
@@ -94,7 +95,10 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         return data
     }
 
-    private func signOut(_ store: AccountStore, _ context: CommandContext<App>) async throws -> SignOutReport {
+    /// - Returns: The report, and, if the service cannot revoke tokens, the page at which the user signs out there.
+    private func signOut(
+        _ store: AccountStore, _ context: CommandContext<App>
+    ) async throws -> (report: SignOutReport, page: String?) {
         var authority: (any AccountAuthority)?
         if !local, let account = await store.load().account {
             if let move = account.move, !move.isComplete {
@@ -128,10 +132,11 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         if let incoming {
             Terminal.say("A sign-in from \(incoming.place), whose move to here was not completed, was discarded.")
         }
-        return report
+        guard case .notSupported = report.revocation else { return (report, nil) }
+        return (report, await (authority as? any EndSessionAuthority)?.endSessionURL())
     }
 
-    private func text(_ session: SessionName, _ report: SignOutReport) -> String {
+    private func text(_ session: SessionName, _ report: SignOutReport, endingAt page: String?) -> String {
         let place = session == .default ? "" : " (session \(session))"
         if let archive = report.quarantinedArchive {
             return
@@ -146,7 +151,7 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
         }
         let (result, reason) = RevocationResult.of(report)
         return "Signed out \(account.shownName)\(place)."
-            + result.text(service: account.issuer ?? "The service", reason: reason)
+            + result.text(service: account.issuer ?? "The service", reason: reason, endingAt: page)
     }
 }
 
@@ -166,12 +171,16 @@ enum RevocationResult: String, Encodable {
     }
 
     /// Empty if nothing went wrong.
-    func text(service: String, reason: UnverifiedReason?) -> String {
+    ///
+    /// - Parameter page: The page at which the user signs out of the service.
+    func text(service: String, reason: UnverifiedReason?, endingAt page: String? = nil) -> String {
         let why = reason.map { " (\($0))" } ?? ""
-        let rest = "The tokens stay valid there until they expire, unless you end the session at the service."
+        let rest =
+            page.map { "The tokens stay valid there until they expire. To end the session at the service, open \($0)" }
+            ?? "The tokens stay valid there until they expire, unless you end the session at the service."
         return switch self {
         case .notNeeded, .done: ""
-        case .queued: " \(service) could not be told yet\(why); a later command tells it, once it can be reached."
+        case .queued: " \(service) could not be told yet\(why). The next command that reaches it revokes the tokens."
         case .refused: " \(service) was told, and refused to revoke the tokens\(why). \(rest)"
         case .notSupported: " \(service) cannot be told of a sign-out. \(rest)"
         case .lost: " \(service) could not be told\(why), and that could not be noted for later. \(rest)"

@@ -123,6 +123,7 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "refresh the stored tokens")
         guard let account = await context.store.load().account else { return try await fail(context) }
+        guard !account.isOver(at: SystemWallClock().now) else { throw context.expired(account) }
         let authority = try context.authority(of: account)
         let refreshed = try await Waiting.shown(for: account.issuer ?? "the service", upTo: authority.exchangeTimeout) {
             try await context.store.refresh(with: authority)

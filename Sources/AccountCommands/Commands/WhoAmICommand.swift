@@ -44,7 +44,8 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         var state = await context.store.load()
         let confirmedBefore = state.account?.verifiedAt
         if !offline, let account = state.account {
-            if !verify, account.isConfirmed(within: maxAge, of: SystemWallClock().now) {
+            let now = SystemWallClock().now
+            if !verify, !account.isOver(at: now), account.isConfirmed(within: maxAge, of: now) {
                 // The service need not be asked, so its authority is not created.
                 state = .verified(account)
             } else {
@@ -56,12 +57,15 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         }
         // What cannot be read is not shown; that nobody is signed in is said all the same.
         let incoming = state.isSignedOut ? try? await context.archive.incomingMove() : nil
-        try present(StateDocument(state, session: context.session), state, context, incoming: incoming)
+        var document = StateDocument(state, session: context.session)
+        let isExpired = state.isExpired(at: SystemWallClock().now)
+        if isExpired { document.reason = "expired" }
+        try present(document, state, context, incoming: incoming)
         // Only if the service has just answered: otherwise nothing must touch the network.
         if case .verified(let account) = state, account.verifiedAt != confirmedBefore {
             await context.deliverRevocations(to: account.issuer)
         }
-        let code = state.exitCode(verdictNeeded: verify)
+        let code = isExpired && verify ? ExitCode(77) : state.exitCode(verdictNeeded: verify)
         if code != .success { throw code }
     }
 
@@ -72,6 +76,9 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
             try JSONDocument.print(document)
         } else if let account = state.account {
             try Terminal.printLine(account.shownName)
+        }
+        if let account = state.account, state.isExpired(at: SystemWallClock().now) {
+            return Terminal.say(StateText.end(of: account, context.hint))
         }
         // With --offline it goes without saying that nothing was checked.
         if offline, case .unverified = state { return }

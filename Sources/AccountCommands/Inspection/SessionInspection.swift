@@ -74,6 +74,8 @@ struct SessionInspection<App: AccountApplication> {
                     findings.append(
                         Finding(
                             problem: "session \(session): \(StateText.text(move, hint))", isNote: move.isComplete))
+                } else if account.isOver(at: SystemWallClock().now) {
+                    findings.append(Finding(problem: "session \(session): \(StateText.end(of: account, hint))"))
                 }
             }
         }

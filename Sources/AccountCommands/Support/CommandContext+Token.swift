@@ -20,7 +20,7 @@ extension CommandContext {
     ) async throws -> Account {
         let now = SystemWallClock().now
         guard !account.isOver(at: now) else {
-            throw isOver(account)
+            throw expired(account)
         }
         // Its own service is the authority's. An app that knows its service makes sure that it is the account's, too.
         if App.acceptsIssuer, account.issuer != nil, !account.credentials.isWithheld,
@@ -37,7 +37,7 @@ extension CommandContext {
             let usable = try await (other ?? store).usableAccount(
                 minimumValidity: minimumValidity, timeout: timeout, with: authority)
             guard !usable.isOver(at: SystemWallClock().now) else {
-                throw isOver(usable)
+                throw expired(usable)
             }
             return usable
         }
@@ -57,7 +57,8 @@ extension CommandContext {
         )
     }
 
-    private func isOver(_ account: Account) -> AccountError {
+    /// The access token has expired, and nothing can renew it.
+    func expired(_ account: Account) -> AccountError {
         if let move = account.move { return AccountError(.moved, StateText.text(move, hint)) }
         return AccountError(.notSignedIn, StateText.end(of: account, hint))
     }

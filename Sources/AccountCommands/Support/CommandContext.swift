@@ -168,6 +168,7 @@ struct CommandContext<App: AccountApplication> {
         service.clientID = options.clientID ?? service.clientID
         service.redirectURI = request.redirectURI ?? service.redirectURI
         service.audience = request.audience ?? service.audience
+        service.clientAuthentication = request.clientAuth?.method ?? service.clientAuthentication
         if !request.scopes.isEmpty || request.defaultScopes != nil {
             service.scopes = request.scopes
             service.usesDefaultScopes = request.defaultScopes ?? true
@@ -189,15 +190,45 @@ struct CommandContext<App: AccountApplication> {
         return service
     }
 
+    /// Sends pending revocations of all sessions to their services.
+    ///
     /// - Parameters:
-    ///   - issuer: The service that was just reached; `nil` asks all.
-    ///   - date: Only what was put into the queue before.
-    ///   - isRequested: The person wants this, so nothing is left for later and a passphrase may be asked for.
+    ///   - issuer: The service that the command just reached; `nil` asks all.
+    ///   - isRequested: Whether the user asked for this: then pauses do not count, and AccountKit may ask for a passphrase. Otherwise
+    ///     it takes about a second at most.
+    func deliverRevocations(to issuer: String? = nil, isRequested: Bool = false) async {
+        let start = ContinuousClock.now
+        for session in sessionsWithRevocations() {
+            guard isRequested || start.duration(to: .now) < .seconds(1) else { return }
+            do {
+                let store = session == self.session ? archive : try archive(of: session, asksPerson: isRequested)
+                await deliverRevocations(to: issuer, of: store, isRequested: isRequested)
+            } catch {
+                // `doctor` reports what is wrong with that session.
+                logger?.debug("revocations of session \(session) were not sent", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    /// This session first. In a shared store only this one: its machines send those of the others.
+    private func sessionsWithRevocations() -> [SessionName] {
+        var result = [session]
+        guard location == nil else { return result }
+        do {
+            // The default session is listed only while somebody is signed in.
+            for other in try [.default] + container.sessions() where !result.contains(other) { result.append(other) }
+        } catch {
+            logger?.debug("the sessions cannot be listed", metadata: ["error": "\(error)"])
+        }
+        return result
+    }
+
+    /// The same for one session.
+    ///
+    /// - Parameter date: Only revocations that were queued before this date are sent.
     func deliverRevocations(
-        to issuer: String? = nil, of store: AccountStore? = nil, before date: Date = .distantFuture,
-        isRequested: Bool = false
+        to issuer: String? = nil, of store: AccountStore, before date: Date = .distantFuture, isRequested: Bool = false
     ) async {
-        let store = store ?? archive
         let remembered = readableService(of: store.session)
         let reports = await store.deliverRevocations(
             with: { account in
@@ -205,7 +236,9 @@ struct CommandContext<App: AccountApplication> {
                     return nil
                 }
                 // If its service is unknown, a revocation stays in the queue until it is too old.
-                return try? authority(for: AccountService(of: account, remembered: remembered), timeout: .seconds(5))
+                return try? authority(
+                    for: AccountService(of: account, remembered: remembered),
+                    timeout: .seconds(isRequested ? 5 : 1))
             }, ignoringPauses: isRequested, asksPerson: isRequested && Terminal.isTerminal(.input))
         for report in reports where report.isGivenUp {
             let reason = report.failure.map { " (\(SessionDecision.reason(for: $0)))" } ?? ""

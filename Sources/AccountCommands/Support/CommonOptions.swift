@@ -62,7 +62,7 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
         help: ArgumentHelp(
             "Where the service sends the browser back to, as it is registered there, such as "
                 + "http://127.0.0.1:8400/callback."
-                + (App.acceptsIssuer ? " Remembered for the session, as are the next three." : ""),
+                + (App.acceptsIssuer ? " Remembered for the session, as are the next four." : ""),
             valueName: "uri", visibility: App.visibility(of: .browser)))
     var redirectURI: String?
 
@@ -85,6 +85,12 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
             "A further parameter for the service, such as prompt=login or login_hint=NAME; may be given several times.",
             valueName: "name=value", visibility: App.visibility(of: .browser, .device)))
     var parameters: [RequestParameter] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "How the client secret is sent (default: as the service supports it).", valueName: "method",
+            visibility: App.acceptsIssuer ? .default : .hidden))
+    var clientAuth: ClientAuthOption?
 
     func validate() throws {
         if let redirectURI, !Self.isRedirect(redirectURI) {
@@ -111,6 +117,13 @@ struct RequestOptions<App: AccountApplication>: ParsableArguments {
             return port.isEmpty || port.first == ":" && UInt16(port.dropFirst()).map { $0 > 0 } == true
         }
     }
+}
+
+enum ClientAuthOption: String, ExpressibleByArgument, CaseIterable {
+    case basic, post
+
+    /// The name of OpenID Connect Core, section 9.
+    var method: String { "client_secret_" + rawValue }
 }
 
 /// Written as `name=value`.

@@ -140,6 +140,14 @@ extension Account {
     }
 }
 
+extension SessionState {
+    /// Whether the access token has expired, nothing can renew it, and the service has not confirmed it either.
+    func isExpired(at date: Date) -> Bool {
+        guard case .unverified(let account, _) = self, account.move == nil else { return false }
+        return account.isOver(at: date)
+    }
+}
+
 extension String {
     fileprivate var hostAndPort: Substring {
         let start = firstRange(of: "://")?.upperBound ?? startIndex

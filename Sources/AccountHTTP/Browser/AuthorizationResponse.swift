@@ -49,22 +49,28 @@ struct AuthorizationResponse: Sendable, Equatable {
     func code(
         from issuer: Issuer, namingIssuer namesIssuer: Bool, hiding secrets: [Secret]
     ) throws(AuthorityError) -> Secret {
+        let failure = failure(hiding: secrets)
         switch self.issuer {
         case let other? where !issuer.isNamed(by: other):
             throw .unclear("the browser came back from another service than \(issuer.identifier)")
         case nil where namesIssuer:
-            throw .unclear("the browser came back without word of which service sent it (no iss)")
+            let code =
+                if case .oauthError(let code, _)? = failure { "; unverified error: \(code.rawValue)" } else { "" }
+            throw .unclear("the response does not name its issuer (no iss), although the service promises to\(code)")
         default: break
         }
-        if let error {
-            let fields: JSONObject = [
-                "error": .string(error), "error_description": errorDescription.map { .string($0) } ?? .null,
-            ]
-            let reading = ResponseParser(.authorization, sent: secrets + (code.map { [$0] } ?? []))
-            throw reading.oauthError(in: fields)
-                ?? .unclear("\(issuer.identifier) sent the browser back with an error of no known form")
+        if error != nil {
+            throw failure ?? .unclear("\(issuer.identifier) sent the browser back with an error of no known form")
         }
         guard let code else { throw .unclear("\(issuer.identifier) sent the browser back without a code") }
         return code
+    }
+
+    private func failure(hiding secrets: [Secret]) -> AuthorityError? {
+        guard let error else { return nil }
+        let fields: JSONObject = [
+            "error": .string(error), "error_description": errorDescription.map { .string($0) } ?? .null,
+        ]
+        return ResponseParser(.authorization, sent: secrets + (code.map { [$0] } ?? [])).oauthError(in: fields)
     }
 }

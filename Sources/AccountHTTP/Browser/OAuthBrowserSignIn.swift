@@ -104,8 +104,10 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             return code
         }
         guard let code else { throw .unclear("this sign-in has no code to exchange: begin a new one") }
-        let (credentials, response) = try await authority.requestTokens(
-            request.form(with: code), as: try authority.signInClient())
+        let form = request.form(with: code)
+        let (credentials, response) = try await authority.asSignInClient { client throws(AuthorityError) in
+            try await authority.requestTokens(form, as: client)
+        }
         progress.withLock { $0.exchangeDate = response.date ?? response.receivedAt }
         return credentials
     }

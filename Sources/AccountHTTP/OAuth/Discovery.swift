@@ -36,7 +36,14 @@ struct Discovery: Sendable {
             scopes: strings("scopes_supported", in: object), grants: strings("grant_types_supported", in: object),
             tokenAuthentication: strings("token_endpoint_auth_methods_supported", in: object),
             revocationAuthentication: strings("revocation_endpoint_auth_methods_supported", in: object))
-        for name in EndpointName.allCases { document.urls[name] = try url(name.rawValue, in: object) }
+        for name in EndpointName.allCases {
+            do throws(AuthorityError) {
+                document.urls[name] = try url(name.rawValue, in: object)
+            } catch {
+                // Only the user opens that page: AccountKit sends nothing there.
+                if name != .endSession { throw error }
+            }
+        }
         return document
     }
 

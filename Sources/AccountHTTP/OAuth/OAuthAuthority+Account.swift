@@ -1,4 +1,5 @@
 public import AccountKit
+import Logging
 
 extension OAuthAuthority: AccountAuthority {
     /// Asks the user info endpoint whose the access token is (OpenID Connect Core, section 5.3).
@@ -111,6 +112,17 @@ extension OAuthAuthority: AccountAuthority {
 
     /// As the service's entry says; `false` for a service without one.
     public var revokesSingleGrants: Bool { service?.revokesSingleGrants ?? false }
+}
+
+extension OAuthAuthority: EndSessionAuthority {
+    package func endSessionURL() async -> String? {
+        do {
+            return try await documents.endpoint(.endSession)?.url.description
+        } catch {
+            logger?.debug("the page to sign out at is not known", metadata: ["error": "\(error)"])
+            return nil
+        }
+    }
 }
 
 extension OAuthAuthority: NetworkSettingsAuthority {

@@ -6,17 +6,21 @@ extension OAuthAuthority: DeviceAuthority {
     /// - Throws: An `AuthorityError`: `misconfigured` if the service has no such sign-in.
     public func beginDeviceSignIn() async throws(AuthorityError) -> DeviceAuthorization {
         guard let endpoint = try await documents.endpoint(.deviceAuthorization) else {
-            throw .misconfigured("\(issuer) offers no sign-in on another device")
+            throw .misconfigured(
+                "\(issuer) offers no sign-in on another device; sign in with a browser (on a command line, with --web, or with "
+                    + "--paste for a browser on another machine) or with a password (--password)")
         }
         var form = FormBody()
         let scopes = try await requestedScopes()
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         options.append(to: &form)
         for parameter in options.parameters { form.append(parameter.name, parameter.value) }
-        let request = try request(
-            form, to: endpoint, as: try signInClient(), authentication: endpoint.document.tokenAuthentication)
-        return try ResponseParser(.deviceAuthorization, sent: request.secrets, quirks: quirks)
-            .deviceAuthorization(in: try await send(request))
+        return try await asSignInClient { client throws(AuthorityError) in
+            let request = try request(
+                form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
+            return try ResponseParser(.deviceAuthorization, sent: request.secrets, quirks: quirks)
+                .deviceAuthorization(in: try await send(request))
+        }
     }
 
     /// Asks once whether the user has entered the code (RFC 8628, section 3.4).
@@ -27,7 +31,9 @@ extension OAuthAuthority: DeviceAuthority {
         var form = FormBody()
         form.append("grant_type", "urn:ietf:params:oauth:grant-type:device_code")
         form.append("device_code", authorization.deviceCode)
-        return try await requestTokens(form, as: try signInClient()).credentials
+        return try await asSignInClient { client throws(AuthorityError) in
+            try await requestTokens(form, as: client).credentials
+        }
     }
 
     /// Asks whose tokens these are that a poll brought: the user info endpoint, else the ID token.

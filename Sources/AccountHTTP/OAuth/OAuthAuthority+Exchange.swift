@@ -32,6 +32,7 @@ struct OAuthExchange: PreparedExchange {
         let response = try await request.send(if: mayBeSent)
         var credentials = try parser.credentials(in: response, for: client.id)
         credentials.clientSecret = client.secret.map { .secret($0) } ?? .none
+        credentials.clientAuthentication = client.authentication?.rawValue
         try checkIDToken(in: &credentials)
         return (credentials, response)
     }

@@ -7,7 +7,46 @@ extension OAuthAuthority {
     /// The client that begins a sign-in.
     func signInClient() throws(AuthorityError) -> RegisteredClient {
         guard let clientID else { throw notRegistered }
-        return RegisteredClient(id: clientID, secret: clientSecret)
+        return RegisteredClient(
+            id: clientID, secret: clientSecret, authentication: options.clientAuthentication ?? learned.method)
+    }
+
+    /// Sends a request of a sign-in. If the service refuses the client, sends it once more with the other method of client
+    /// authentication, and remembers the method that worked.
+    ///
+    /// Services often list both methods, and accept only the one that the client is registered with.
+    func asSignInClient<Value: Sendable>(
+        _ body: (RegisteredClient) async throws(AuthorityError) -> Value
+    ) async throws(AuthorityError) -> Value {
+        let client = try signInClient()
+        do throws(AuthorityError) {
+            return try await body(client)
+        } catch {
+            guard case .oauthError(.invalidClient, _) = error, let other = try await alternative(to: client) else {
+                throw error
+            }
+            do throws(AuthorityError) {
+                let value = try await body(other)
+                learned.method = other.authentication
+                return value
+            } catch let second {
+                if case .oauthError(.invalidClient, _) = second { throw error }
+                // Any other response means that the service knows the client.
+                if case .oauthError = second { learned.method = other.authentication }
+                throw second
+            }
+        }
+    }
+
+    private func alternative(to client: RegisteredClient) async throws(AuthorityError) -> RegisteredClient? {
+        guard client.secret != nil, client.authentication == nil, quirks.clientAuthentication == nil else { return nil }
+        let methods = try await documents.endpoint(.token)?.document.tokenAuthentication
+        guard let other = ClientAuthentication(supportedBy: methods)?.alternative(supportedBy: methods) else {
+            return nil
+        }
+        var result = client
+        result.authentication = other
+        return result
     }
 
     /// The client that tokens were issued to. A secret goes only to the service and with the identifier that it was given for: the
@@ -16,11 +55,12 @@ extension OAuthAuthority {
     /// - Returns: `nil` if the tokens were issued to no client, and the app has none.
     func client(of credentials: Credentials) -> RegisteredClient? {
         guard let id = credentials.clientID ?? clientID else { return nil }
+        let method = options.clientAuthentication ?? credentials.clientAuthentication.flatMap { .init(rawValue: $0) }
         if let clientSecret, id == clientID {
-            return RegisteredClient(id: id, secret: clientSecret)
+            return RegisteredClient(id: id, secret: clientSecret, authentication: method)
         }
         guard case .secret(let secret) = credentials.clientSecret else { return RegisteredClient(id: id) }
-        return RegisteredClient(id: id, secret: secret)
+        return RegisteredClient(id: id, secret: secret, authentication: method)
     }
 
     func registeredClient(of account: Account) throws(AuthorityError) -> RegisteredClient {
@@ -45,28 +85,17 @@ extension OAuthAuthority {
 
     /// Adds the client's identifier and secret to a form (RFC 6749, section 2.3.1).
     ///
-    /// - Parameter methods: What the document of the endpoint says that it takes; `nil` if it does not say.
+    /// - Parameter methods: The methods that the endpoint supports, or `nil` if its document does not list them.
     func request(
         _ form: FormBody, to endpoint: Endpoint, as client: RegisteredClient?, authentication methods: [String]?
     ) throws(AuthorityError) -> ServiceRequest {
         guard let client else { return ServiceRequest(url: endpoint.url, form: form) }
         var form = form
-        guard let clientSecret = client.secret else {
-            form.append("client_id", client.id)
-            return ServiceRequest(url: endpoint.url, form: form)
-        }
-        let method: ClientAuthentication
-        if let known = quirks.clientAuthentication {
-            method = known
-        } else if let named = ClientAuthentication(methods) {
-            method = named
-        } else {
-            throw .misconfigured(
-                "\(issuer) takes no client secret, and this program was given one: leave it out")
-        }
-        switch method {
+        // Some services require it beside the header too, and RFC 6749, section 3.2.1, allows it.
+        form.append("client_id", client.id)
+        guard let clientSecret = client.secret else { return ServiceRequest(url: endpoint.url, form: form) }
+        switch try authentication(of: client, supportedBy: methods) {
         case .post:
-            form.append("client_id", client.id)
             form.append("client_secret", clientSecret)
             return ServiceRequest(url: endpoint.url, form: form)
         case .basic:
@@ -76,6 +105,15 @@ extension OAuthAuthority {
             request.secrets += [pair, clientSecret]
             return request
         }
+    }
+
+    private func authentication(
+        of client: RegisteredClient, supportedBy methods: [String]?
+    ) throws(AuthorityError) -> ClientAuthentication {
+        if let method = client.authentication ?? quirks.clientAuthentication ?? .init(supportedBy: methods) {
+            return method
+        }
+        throw .misconfigured("\(issuer) takes no client secret, and this program was given one: leave it out")
     }
 
     private static func basicCredentials(_ clientID: String, _ clientSecret: Secret) -> Secret {
@@ -126,7 +164,8 @@ extension OAuthAuthority {
         }
         let request = ServiceRequest(url: url, bearer: token)
         let response = try await send(request)
-        return (try ResponseParser(.userInfo, sent: request.secrets, quirks: quirks).identity(in: response), response)
+        let parser = ResponseParser(.userInfo, sent: request.secrets, quirks: quirks)
+        return (try parser.identity(in: response, from: issuerIdentifier, for: clientID), response)
     }
 
     func send(_ request: ServiceRequest) async throws(AuthorityError) -> ServiceResponse {

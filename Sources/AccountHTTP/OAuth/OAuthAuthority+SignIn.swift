@@ -27,7 +27,9 @@ extension OAuthAuthority: PasswordAuthority {
         let scopes = try await requestedScopes()
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         if let audience = options.audience { form.append("audience", audience) }
-        let credentials = try await requestTokens(form, as: try signInClient()).credentials
+        let credentials = try await asSignInClient { client throws(AuthorityError) in
+            try await requestTokens(form, as: client).credentials
+        }
         do {
             return try await account(with: credentials, signedInAs: username)
         } catch {

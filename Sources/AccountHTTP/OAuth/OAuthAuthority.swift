@@ -47,6 +47,7 @@ public struct OAuthAuthority: Sendable {
     let transport: HTTPTransport
     let discovery: Discovery
     let documents: ServiceDocuments
+    let learned = LearnedAuthentication()
 
     /// Only where the caller gave no scopes.
     let asksForOfflineAccess: Bool
@@ -58,8 +59,9 @@ public struct OAuthAuthority: Sendable {
     ///     interface. A slash at its end makes no difference.
     ///   - clientID: The app, as it is registered with the service. Without one there is no signing in but with a token that
     ///     the user got elsewhere.
-    ///   - clientSecret: What some services, such as Google, want from a program beside its identifier. It is sent as the
-    ///     service's documents say: in the header (`client_secret_basic`), else in the form (`client_secret_post`).
+    ///   - clientSecret: The secret that some services, such as Google, require in addition to the identifier. It is sent in the
+    ///     header (`client_secret_basic`) if the service supports that, else in the form (`client_secret_post`). A sign-in tries
+    ///     the other method if the service answers `invalid_client`, unless `options` name the method.
     ///   - scopes: What a sign-in asks for; none lets the service decide, and `nil` asks for what the known service has,
     ///     or for `openid`, `profile` and `email`, and for `offline_access` where the service lists it.
     ///   - additionalScopes: Scopes to ask for in addition to those.

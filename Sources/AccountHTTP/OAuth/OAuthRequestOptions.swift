@@ -22,6 +22,9 @@ public struct OAuthRequestOptions: Sendable, Hashable {
     /// Further parameters for the page in the browser and for a sign-in on another device, such as `prompt` or `login_hint`.
     public var parameters: [Parameter]
 
+    /// How the client sends its secret to the service; `nil` chooses a method that the service supports.
+    public var clientAuthentication: ClientAuthentication?
+
     /// A parameter of a request.
     public struct Parameter: Sendable, Hashable {
         /// The name.
@@ -40,12 +43,13 @@ public struct OAuthRequestOptions: Sendable, Hashable {
     /// Creates options, each of which is described with the property of its name.
     public init(
         redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
-        parameters: [(name: String, value: String)] = []
+        parameters: [(name: String, value: String)] = [], clientAuthentication: ClientAuthentication? = nil
     ) {
         self.redirectURI = redirectURI
         self.audience = audience
         self.resources = resources
         self.parameters = parameters.map { Parameter(name: $0.name, value: $0.value) }
+        self.clientAuthentication = clientAuthentication
     }
 }
 

@@ -6,4 +6,7 @@ struct RegisteredClient: Sendable, Equatable {
 
     /// `nil` for a public client.
     var secret: Secret?
+
+    /// How the secret is sent; `nil` lets the endpoint decide.
+    var authentication: ClientAuthentication?
 }

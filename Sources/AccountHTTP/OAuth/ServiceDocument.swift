@@ -8,6 +8,9 @@ enum EndpointName: String, Sendable, CaseIterable {
     case revocation = "revocation_endpoint"
     case deviceAuthorization = "device_authorization_endpoint"
     case authorization = "authorization_endpoint"
+
+    /// A page at which the user signs out (OpenID Connect RP-Initiated Logout 1.0, section 2.1).
+    case endSession = "end_session_endpoint"
 }
 
 struct ServiceDocument: Sendable, Equatable {

@@ -22,7 +22,7 @@ extension ResponseParser {
     }
 
     private func seconds(_ value: JSONValue?, in bounds: ClosedRange<Int64>, otherwise fallback: Int64) -> Duration {
-        guard case .integer(let seconds)? = value else { return .seconds(fallback) }
+        guard let seconds = value?.wholeSeconds else { return .seconds(fallback) }
         return .seconds(min(max(seconds, bounds.lowerBound), bounds.upperBound))
     }
 

@@ -89,7 +89,7 @@ struct ResponseParser: Sendable {
         if !response.body.isEmpty { try checkForWebPage(in: response) }
     }
 
-    private func checkStatus(of response: ServiceResponse) throws(AuthorityError) {
+    func checkStatus(of response: ServiceResponse) throws(AuthorityError) {
         switch response.status {
         case 511: throw .intercepted("the network wants a sign-in of its own (511)")
         case 300..<400:
@@ -114,7 +114,9 @@ struct ResponseParser: Sendable {
         case _ where isDeadTokenResponse(response): throw .bearerChallenge(error: "invalid_token")
         case 400 where endpoint.respondsOAuthErrors && !response.isMarkup && !response.isCompressed: throw .badRequest
         case 401 where endpoint.isSentToken: throw challenge(in: response)
-        case 403 where endpoint.isSentToken: throw .forbidden(error: challengeError(in: bearerChallenges(in: response)))
+        case 403 where endpoint.isSentToken:
+            let error = challengeError(in: bearerChallenges(in: response))
+            throw .forbidden(error: error ?? (namesInsufficientScope(response) ? "insufficient_scope" : nil))
         default: throw .unclear("\(response.status) from \(endpoint.name)")
         }
     }
@@ -146,6 +148,14 @@ struct ResponseParser: Sendable {
     private func challenge(in response: ServiceResponse) -> AuthorityError {
         let challenges = bearerChallenges(in: response)
         return challenges.isEmpty ? .unauthorized : .bearerChallenge(error: challengeError(in: challenges))
+    }
+
+    /// Whether the body has the error that belongs into a challenge (RFC 6750, section 3.1).
+    private func namesInsufficientScope(_ response: ServiceResponse) -> Bool {
+        guard response.mediaType == "application/json", !response.isCompressed,
+            let object = ResponseObject(response.body, secrets: endpoint.secrets)
+        else { return false }
+        return object.members["error"] == .string("insufficient_scope")
     }
 
     private func bearerChallenges(in response: ServiceResponse) -> [AuthenticationChallenge] {

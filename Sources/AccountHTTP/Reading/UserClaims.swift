@@ -1,10 +1,20 @@
 import AccountKit
+import Sealing
 
 extension ResponseParser {
     /// The user of a response of the user info endpoint (OpenID Connect Core, section 5.3.2).
-    func identity(in response: ServiceResponse) throws(AuthorityError) -> Identity {
-        let object = try object(in: response)
-        guard var identity = Identity(claims: object, quirks: quirks) else {
+    ///
+    /// - Parameters:
+    ///   - issuer: The service, which a signed response must name if it names an issuer.
+    ///   - clientID: The client, which a signed response must name if it names an audience.
+    func identity(
+        in response: ServiceResponse, from issuer: Issuer? = nil, for clientID: String? = nil
+    ) throws(AuthorityError) -> Identity {
+        let isSigned = response.mediaType == "application/jwt"
+        let object =
+            isSigned ? try signedClaims(in: response, from: issuer, for: clientID) : try object(in: response)
+        let others = isSigned ? Identity.protocolClaims : []
+        guard var identity = Identity(claims: object, leavingOut: others, quirks: quirks) else {
             throw .unclear("\(endpoint.name) does not say whose the token is (no \(quirks.subjectClaim))")
         }
         guard !repeatsSecret(identity.id) else {
@@ -14,6 +24,26 @@ extension ResponseParser {
         identity.profile.fields = identity.profile.fields.filter { !repeatsSecret($0.key) && !repeatsSecret($0.value) }
         if let username = identity.username, repeatsSecret(username) { identity.username = nil }
         return identity
+    }
+
+    /// The claims of a signed response.
+    ///
+    /// The response came straight from the service, so TLS stands for the signature, as for an ID token (OpenID Connect Core,
+    /// section 3.1.3.7).
+    private func signedClaims(
+        in response: ServiceResponse, from issuer: Issuer?, for clientID: String?
+    ) throws(AuthorityError) -> JSONObject {
+        try checkStatus(of: response)
+        guard let token = response.body.withUnsafeBytes({ IDToken(Secret(bytes: $0)) }) else {
+            throw .unclear("\(endpoint.name) sent a signed or encrypted response that cannot be read")
+        }
+        if let issuer, token.claims["iss"] != nil, !token.isIssued(by: issuer) {
+            throw .misconfigured("the response of \(endpoint.name) is of another issuer (iss)")
+        }
+        if let clientID, token.claims["aud"] != nil, !token.isMeant(for: clientID) {
+            throw .misconfigured("the response of \(endpoint.name) is for another client (aud)")
+        }
+        return token.claims
     }
 
     private func repeatsSecret(_ text: String) -> Bool { self.text.repeatsSecret(text, notShorterThan: 8) }
@@ -50,7 +80,7 @@ extension Identity {
     }
 
     /// About the token, not about the user.
-    fileprivate static let protocolClaims: Set<String> = [
+    static let protocolClaims: Set<String> = [
         "iss", "aud", "azp", "exp", "iat", "nbf", "jti", "nonce", "acr", "amr", "auth_time", "at_hash", "c_hash",
         "s_hash", "sid",
     ]

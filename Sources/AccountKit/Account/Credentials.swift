@@ -40,6 +40,9 @@ public struct Credentials: Sendable, Equatable {
     /// The secret of the client that the tokens were issued to.
     package var clientSecret = ClientSecret.unknown
 
+    /// How that client sends its secret, as OpenID Connect Core, section 9, names it; `nil` lets the endpoint decide.
+    package var clientAuthentication: String?
+
     /// Whether the service said that the tokens are another user's. Until the service confirms the account, no program gets them.
     package var isWithheld = false
 
@@ -94,7 +97,10 @@ public struct Credentials: Sendable, Equatable {
         result.scopes = response.scopes.isEmpty ? scopes : response.scopes
         result.clientID = response.clientID ?? clientID
         result.derivedTokens = derivedTokens
-        if response.clientSecret == .unknown { result.clientSecret = clientSecret }
+        if response.clientSecret == .unknown {
+            result.clientSecret = clientSecret
+            result.clientAuthentication = clientAuthentication
+        }
         // The authority has compared a new ID token with the account.
         result.isWithheld = isWithheld && response.idToken == nil
         return result

@@ -32,6 +32,7 @@ enum AccountPlaintext {
         fields["username"] = account.username.map { .string($0) }
         fields["clientID"] = credentials.clientID.map { .string($0) }
         if credentials.clientSecret == .none { fields["isPublicClient"] = .boolean(true) }
+        fields["clientAuthentication"] = credentials.clientAuthentication.map { .string($0) }
         if credentials.isWithheld { fields["isWithheld"] = .boolean(true) }
         if !credentials.scopes.isEmpty { fields["scopes"] = .array(credentials.scopes.map { .string($0) }) }
         fields["expiresAt"] = credentials.expiresAt.map { .date($0) }
@@ -121,6 +122,7 @@ enum AccountPlaintext {
         } else if try fields.flag("isPublicClient") {
             credentials.clientSecret = .none
         }
+        credentials.clientAuthentication = try fields.text("clientAuthentication")
         credentials.isWithheld = try fields.flag("isWithheld")
         var account = Account(
             id: id, issuer: try fields.text("issuer"), username: try fields.text("username"), credentials: credentials,

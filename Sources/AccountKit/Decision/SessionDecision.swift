@@ -120,11 +120,14 @@ package enum SessionDecision {
         }
     }
 
-    /// Errors that refuse one request for a token, and do not end the sign-in. The last four are of OpenID Connect Core, section 3.1.2.6:
-    /// the user can resolve them.
-    private static let refusesRequest: Set<OAuthErrorCode> = [
-        .invalidGrant, .accessDenied, "unsupported_token_type", "consent_required", "login_required",
-        "interaction_required", "account_selection_required",
+    /// Errors that refuse one request for a token, and do not end the sign-in.
+    private static let refusesRequest: Set<OAuthErrorCode> = needsUser.union([
+        .invalidGrant, .accessDenied, "unsupported_token_type",
+    ])
+
+    /// Errors that the user can resolve at the service (OpenID Connect Core, section 3.1.2.6).
+    private static let needsUser: Set<OAuthErrorCode> = [
+        "consent_required", "login_required", "interaction_required", "account_selection_required",
     ]
 
     package static func afterSignIn(_ failure: AuthorityError) -> SignIn {
@@ -136,6 +139,7 @@ package enum SessionDecision {
             .refused(text(.invalidGrant, description))
         case .oauthError(.accessDenied, let description):
             .refused(text(.accessDenied, description))
+        case .oauthError(let code, let description) where needsUser.contains(code): .refused(text(code, description))
         case .bearerChallenge(error: "invalid_token"): .refused("invalid_token")
         case .rejected(let detail), .signInRefused(let detail): .refused(detail)
         default: .unclear(reason(for: failure))

@@ -49,11 +49,18 @@ extension AccountError {
             switch outcome {
             case .done: "they have been revoked"
             case .queued: "they will be revoked"
-            case .refused, .notSupported: "they could not be revoked, and are good until they expire"
+            case .refused, .notSupported: "they could not be revoked, and stay valid until they expire"
+            }
+        let advice =
+            switch failure {
+            case .forbidden(error: "insufficient_scope"), .bearerChallenge(error: "insufficient_scope"):
+                ". Ask for the scope openid (on a command line, with --scope openid)"
+            case _ where code == .serviceUnavailable: "; try again"
+            default: ""
             }
         self.init(
             code,
-            "the service issued tokens, but did not say who signed in (\(reason)): \(end), and nothing was changed here; try again"
+            "the service issued tokens, but did not say who signed in (\(reason)): \(end), and nothing was changed here\(advice)"
         )
     }
 
@@ -83,6 +90,7 @@ extension AccountError {
                 .serviceUnavailable,
                 "the service gave an unexpected response to the sign-in: nothing was changed, try again")
         }
+        cause = RequestFailure(failure)
     }
 }
 

@@ -58,7 +58,8 @@ struct ClientAuthenticationTests {
             #expect(requests.map(\.target) == ["/token", "/device", "/revoke", "/revoke"])
             for request in requests {
                 #expect(request.headers["authorization"] == Self.basic)
-                #expect(!request.body.contains("client_"))
+                #expect(request.body.contains("client_id=tool+id"))
+                #expect(!request.body.contains("client_secret"))
             }
         }
     }
@@ -76,6 +77,45 @@ struct ClientAuthenticationTests {
                 #expect(request.body.contains("client_id=tool+id&client_secret=s+p%26c"))
             }
         }
+    }
+
+    /// Polls twice for the tokens of a sign-in.
+    ///
+    /// - Parameters:
+    ///   - statuses: The status of the response to each method.
+    ///   - names: The methods that the service lists.
+    /// - Returns: The methods that were used.
+    private func signIn(_ statuses: [String: Int], listing names: String) async throws -> [String] {
+        var used: [String] = []
+        try await run(Self.methods(names)) { request in
+            let method = request.headers["authorization"] == nil ? "post" : "basic"
+            return statuses[method] == 200
+                ? .json(#"{"access_token":"a","token_type":"Bearer"}"#)
+                : .json(#"{"error":"invalid_client"}"#, status: 401)
+        } _: { authority, server in
+            for _ in 1...2 {
+                _ = await asyncFailure {
+                    try await authority.pollDeviceSignIn(
+                        DeviceAuthorization(
+                            deviceCode: Secret("d"), userCode: "X", verificationURI: "https://example.com",
+                            lifetime: .seconds(60)))
+                }
+            }
+            used = server.requests.filter { $0.method == "POST" }.map {
+                $0.headers["authorization"] == nil ? "post" : "basic"
+            }
+        }
+        return used
+    }
+
+    @Test func `A sign-in tries the other method once, and remembers what worked`() async throws {
+        let both = #""client_secret_basic","client_secret_post""#
+        #expect(try await signIn(["basic": 401, "post": 200], listing: both) == ["basic", "post", "post"])
+        #expect(try await signIn(["basic": 200, "post": 200], listing: both) == ["basic", "basic"])
+        #expect(
+            try await signIn(["basic": 401, "post": 401], listing: both) == ["basic", "post", "basic", "post"])
+        let onlyBasic = #""client_secret_basic""#
+        #expect(try await signIn(["basic": 401, "post": 200], listing: onlyBasic) == ["basic", "basic"])
     }
 
     @Test func `The revocation endpoint may want it otherwise than the others`() async throws {

@@ -185,7 +185,7 @@ struct DeviceSignInTests {
         arguments: [
             ("900", "7", 900, 7), ("-1", "-5", 1, 1), ("900", "0", 900, 1), ("999999999", "100000", 86_400, 300),
             ("null", "null", 600, 5),
-            ("\"900\"", "1.5", 600, 5),
+            ("\"900\"", "1.5", 900, 5),
         ])
     func times(expiresIn: String, interval: String, lifetime: Int, pause: Int) throws {
         let body = """

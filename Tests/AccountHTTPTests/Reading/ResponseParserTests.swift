@@ -151,6 +151,7 @@ struct ResponseParserTests {
             .forbidden(error: "insufficient_scope")),
         Row(.userInfo, ServiceResponse(403, [:], html), .forbidden(error: nil)),
         Row(.userInfo, .json(403, invalidGrant), .forbidden(error: nil)),
+        Row(.userInfo, .json(403, #"{"error":"insufficient_scope"}"#), .forbidden(error: "insufficient_scope")),
         Row(.token, ServiceResponse(403, [:], html), .forbidden(error: nil)),
         Row(.discovery, ServiceResponse(403), .unclear("…")),
     ]

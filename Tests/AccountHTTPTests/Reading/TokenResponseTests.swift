@@ -83,8 +83,10 @@ struct TokenResponseTests {
         "What expires_in means",
         arguments: [
             ("1", 1.0), ("3600", 3600), ("3600.0", 3600), ("3.6e3", 3600), ("315360000", 315_360_000),
+            // Some services send a string.
+            (#""3600""#, 3600),
             // Unknown, which never means expired.
-            ("315360001", nil), ("0", nil), ("-1", nil), ("3600.5", nil), ("0.5", nil), (#""3600""#, nil),
+            ("315360001", nil), ("0", nil), ("-1", nil), ("3600.5", nil), ("0.5", nil), (#""""#, nil), (#""1h""#, nil),
             ("1800003600000", nil), ("1e300", nil), ("99999999999999999999", nil), ("true", nil), ("null", nil),
             ("[3600]", nil), ("{}", nil),
         ])

@@ -1,4 +1,5 @@
 import AccountKit
+import FoundationEssentials
 import Testing
 
 @testable import AccountHTTP
@@ -39,6 +40,24 @@ struct UserClaimsTests {
         ])
     func username(_ body: String, _ expected: String?) throws {
         #expect(try identity(body).username == expected)
+    }
+
+    /// A signed response with these claims. Its signature is not looked at.
+    private func signed(_ claims: String) throws -> Identity {
+        let payload = Data(claims.utf8).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
+            .replacing("=", with: "")
+        let response = ServiceResponse(200, ["Content-Type": "application/jwt"], "eyJhbGciOiJSUzI1NiJ9.\(payload).c2ln")
+        return try ResponseParser(.userInfo, sent: [Secret(canary)]).identity(
+            in: response, from: Issuer("https://login.example"), for: "tool")
+    }
+
+    @Test func `Reads a signed response of this service to this client`() throws {
+        let user = try signed(#"{"iss":"https://login.example","aud":["tool"],"sub":"7","name":"Jane","iat":1}"#)
+        #expect(user == Identity(id: "7", username: nil, profile: ["name": "Jane"]))
+        #expect(try signed(#"{"sub":"7"}"#).id == "7")
+        #expect(throws: AuthorityError.self) { try signed(#"{"iss":"https://evil.example","sub":"7"}"#) }
+        #expect(throws: AuthorityError.self) { try signed(#"{"aud":"other","sub":"7"}"#) }
+        #expect(throws: AuthorityError.self) { try signed(#"{"aud":"tool"}"#) }
     }
 
     @Test("A service may number its users")

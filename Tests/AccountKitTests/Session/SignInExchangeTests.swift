@@ -96,7 +96,7 @@ struct SignInExchangeTests {
             user: { throw AuthorityError.bearerChallenge(error: "invalid_token") },
             revocation: { throw AuthorityError.noResponse(.timeout) })
         let error = await #expect(throws: AccountError.self) { try await way.signIn(store, authority) }
-        #expect(error?.message.contains("good until they expire") == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("stay valid until they expire") == true, "\(error?.message ?? "")")
     }
 
     @Test(arguments: Way.allCases.filter(\.identifies))

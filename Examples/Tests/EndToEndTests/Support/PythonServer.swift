@@ -34,9 +34,12 @@ struct PythonServer: Sendable {
     }
 
     /// Adds a client.
-    func register(_ client: String, redirectURI: String, secret: String?) async throws {
+    ///
+    /// - Parameter secretMethod: How the client must send its secret, `basic` or `post`; `nil` if it has none.
+    func register(_ client: String, redirectURI: String, secretMethod: String?) async throws {
         let form = "client_id=\(client)&redirect_uri=\(redirectURI)"
-        let rest = secret.map { "&client_secret=\($0)&method=client_secret_basic" } ?? ""
+        let secret = PythonServerUser.secret
+        let rest = secretMethod.map { "&client_secret=\(secret)&method=client_secret_\($0)" } ?? ""
         try await expect(try await HTTP.postForm(origin + "/control/client", form + rest))
     }
 
@@ -100,19 +103,20 @@ struct PythonServerUser: Sendable {
     /// - Parameters:
     ///   - path: The path of the issuer.
     ///   - userInfo: The path of the user info endpoint.
-    ///   - hasSecret: Whether the client has a secret, which it sends in the header.
+    ///   - secretMethod: How the client must send its secret, `basic` or `post`; `nil` if it has none.
     static func run(
-        path: String = "", userInfo: String, hasSecret: Bool = false, _ test: (Self) async throws -> Void
+        path: String = "", userInfo: String, secretMethod: String? = nil, _ test: (Self) async throws -> Void
     ) async throws {
         guard let server = SharedPythonServer.current else { throw Unexpected("the suite has no server") }
         let client = "client-" + UUID().uuidString.lowercased()
         let redirectURI = "http://127.0.0.1:\(try FreePort.find())/callback"
-        try await server.register(client, redirectURI: redirectURI, secret: hasSecret ? secret : nil)
+        try await server.register(client, redirectURI: redirectURI, secretMethod: secretMethod)
         try await Container.run { container in
             try await test(
                 Self(
                     container: container,
-                    account: try .account(in: container).with("ACCOUNT_CLIENT_SECRET", hasSecret ? secret : nil),
+                    account: try .account(in: container).with(
+                        "ACCOUNT_CLIENT_SECRET", secretMethod == nil ? nil : secret),
                     server: server, client: client, redirectURI: redirectURI, issuer: server.origin + path,
                     userInfo: server.origin + userInfo))
         }
@@ -121,10 +125,9 @@ struct PythonServerUser: Sendable {
     /// The options of `login` that name the service and the client.
     var options: [String] { ["--issuer", issuer, "--client-id", client, "--redirect-uri", redirectURI] }
 
-    func signInWithPassword() async throws {
-        let outcome = try await account(
-            "login", "--issuer", issuer, "--client-id", client, "--username", "alice",
-            "--password-stdin", input: PythonServer.password + "\n")
+    func signInWithPassword(_ more: [String] = []) async throws {
+        let words = ["login", "--issuer", issuer, "--client-id", client, "--username", "alice", "--password-stdin"]
+        let outcome = try await account.run(words + more, input: PythonServer.password + "\n")
         try #require(outcome.exitCode == 0, "\(outcome)")
     }
 
