@@ -157,6 +157,9 @@ public struct AccountService: Sendable, Hashable, Codable {
     /// leaves the choice to the authority.
     public var clientAuthentication: String?
 
+    /// The name that the user gave, for a service that does not say who signed in. Not stored.
+    public var username: String?
+
     /// Whether a client secret from the environment may be sent to this service: at a sign-in, and for an account of an earlier
     /// version, which does not say whether there is one. Any other account holds its client's secret. Not stored.
     public private(set) var acceptsGivenSecret = true

@@ -60,7 +60,8 @@ enum StandAlone: AccountApplication {
             options: OAuthRequestOptions(
                 redirectURI: service.redirectURI, audience: service.audience, resources: service.resources,
                 parameters: service.parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) },
-                clientAuthentication: service.clientAuthentication.flatMap { ClientAuthentication(rawValue: $0) }),
+                clientAuthentication: service.clientAuthentication.flatMap { ClientAuthentication(rawValue: $0) },
+                username: service.username),
             service: known, timeout: timeout, logger: logger)
     }
 

@@ -9,16 +9,18 @@ struct MCPServerTests {
         try await PythonServerUser.run(path: "/named", userInfo: "/named/userinfo", secretMethod: secretMethod, test)
     }
 
+    private static func signIn(at address: String, of alice: PythonServerUser) async throws {
+        let page = try await HTTP.get(address).text
+        guard let path = page.firstMatch(of: /action="([^"]+)"/)?.output.1 else { throw Unexpected(page) }
+        let password = PythonServer.password.replacing(" ", with: "+")
+        _ = try await HTTP.postForm(alice.server.origin + path, "username=alice&password=\(password)")
+    }
+
     /// Signs in at the page that the command sends the browser to, and goes where that leads.
     private func runSignedIn(secretMethod: String? = nil, _ test: (PythonServerUser) async throws -> Void) async throws
     {
         try await run(secretMethod: secretMethod) { alice in
-            let login = try await alice.account.logIn(alice.options) { address in
-                let page = try await HTTP.get(address).text
-                guard let path = page.firstMatch(of: /action="([^"]+)"/)?.output.1 else { throw Unexpected(page) }
-                let password = PythonServer.password.replacing(" ", with: "+")
-                _ = try await HTTP.postForm(alice.server.origin + path, "username=alice&password=\(password)")
-            }
+            let login = try await alice.account.logIn(alice.options) { try await Self.signIn(at: $0, of: alice) }
             try #require(login.exitCode == 0, "\(login)")
             try await test(alice)
         }
@@ -44,6 +46,26 @@ struct MCPServerTests {
             let refresh = try await alice.account.with("ACCOUNT_CLIENT_SECRET", nil)("refresh")
             #expect(refresh.exitCode == 0, "\(refresh)")
             #expect(try await alice.refreshes().map(\.authentication) == [method])
+        }
+    }
+
+    /// Without the path, the service has OAuth 2.0 alone: no user info, no ID tokens and no introspection.
+    @Test(arguments: [nil, "al"])
+    func `Signs in at a service that does not say who signed in`(name: String?) async throws {
+        try await PythonServerUser.run(userInfo: "/named/userinfo") { alice in
+            let options = alice.options + (name.map { ["--username", $0] } ?? [])
+            let login = try await alice.account.logIn(options) { try await Self.signIn(at: $0, of: alice) }
+            try #require(login.exitCode == 0, "\(login)")
+            let whoami = try await alice.account("whoami")
+            #expect(whoami.exitCode == 0, "\(whoami)")
+            if let name { #expect(whoami.output == name + "\n") }
+            #expect(try await alice.account("refresh").exitCode == 0)
+            #expect(try await alice.account("token", "--min-validity", "60").exitCode == 0)
+            // Nothing but a refresh can confirm the session.
+            let verify = try await alice.account("whoami", "--verify")
+            #expect(verify.exitCode == 78, "\(verify)")
+            try await alice.server.endSignIns(of: alice.client)
+            #expect(try await alice.account("refresh").exitCode == 77)
         }
     }
 

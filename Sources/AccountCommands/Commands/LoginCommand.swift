@@ -66,7 +66,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     @Option(
         help: ArgumentHelp(
-            "The user name; asked for on the terminal if it is missing.", visibility: App.visibility(of: .password)))
+            "The user name, for a password, or for a service that does not say who signed in.",
+            visibility: App.acceptsIssuer ? .default : App.visibility(of: .password)))
     var username: String?
 
     @Flag(
@@ -88,8 +89,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
     func validate() throws {
         let ways = [device, web || paste, password || passwordStdin, withToken].filter { $0 }.count
         if ways > 1 { throw ValidationError("choose one of --device, --web, --password and --with-token") }
-        if username != nil, device || web || paste || withToken {
-            throw ValidationError("--username goes with a password: the other ways say themselves who signs in")
+        if username != nil, withToken {
+            throw ValidationError("--username does not go with --with-token: the service says whose the token is")
         }
         if request.redirectURI != nil, device || password || passwordStdin || withToken {
             throw ValidationError("--redirect-uri is for a sign-in with a browser: add --web or --paste")
@@ -98,7 +99,8 @@ struct LoginCommand<App: AccountApplication>: AccountSubcommand {
 
     func run(in context: CommandContext<App>) async throws {
         try context.refuseEnvironmentToken(to: "sign in")
-        let service = try context.service(named: serviceName, issuer, request)
+        var service = try context.service(named: serviceName, issuer, request)
+        service.username = username
         let authority = try context.authority(for: service, timeout: .seconds(30))
         let way = try way(for: authority)
         let store = replace ? context.store.replacingUnreadableArchive() : context.store

@@ -9,9 +9,24 @@ extension OAuthAuthority: AccountAuthority {
     ///   another service or this one has no user info endpoint.
     public func verify(_ account: Account) async throws(AuthorityError) -> Identity {
         try checkIssuer(of: account)
-        let identity = try await userInfo(with: account.credentials.accessToken).identity
+        let identity = try await identity(of: account)
         guard identity.id == account.id else { throw .otherUser(id: identity.id) }
         return identity
+    }
+
+    /// Begins a random id, for a user whom the service does not name.
+    static let localIDPrefix = "local:"
+
+    /// From user info, or from the introspection endpoint of a service with OAuth 2.0 alone.
+    private func identity(of account: Account) async throws(AuthorityError) -> Identity {
+        if try await documents.endpoint(.userInfo) == nil, account.credentials.idToken == nil,
+            var identity = try await introspected(account.credentials)
+        {
+            // Such an id is not the service's.
+            if account.id == identity.username || account.id.hasPrefix(Self.localIDPrefix) { identity.id = account.id }
+            return identity
+        }
+        return try await userInfo(with: account.credentials.accessToken).identity
     }
 
     /// Exchanges the refresh token for a new access token (RFC 6749, section 6), as the client that it was issued to.

@@ -69,7 +69,8 @@ extension OAuthAuthority: TokenAuthority {
 }
 
 extension OAuthAuthority {
-    /// The user info endpoint says whose the tokens are, else the ID token, else whoever signed in. A user info that does not
+    /// The user info endpoint says whose the tokens are, else the ID token, else the introspection endpoint. A service with OAuth 2.0
+    /// alone has none of them: then the user name of the sign-in is the id, or, without one, a random id. A user info that does not
     /// say does not end the sign-in if there is an ID token; what contradicts the tokens does: a user info that is not
     /// the ID token's user, or an access token that is refused the moment it was issued.
     ///
@@ -96,10 +97,13 @@ extension OAuthAuthority {
             }
         }
         guard try await documents.endpoint(.userInfo) != nil else {
-            guard let identity = claimed ?? username.map({ Identity(id: $0, username: $0) }) else {
-                throw .misconfigured("\(issuer) says neither by user info nor by ID token who signed in")
+            let username = username ?? options.username
+            if let claimed { return account(claimed, credentials, username: username) }
+            if let identity = try await introspectedAtSignIn(credentials) {
+                return account(identity, credentials, username: username)
             }
-            return account(identity, credentials, username: username)
+            let id = username ?? Self.localIDPrefix + UUID().uuidString
+            return account(Identity(id: id, username: username), credentials, username: username)
         }
         do throws(AuthorityError) {
             let identity = try await userInfoAskedTwice(with: credentials.accessToken)

@@ -25,6 +25,9 @@ public struct OAuthRequestOptions: Sendable, Hashable {
     /// How the client sends its secret to the service; `nil` chooses a method that the service supports.
     public var clientAuthentication: ClientAuthentication?
 
+    /// The name of the user, for a service that does not say who signed in: one without user info, ID tokens and introspection.
+    public var username: String?
+
     /// A parameter of a request.
     public struct Parameter: Sendable, Hashable {
         /// The name.
@@ -43,13 +46,15 @@ public struct OAuthRequestOptions: Sendable, Hashable {
     /// Creates options, each of which is described with the property of its name.
     public init(
         redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
-        parameters: [(name: String, value: String)] = [], clientAuthentication: ClientAuthentication? = nil
+        parameters: [(name: String, value: String)] = [], clientAuthentication: ClientAuthentication? = nil,
+        username: String? = nil
     ) {
         self.redirectURI = redirectURI
         self.audience = audience
         self.resources = resources
         self.parameters = parameters.map { Parameter(name: $0.name, value: $0.value) }
         self.clientAuthentication = clientAuthentication
+        self.username = username
     }
 }
 

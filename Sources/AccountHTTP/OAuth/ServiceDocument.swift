@@ -9,6 +9,9 @@ enum EndpointName: String, Sendable, CaseIterable {
     case deviceAuthorization = "device_authorization_endpoint"
     case authorization = "authorization_endpoint"
 
+    /// RFC 7662, section 2.
+    case introspection = "introspection_endpoint"
+
     /// A page at which the user signs out (OpenID Connect RP-Initiated Logout 1.0, section 2.1).
     case endSession = "end_session_endpoint"
 }

@@ -14,11 +14,14 @@ struct ResponseParser: Sendable {
         case token
         case userInfo
         case revocation
+        case introspection
         case deviceAuthorization
 
         /// Whether an OAuth error in its body is about what was sent (RFC 6749, section 5.2; RFC 7009, section 2.2.1;
         /// RFC 8628, section 3.2).
-        var respondsOAuthErrors: Bool { self == .token || self == .revocation || self == .deviceAuthorization }
+        var respondsOAuthErrors: Bool {
+            self == .token || self == .revocation || self == .introspection || self == .deviceAuthorization
+        }
 
         /// The others are asked without one, so a challenge of theirs is not about it.
         var isSentToken: Bool { self != .discovery && self != .authorization }
@@ -35,6 +38,7 @@ struct ResponseParser: Sendable {
             case .token: "the token endpoint"
             case .userInfo: "the user info endpoint"
             case .revocation: "the revocation endpoint"
+            case .introspection: "the introspection endpoint"
             case .deviceAuthorization: "the device authorization endpoint"
             }
         }

@@ -15,6 +15,8 @@ enum HTTP {
     ) async throws -> Response {
         var request = HTTPClientRequest(url: url)
         request.method = method
+        // A server may be closing a connection that was kept.
+        request.headers.add(name: "Connection", value: "close")
         if let bearer { request.headers.add(name: "Authorization", value: "Bearer \(bearer)") }
         if let contentType { request.headers.add(name: "Content-Type", value: contentType) }
         if let body { request.body = .bytes(ByteBuffer(bytes: body)) }

@@ -1,0 +1,37 @@
+import AccountKit
+import Logging
+
+extension OAuthAuthority {
+    /// Asks the introspection endpoint whose an access token is (RFC 7662, section 2).
+    ///
+    /// - Returns: The user; `nil` if the service has no such endpoint, its response does not name the user, or the token is not
+    ///   active. The last is no verdict: a service also says so if this client may not introspect the token (section 2.2).
+    func introspected(_ credentials: Credentials) async throws(AuthorityError) -> Identity? {
+        guard let endpoint = try await documents.endpoint(.introspection) else { return nil }
+        var form = FormBody()
+        form.append("token", credentials.accessToken)
+        form.append("token_type_hint", "access_token")
+        let request = try request(
+            form, to: endpoint, as: client(of: credentials), authentication: endpoint.document.tokenAuthentication)
+        let response = try await send(request)
+        let claims = try ResponseParser(
+            .introspection, sent: request.secrets + [credentials.accessToken], quirks: quirks
+        )
+        .object(in: response)
+        guard claims["active"] == .boolean(true) else { return nil }
+        let username = claims["username"]?.string
+        guard let id = claims["sub"]?.string ?? username, !id.isEmpty else { return nil }
+        return Identity(id: id, username: username)
+    }
+
+    /// The same for a sign-in, which goes on without a name if the endpoint fails.
+    func introspectedAtSignIn(_ credentials: Credentials) async throws(AuthorityError) -> Identity? {
+        do throws(AuthorityError) {
+            return try await introspected(credentials)
+        } catch {
+            if case .noResponse(.cancelled) = error { throw error }
+            logger?.debug("the introspection endpoint did not name the user", metadata: ["error": "\(error)"])
+            return nil
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import AccountKit
+import Testing
+
+@testable import AccountHTTP
+
+/// Signing in at a service with OAuth 2.0 alone.
+struct IntrospectionTests {
+    private func signIn(
+        introspection: LoopbackServer.Action?, username: String? = nil,
+        _ body: (OAuthAuthority, Account) async throws -> Void = { _, _ in }
+    ) async throws -> Account {
+        var result: Account?
+        try await LoopbackServer.run { request, address in
+            switch request.target {
+            case "/token": .json(#"{"access_token":"access","token_type":"Bearer"}"#)
+            case "/introspect": introspection ?? .response(404)
+            default:
+                .json(
+                    """
+                    {"issuer":"\(address)","token_endpoint":"\(address)/token"\
+                    \(introspection == nil ? "" : ",\"introspection_endpoint\":\"\(address)/introspect\"")}
+                    """)
+            }
+        } _: { server in
+            let authority = try OAuthAuthority(
+                issuer: server.address, clientID: "tool", options: OAuthRequestOptions(username: username),
+                clock: FixedClock())
+            let credentials = try await authority.pollDeviceSignIn(
+                DeviceAuthorization(
+                    deviceCode: Secret("d"), userCode: "X", verificationURI: "https://example.com",
+                    lifetime: .seconds(60)))
+            let account = try await authority.account(with: credentials)
+            result = account
+            try await body(authority, account)
+        }
+        return try #require(result)
+    }
+
+    @Test func `Takes the user from the introspection endpoint`() async throws {
+        let account = try await signIn(
+            introspection: .json(#"{"active":true,"sub":"7","username":"jane"}"#)
+        ) { authority, account in
+            let identity = try await authority.verify(account)
+            #expect(identity.id == "7")
+            // An earlier version took the user name for the id.
+            let earlier = Account(id: "jane", issuer: account.issuer, credentials: account.credentials)
+            let named = try await authority.verify(earlier)
+            #expect(named.id == "jane")
+            let other = Account(id: "8", issuer: account.issuer, credentials: account.credentials)
+            let failure = await asyncFailure { try await authority.verify(other) }
+            #expect(failure == .otherUser(id: "7"))
+        }
+        #expect(account.id == "7" && account.username == "jane")
+    }
+
+    @Test(
+        arguments: [
+            .json(#"{"active":false}"#), .json(#"{"active":true}"#), .json(#"{"error":"invalid_client"}"#, status: 401),
+            nil,
+        ] as [LoopbackServer.Action?])
+    func `Takes the name of the sign-in if the service names no user`(action: LoopbackServer.Action?) async throws {
+        let named = try await signIn(introspection: action, username: "jane")
+        #expect(named.id == "jane" && named.username == "jane")
+        let unnamed = try await signIn(introspection: action)
+        #expect(unnamed.id.hasPrefix("local:") && unnamed.username == nil)
+        let again = try await signIn(introspection: action)
+        #expect(again.id != unnamed.id)
+    }
+
+    @Test func `An inactive token is no verdict`() async throws {
+        _ = try await signIn(introspection: .json(#"{"active":false}"#), username: "jane") { authority, account in
+            let failure = await asyncFailure { try await authority.verify(account) }
+            #expect(kind(failure) == .misconfigured("…"))
+        }
+    }
+}
