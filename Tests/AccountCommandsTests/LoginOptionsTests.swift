@@ -86,7 +86,7 @@ import Testing
 
     @Test(arguments: [
         ["--paste", "--device"], ["--paste", "--password"], ["--paste", "--with-token"],
-        ["--paste", "--username", "alice"],
+        ["--with-token", "--username", "alice"],
         ["--redirect-uri", "http://127.0.0.1:1/", "--device"],
         ["--redirect-uri", "http://127.0.0.1:1/", "--with-token"],
     ])

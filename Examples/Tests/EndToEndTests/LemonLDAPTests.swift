@@ -132,6 +132,35 @@ struct LemonLDAPTests {
         }
     }
 
+    /// The service answers `invalid_request` to a refresh token that it has forgotten.
+    @Test func `Names a way out if the service has forgotten the refresh token`() async throws {
+        try await runSignedIn { server, account, container in
+            try server.removeTokens(of: server.userSession(of: try await account.storedToken()))
+            let first = try await account("refresh")
+            #expect(first.exitCode == 78 && !first.errors.contains("sign in again"), "\(first)")
+            // As if the first answer had come two minutes ago.
+            let record = container.archive.replacing("Account.plist", with: "Refresh.plist")
+            let text = try String(contentsOfFile: record, encoding: .utf8)
+            let dates = text.matches(of: /<key>(nextTry|refusedSince)<\/key>\s*<date>([^<]+)<\/date>/)
+            try #require(dates.count == 2, "\(text)")
+            let earlier = Date.now.addingTimeInterval(-120).formatted(.iso8601)
+            try text.replacing(/<date>[^<]+<\/date>/, with: "<date>\(earlier)</date>")
+                .write(toFile: record, atomically: false, encoding: .utf8)
+            let second = try await account("refresh")
+            #expect(second.exitCode == 78, "\(second)")
+            for outcome in [
+                second, try await account("whoami", "--max-age", "0"),
+                try await account("token", "--min-validity", "36000"),
+                try await account("status"), try await account("doctor"),
+            ] {
+                let text = outcome.output + outcome.errors
+                #expect(text.contains("has refused to renew this session since"), "\(outcome)")
+                #expect(text.contains("sign in again with `account login`"), "\(outcome)")
+            }
+            #expect(container.exists(container.archive))
+        }
+    }
+
     @Test func `Reads signed user info`() async throws {
         try await run { server, account, _ in
             let words = ["login", "--issuer", server.issuer, "--client-id", "account-cli-signed", "--username", "dwho"]

@@ -47,6 +47,9 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             try JSONDocument.print(document)
         } else {
             var rows = rows(state, unfinished, revocations, context)
+            if let account = state.account, let date = await context.archive.refusesRefreshSince() {
+                rows.append(("Problem", StateText.refusal(of: account, since: date, context.hint)))
+            }
             if let date = document.replicaAt {
                 rows.append(("Replica", "of \(StateText.date(date)); the store cannot be reached"))
             }
@@ -97,7 +100,7 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         for revocation in revocations {
             let service = revocation.issuer ?? "the service"
             rows.append(
-                ("Revocation", "\(service) is still to be told of the sign-out of \(StateText.date(revocation.date))"))
+                ("Revocation", "tokens of \(StateText.date(revocation.date)) are still to be revoked at \(service)"))
         }
         let isUsed = App.environmentToken == nil
         rows.append(("Archive", context.archivePlace + (isUsed ? "" : " (not used while \(App.tokenVariable) is set)")))

@@ -125,8 +125,14 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
         guard let account = await context.store.load().account else { return try await fail(context) }
         guard !account.isOver(at: SystemWallClock().now) else { throw context.expired(account) }
         let authority = try context.authority(of: account)
-        let refreshed = try await Waiting.shown(for: account.issuer ?? "the service", upTo: authority.exchangeTimeout) {
-            try await context.store.refresh(with: authority)
+        let refreshed: Account
+        do {
+            refreshed = try await Waiting.shown(for: account.issuer ?? "the service", upTo: authority.exchangeTimeout) {
+                try await context.store.refresh(with: authority)
+            }
+        } catch {
+            await context.warnIfRenewalIsRefused(account)
+            throw error
         }
         if options.json {
             try JSONDocument.print(StateDocument(.verified(refreshed), session: context.session))

@@ -61,6 +61,7 @@ struct WhoAmICommand<App: AccountApplication>: AccountSubcommand {
         let isExpired = state.isExpired(at: SystemWallClock().now)
         if isExpired { document.reason = "expired" }
         try present(document, state, context, incoming: incoming)
+        if !offline, case .unverified(let account, _) = state { await context.warnIfRenewalIsRefused(account) }
         // Only if the service has just answered: otherwise nothing must touch the network.
         if case .verified(let account) = state, account.verifiedAt != confirmedBefore {
             await context.deliverRevocations(to: account.issuer)

@@ -76,6 +76,10 @@ struct SessionInspection<App: AccountApplication> {
                             problem: "session \(session): \(StateText.text(move, hint))", isNote: move.isComplete))
                 } else if account.isOver(at: SystemWallClock().now) {
                     findings.append(Finding(problem: "session \(session): \(StateText.end(of: account, hint))"))
+                } else if let date = await store.refusesRefreshSince() {
+                    findings.append(
+                        Finding(
+                            problem: "session \(session): \(StateText.refusal(of: account, since: date, hint))"))
                 }
             }
         }

@@ -33,14 +33,26 @@ extension CommandContext {
         let isExpired = account.credentials.expires(within: .zero, of: now)
         let timeout: Duration? = isExpired ? nil : .seconds(5)
         let limit = timeout ?? authority.exchangeTimeout
-        return try await Waiting.shown(for: account.issuer ?? "the service", upTo: limit) {
-            let usable = try await (other ?? store).usableAccount(
-                minimumValidity: minimumValidity, timeout: timeout, with: authority)
-            guard !usable.isOver(at: SystemWallClock().now) else {
-                throw expired(usable)
+        do {
+            let usable = try await Waiting.shown(for: account.issuer ?? "the service", upTo: limit) {
+                try await (other ?? store).usableAccount(
+                    minimumValidity: minimumValidity, timeout: timeout, with: authority)
+            }
+            guard !usable.isOver(at: SystemWallClock().now) else { throw expired(usable) }
+            if usable.credentials.accessToken == account.credentials.accessToken {
+                await warnIfRenewalIsRefused(account, in: other)
             }
             return usable
+        } catch {
+            await warnIfRenewalIsRefused(account, in: other)
+            throw error
         }
+    }
+
+    /// Says on standard error if the service refuses to renew the session, so that the user knows a way out.
+    func warnIfRenewalIsRefused(_ account: Account, in store: AccountStore? = nil) async {
+        guard let date = await (store ?? self.store).refusesRefreshSince() else { return }
+        Terminal.say(StateText.refusal(of: account, since: date, hint))
     }
 
     /// Says on standard error if a token lasts for less time than the user asked for.

@@ -66,6 +66,12 @@ enum StateText {
             + "`\(hint.command("login"))`."
     }
 
+    /// The service refuses each refresh, and does not say that the session is over.
+    static func refusal(of account: Account, since date: Date, _ hint: CommandHint) -> String {
+        "\(account.issuer ?? "The service") has refused to renew this session since \(Self.date(date)) (invalid_request). You are still "
+            + "signed in. If this goes on, sign in again with `\(hint.command("login"))`."
+    }
+
     /// Where a session is now, and what to do.
     static func text(_ move: SessionMove, _ hint: CommandHint) -> String {
         let isInFiles = move.place.hasPrefix(StoreLocation.files)

@@ -21,6 +21,18 @@ struct RefreshRecord: Codable, Equatable, Sendable {
     /// When the next one may be sent.
     var nextTry: Date?
 
+    /// When the service first answered `invalid_request` to a refresh of these tokens, and when it last did, with nothing else in
+    /// between.
+    var refusedSince: Date?
+    var refusedAt: Date?
+
+    /// Whether the service has refused often enough to say that the session cannot be renewed. One answer may be a mistake of a
+    /// proxy or of a deployment.
+    var isRefused: Bool {
+        guard let refusedSince, let refusedAt else { return false }
+        return refusedAt.timeIntervalSince(refusedSince) >= 60
+    }
+
     /// The first pause, which doubles with each failure, in seconds.
     static let firstPause: TimeInterval = 2
 
@@ -54,6 +66,12 @@ struct RefreshRecord: Codable, Equatable, Sendable {
         let count = min((failureCount ?? 0) + 1, 1000)
         failureCount = count
         self.reason = reason.code.rawValue
+        if reason.isInvalidRequest {
+            refusedSince = refusedSince ?? now
+            refusedAt = now
+        } else if reason.code != .offline {
+            (refusedSince, refusedAt) = (nil, nil)
+        }
         let longest = reason.code == .offline ? Self.longestPauseOffline : Self.longestPause
         let own = min(Self.firstPause * TimeInterval(1 << min(count - 1, 16)), longest) * jitter
         let asked = reason.retryAfter.map { TimeInterval($0.components.seconds) } ?? 0
@@ -75,5 +93,12 @@ struct RefreshRecord: Codable, Equatable, Sendable {
             record != RefreshRecord()
         else { return nil }
         return record
+    }
+}
+
+extension UnverifiedReason {
+    /// Some services answer so to a refresh token that they have forgotten.
+    fileprivate var isInvalidRequest: Bool {
+        code == .misconfigured && detail?.hasPrefix(OAuthErrorCode.invalidRequest.rawValue) == true
     }
 }

@@ -1,7 +1,7 @@
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 extension AccountStore {
@@ -154,6 +154,13 @@ extension AccountStore {
     /// How long the service is to be left alone, since a refresh by some process failed a moment ago; `nil` if it may be asked.
     package func refreshPause() async -> Duration? {
         await driver.archive.journal.readableRecord()?.wait(at: clock.now).map { .seconds($0) }
+    }
+
+    /// When the service began to refuse each refresh with `invalid_request`: it may have forgotten the refresh token. `nil` if it
+    /// does not, or if the two answers that this takes are not yet a minute apart. The account is kept.
+    package func refusesRefreshSince() async -> Date? {
+        guard let record = await driver.archive.journal.readableRecord(), record.isRefused else { return nil }
+        return record.refusedSince
     }
 
     package func notSignedIn(_ signOut: SignOut) -> AccountError {

@@ -31,6 +31,22 @@ struct RefreshRecordTests {
         #expect(record.wait(at: now.addingTimeInterval(300)) == nil)
     }
 
+    @Test func `Two refusals a minute apart say that the session cannot be renewed`() {
+        let refusal = UnverifiedReason(.misconfigured, detail: "invalid_request: no such session")
+        func isRefused(_ failures: (UnverifiedReason, after: TimeInterval)...) -> Bool {
+            var record = RefreshRecord()
+            for (reason, seconds) in failures { record.fail(reason, at: now.addingTimeInterval(seconds), jitter: 1) }
+            return record.isRefused
+        }
+        #expect(!isRefused((refusal, 0)))
+        #expect(!isRefused((refusal, 0), (refusal, 59)))
+        #expect(isRefused((refusal, 0), (refusal, 30), (refusal, 60)))
+        // Being offline says nothing. Any other answer of the service does.
+        #expect(isRefused((refusal, 0), (.init(.offline), 30), (refusal, 60)))
+        #expect(!isRefused((refusal, 0), (.init(.serverError), 30), (refusal, 60)))
+        #expect(!isRefused((.init(.misconfigured, detail: "invalid_client"), 0), (refusal, 60)))
+    }
+
     @Test func `A service that was not reached is tried again after five seconds at most`() {
         var record = RefreshRecord()
         var waits: [Double?] = []

@@ -55,6 +55,15 @@ struct LemonLDAPServer: Sendable {
         }.count
     }
 
+    /// Removes all tokens of a user's session. The session itself goes on.
+    func removeTokens(of userSession: String) throws {
+        for name in try FileManager.default.contentsOfDirectory(atPath: sessions) where name != "lock" {
+            // Other tests' tokens come and go.
+            guard let stored = try? stored(name), stored.userSession == userSession else { continue }
+            try remove(name)
+        }
+    }
+
     /// Removes an access token or a user's session at the service.
     func remove(_ name: String) throws { try FileManager.default.removeItem(atPath: sessions + "/" + name) }
 }
