@@ -1,10 +1,10 @@
 import AccountKit
 
-/// The memory of the processes, and what operations say.
+/// The memory of processes, and the results of operations.
 extension Judge {
-    /// Whenever all tasks wait: is what each process has in memory what its events say, and was each of those true?
+    /// Checks, whenever all tasks wait, that the memory of each process agrees with its events, and that each event was true.
     func settle() {
-        // Only of several events some can be swapped.
+        // Two events are needed to swap them.
         if world.mistake == .swapsEvents, world.happens(0.7) { return }
         for process in world.processes where process.isAlive {
             var events = process.heard
@@ -52,7 +52,7 @@ extension Judge {
         case .durabilityUnknown, .missed: return
         }
         process.isKnown = true
-        // Who loses the lock before hearing of a write can only tell of it too late.
+        // A process that lost the lock before it got the result of a write publishes the change too late.
         if world.weather.canLockBeLost || process.hearsTooLate { return }
         if !isFitting {
             violate(.eventForEveryChange, "\(process.name) had \(old?.token ?? "nobody"), and heard \(text)")
@@ -83,14 +83,14 @@ extension Judge {
         return process.unsaved.contains(tokens) || process.unwritten.contains { $0.tokens == tokens }
     }
 
-    /// Whether its memory is what was stored at some time since then, or what it could not store.
+    /// Whether its memory holds an account that was stored since then, or unsaved tokens.
     private func holds(_ process: SimulatedProcess, since version: Int) -> Bool {
         let account = process.store?.account
         return isUnsaved(account, process)
             || versions[version...].contains { $0.isUnreadable || $0.account == account }
     }
 
-    // MARK: What operations say
+    // MARK: Results of operations
 
     func ended(_ operation: Operation, _ outcome: Operation.Outcome) {
         look(operation, outcome)
@@ -104,13 +104,13 @@ extension Judge {
         case .account(let account):
             check(account.token, operation)
             if operation.kind == .refresh, operation.read.contains(account.tokens) {
-                violate(.memoryAndDiskAgree, "refresh returned \(account.token), which was to be replaced")
+                violate(.memoryAndDiskAgree, "refresh returned \(account.token), which it should have replaced")
             }
         case .accessToken(let token): check(token, operation)
         case .derivedToken(let token): checkDerived(token, operation)
         case .signedOut(let report): if report.account == nil { checkNobody(operation) }
         case .failed(let error):
-            // Whose token is over and cannot be refreshed has nothing to call with, and stays.
+            // A user whose token has expired and cannot be refreshed stays signed in.
             if error.code == .notSignedIn, operation.kind != .accessToken || !hasEndedToken(operation) {
                 checkNobody(operation)
             }
@@ -135,7 +135,7 @@ extension Judge {
         }
     }
 
-    /// Whether a token was the stored one, or one that could not be stored, at some time since the operation began.
+    /// Checks that a token was stored since the operation began, or could not be stored.
     private func check(_ token: String, _ operation: Operation) {
         let process = operation.process
         let isStored = versions[operation.firstVersion...].contains { $0.account?.token == token }
@@ -151,7 +151,7 @@ extension Judge {
         if issued.process === process, issued.operation !== operation { world.coverage.count(.join) }
     }
 
-    /// Whether a token for another API was kept beside the stored tokens, or the disk did not take it.
+    /// Checks that a token for another API was stored with the account, unless the disk failed.
     private func checkDerived(_ token: String, _ operation: Operation) {
         let isStored = versions[operation.firstVersion...].contains { version in
             version.account?.credentials.derivedTokens.contains { $0.credentials.token == token } == true
@@ -170,12 +170,12 @@ extension Judge {
     private func checkNobody(_ operation: Operation) {
         guard !versions[operation.firstVersion...].contains(where: \.isAbsent) else { return }
         violate(
-            .onlyUserOrRejectionClears, "\(operation.kind) found nobody signed in, and somebody was all the time")
+            .onlyUserOrRejectionClears, "\(operation.kind) reported a sign-out, although an account was stored all the time")
     }
 
     // MARK: In the end
 
-    /// Nothing is under way, and each process has read the archive.
+    /// Checks memory and disk after all operations have ended and each process has read the archive.
     func checkAgreement(isStrict: Bool, _ processes: [SimulatedProcess]) {
         guard !versions.last!.isUnreadable else { return }
         for process in processes {

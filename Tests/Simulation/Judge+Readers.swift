@@ -1,6 +1,6 @@
 import AccountKit
 
-/// One place of the queue of revocations, and nothing else.
+/// A storage with one place of the queue of revocations.
 struct QueueReader: ArchiveStorage {
     let entry: ArchiveEntry
     let stored: StoredEntry
@@ -34,7 +34,7 @@ struct QueueReader: ArchiveStorage {
     }
 }
 
-/// Reads the disk, and nobody's turn comes in between.
+/// Reads the disk without a turn.
 struct DiskReader: ArchiveStorage {
     let world: World
 
@@ -53,7 +53,7 @@ struct DiskReader: ArchiveStorage {
     }
 }
 
-/// What a reader has found.
+/// The result of a read.
 final class Box: @unchecked Sendable {
     // @unchecked Sendable: as for `SimulatedProcess`.
     var account: Account?

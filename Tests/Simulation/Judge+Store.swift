@@ -1,17 +1,17 @@
-/// What is excused, and what is not, at a store that many machines share.
+/// The exceptions for a store that several machines share.
 extension Judge {
-    /// A lease is over, of whose holder nothing was heard for longer than an exchange may take.
+    /// The lease of a holder expired that was silent for longer than an exchange may take.
     func lapsed(_ lease: ProcessLease) {
         let process = lease.process
-        // Whoever goes on has let go of what it had sent.
+        // A process that goes on has given up on what it had sent.
         guard process.isStopped || process.isCutOff else { return }
         for (_, spent, _) in process.unwritten { excused.insert(spent) }
         guard process.isStopped else { return }
-        // A token that has not left the process must not leave it any more.
+        // A token that had not left the process must not leave it any more.
         for turn in world.turns where turn.operation?.lease === lease && !turn.isUnsent { gaveUp(turn.call) }
     }
 
-    /// A replica was put in place of what is stored.
+    /// A machine wrote its replica to the store.
     func writtenBack(_ process: SimulatedProcess) {
         let old = versions.last!.account
         versions.append(readDisk())

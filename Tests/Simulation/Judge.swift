@@ -6,12 +6,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Watches the world, and knows what may not happen in it. It goes by what the disk and the service did, and not by what
-/// AccountKit says.
+/// Watches the world, and reports broken rules. It looks at what the disk and the service did, not at what AccountKit reports.
 ///
 /// @unchecked Sendable: as for `SimulatedProcess`.
 final class Judge: @unchecked Sendable {
-    /// What has been in `Account.plist`.
+    /// All versions of `Account.plist`.
     enum Version {
         case absent
         case present(Account)
@@ -25,34 +24,34 @@ final class Judge: @unchecked Sendable {
     var versions: [Version] = [.absent]
     private(set) var violation: Violation?
 
-    /// Spent refresh tokens whose successors nobody may have: the response was lost, the process died, or the disk failed.
+    /// Spent refresh tokens whose successors may be lost: the response was lost, the process died, or the disk failed.
     var excused: Set<Tokens> = []
 
-    /// Sign-ins that may live on at the service although nobody holds them any more: nobody knows their newest tokens, or nothing
-    /// could be written down, or to end them would end one that is still stored.
+    /// Sign-ins that may go on at the service although no process has them: their newest tokens are lost, nothing could be written, or
+    /// ending them would end a stored sign-in.
     private var excusedGrants: Set<Int> = []
 
-    /// Who asked for an access token.
+    /// The process that asked for an access token.
     private var issued: [String: (process: SimulatedProcess, operation: Operation?)] = [:]
 
-    /// Whether the queue of revocations could not be read by whoever held the lock. That stops no refresh, so a revocation
-    /// of a sign-out that failed may outlive the tokens that it is about.
+    /// Whether the holder of the lock could not read the queue of revocations. Refreshes go on, so the revocation of a failed sign-out may
+    /// outlive its tokens.
     var hasMissedRevocation = false
 
-    /// Whether the disk has failed anybody.
+    /// Whether the disk has failed a process.
     private(set) var wasHindered = false
 
-    /// Sign-ins that the service must know to be over, in the end, and those that it was told of.
+    /// Sign-ins that must have ended at the service in the end, and those whose revocation it received.
     private(set) var mustEnd: Set<Int> = []
     private var told: Set<Int> = []
 
-    /// What is in the queue of revocations.
+    /// The queue of revocations.
     private var queue: [ArchiveEntry: Account] = [:]
 
-    /// How often the service has refused to revoke.
+    /// The number of refused revocations.
     private var refusals: [Tokens: Int] = [:]
 
-    /// Sign-ins that others have taken the place of.
+    /// Sign-ins that were replaced by others.
     private var replaced: Set<Int> = []
 
     private lazy var reader = AccountStore(
@@ -63,7 +62,7 @@ final class Judge: @unchecked Sendable {
         world.note("VIOLATION of \(rule.rawValue) (\(rule.text)): \(text)")
     }
 
-    /// What is on the disk now.
+    /// Reads the disk.
     func readDisk() -> Version {
         guard world.entries[.account] != nil else { return .absent }
         let box = Box()
@@ -72,7 +71,7 @@ final class Judge: @unchecked Sendable {
         return box.account.map { .present($0) } ?? .unreadable
     }
 
-    /// What is in a place of the queue now.
+    /// Reads a place of the queue.
     private func readQueue(_ entry: ArchiveEntry) -> Account? {
         guard let stored = world.entries[entry] else { return nil }
         let box = Box()
@@ -102,7 +101,7 @@ final class Judge: @unchecked Sendable {
         if world.service.isNewest(new.tokens) {
             turn.process.inHand.remove(new.tokens.grant)
         }
-        // Whoever follows changes has none, and saves what could not be saved before.
+        // A task that follows changes has none, and saves unsaved tokens.
         let operation = turn.operation
         let name = operation.map { "\($0.kind)" } ?? "a look at a change"
         if let operation, operation.kind.isSignIn {
@@ -149,7 +148,7 @@ final class Judge: @unchecked Sendable {
         }
         operation.hasStored = true
         world.coverage.count(operation.kind == .signIn ? .signIn : .signInByDevice)
-        // Beside other tokens of the same user none are revoked that could not be saved: they may be of the same sign-in.
+        // Unsaved tokens are not revoked beside other tokens of the same user: both may belong to the same sign-in.
         for tokens in world.processes.flatMap(\.unsaved) where world.service.isSameUser(new.tokens.grant, tokens.grant)
         {
             excuse(tokens.grant)
@@ -183,7 +182,7 @@ final class Judge: @unchecked Sendable {
             if operation.kind == .signOut { mustEnd.insert(stored.tokens.grant) } else { excuse(stored.tokens.grant) }
             return
         }
-        // Of tokens that could not be saved the process knows better than the disk.
+        // The process has unsaved tokens that the disk does not have.
         let candidates = turn.process.unsaved.filter { $0.grant == stored.tokens.grant } + [stored.tokens]
         guard let refused = candidates.first(where: turn.process.refused.keys.contains) else {
             violate(
@@ -195,7 +194,7 @@ final class Judge: @unchecked Sendable {
         world.coverage.count(turn.process.refused[refused]!)
     }
 
-    /// An archive was put out of the way or back.
+    /// An archive was moved aside, or back.
     func moved(_ turn: Turn) {
         if case .quarantine(.account, _) = turn.call {
             if let stored = versions.last!.account, !world.weather.canLockBeLost {
@@ -207,23 +206,23 @@ final class Judge: @unchecked Sendable {
         versions.append(readDisk())
     }
 
-    /// Something else than AccountKit wrote to the disk.
+    /// Another program wrote to the disk.
     func damaged() {
         if let stored = versions.last!.account { excuse(stored.tokens.grant) }
         versions.append(.unreadable)
     }
 
-    /// Somebody has looked at the account under the lock.
+    /// A process has read the account under the lock.
     func looked(_ transaction: ProcessTransaction) {
         if versions.last!.isUnreadable { transaction.lease?.failureCount += 2 }
         guard let operation = transaction.operation else { return }
         operation.lockedVersion = versions.count - 1
-        // A token for another API is had with whatever is stored, and a refresh goes on with a refresh token that came with one.
+        // A token for another API may be obtained with any stored tokens, and a refresh continues with a refresh token that came with one.
         if transaction.lease != nil, let tokens = versions.last!.account?.tokens {
             let isSameAccess = operation.read.contains { $0.grant == tokens.grant && $0.access == tokens.access }
             if operation.kind == .derivedToken || isSameAccess { operation.read.insert(tokens) }
         }
-        // A check that finds others than it asked about begins again with those.
+        // A check that finds other tokens than it asked about begins again with those.
         if transaction.lease == nil, [.check, .checkIfOld].contains(operation.kind),
             let tokens = versions.last!.account?.tokens
         {
@@ -249,7 +248,7 @@ final class Judge: @unchecked Sendable {
         guard let old, old.tokens != queue[entry]?.tokens else { return }
         let grant = old.tokens.grant
         if queue[entry] != nil {
-            // There was no room.
+            // The queue was full.
             excuse(grant)
         } else if let date = old.verifiedAt, world.date.timeIntervalSince(date) > 30 * 24 * 3600 {
             excuse(grant)
@@ -261,7 +260,7 @@ final class Judge: @unchecked Sendable {
         }
     }
 
-    /// The service was told that a sign-in is over, and has done what it does then.
+    /// The service received a revocation, and processed it.
     func told(_ tokens: Tokens, _ operation: Operation?) {
         told.insert(tokens.grant)
         if !world.service.isAlive(tokens.grant) {
@@ -275,7 +274,7 @@ final class Judge: @unchecked Sendable {
         if operation.obtained == tokens { world.coverage.count(.unstoredRevoked) }
     }
 
-    /// A request to revoke tokens was not granted.
+    /// The service refused a revocation.
     func answered(_ failure: AuthorityError, toRevocationOf tokens: Tokens) {
         switch failure {
         case .bearerChallenge, .rejected, .oauthError("unsupported_token_type", _):
@@ -290,16 +289,16 @@ final class Judge: @unchecked Sendable {
 
     func excuse(_ grant: Int) { excusedGrants.insert(grant) }
 
-    /// The disk failed somebody, or did not answer.
+    /// The disk failed an operation, or did not respond.
     func hindered(_ operation: Operation?) {
         wasHindered = true
         guard let operation else { return }
         excusedGrants.formUnion(operation.responsible)
     }
 
-    /// What is over here is over there: nothing that was issued lives on without anybody who has it.
+    /// Checks that no tokens are valid at the service that no process and no archive has.
     func checkWhatIsLeft() {
-        // Without knowing who is signed in nobody is told.
+        // While the archive cannot be read, nothing is revoked.
         guard !world.weather.canLockBeLost, !versions.last!.isUnreadable else { return }
         if let left = queue.values.min(by: { $0.token < $1.token }) {
             violate(.signOutReachesTheService, "in the end \(left.token) is still in the queue of revocations")
@@ -311,13 +310,13 @@ final class Judge: @unchecked Sendable {
         }
         for grant in world.service.grants.indices.dropFirst() where world.service.isAlive(grant) {
             guard versions.last!.account?.tokens.grant != grant, !excusedGrants.contains(grant) else { continue }
-            violate(.nothingIsLeftBehind, "in the end a\(grant) is good, and nobody has it")
+            violate(.nothingIsLeftBehind, "in the end a\(grant) is valid, and no process has it")
         }
     }
 
     // MARK: The service
 
-    /// A process is about to ask for something.
+    /// A process is about to make a call.
     func asked(_ call: Call) {
         guard let operation = Operation.current else { return }
         if call.isRequest {
@@ -327,20 +326,20 @@ final class Judge: @unchecked Sendable {
             }
         }
         if case .lease = call, operation.kind == .refresh { operation.isLeasing = true }
-        // To look whether it is free is no waiting. Whoever finishes exchanges waits for them anyway.
+        // An attempt without a timeout does not wait. `finishExchanges` is meant to wait.
         if case .lease(isPatient: true) = call, !operation.kind.isRefreshing, operation.kind != .finishExchanges {
             violate(.nobodyWaitsForTheService, "\(operation.kind) \(operation.number) waits for a refresh")
         }
     }
 
-    /// The service has given out new tokens.
+    /// The service has issued new tokens.
     func issued(_ tokens: Tokens, to turn: Turn) {
         issued["a\(tokens.text)"] = (turn.process, turn.operation)
         turn.process.inHand.insert(tokens.grant)
         turn.operation?.responsible.insert(tokens.grant)
     }
 
-    /// The service has given out a refresh token with a token for another API.
+    /// The service has issued a refresh token with a token for another API.
     func derived(_ tokens: Tokens, to turn: Turn) {
         turn.process.inHand.insert(tokens.grant)
         turn.operation?.responsible.insert(tokens.grant)
@@ -348,34 +347,34 @@ final class Judge: @unchecked Sendable {
 
     func issued(_ token: String) -> (process: SimulatedProcess, operation: Operation?)? { issued[token] }
 
-    /// A refresh is about tokens that it has read, and adopts others that have come in their place.
+    /// A refresh sends only tokens that it has read. If others have replaced them, it adopts those.
     func asks(_ turn: Turn, for tokens: Tokens) {
-        // Likewise with one that came with a token for another API, after those that could not be saved.
+        // The same applies to a refresh token that came with a token for another API, after unsaved ones.
         let isUnsaved = turn.process.unsaved.contains { $0.grant == tokens.grant && $0.access == tokens.access }
         guard let operation = turn.operation, !operation.read.contains(tokens), !isUnsaved else { return }
-        violate(.refreshTokenIsSentOnce, "r\(tokens.text) was sent, and it was other tokens that were to be refreshed")
+        violate(.refreshTokenIsSentOnce, "r\(tokens.text) was sent, although the operation had read other tokens")
     }
 
-    /// The service is asked to exchange a refresh token.
+    /// The service receives a refresh token.
     func redeems(_ tokens: Tokens) {
         guard world.service.isSpent(tokens) else { return }
         world.coverage.count(.reuse)
-        // A lock that can be lost is not enough for this.
+        // If the lock can be lost unnoticed, this rule does not hold.
         guard !excused.contains(tokens), !world.weather.canLockBeLost else { return }
         violate(.refreshTokenIsSentOnce, "r\(tokens.text) came again, though its response had come and could be saved")
     }
 
     func revokes(_ account: Account, _ operation: Operation?) {
         revokesOthers(account, operation)
-        // Tokens that could not be saved are unlike the stored ones. If their process dies while it signs out, nobody can
-        // tell that they are of the same sign-in; but then what is stored is spent anyway.
+        // Unsaved tokens differ from the stored ones. If their process dies during a sign-out, another process cannot see that both belong to
+        // the same sign-in; but then the stored tokens are spent anyway.
         guard let stored = versions.last!.account, stored.tokens.grant == account.tokens.grant,
             !world.service.isSpent(stored.tokens), !world.weather.canLockBeLost, !hasMissedRevocation
         else { return }
         violate(.nobodyElsesSessionIsTouched, "\(account.token) was revoked, and \(stored.token) is signed in")
     }
 
-    /// Where it ends the user's other sign-ins, too, one looks first. Who signs in after that look cannot be helped.
+    /// If the service ends all sign-ins of the user, AccountKit reads the archive first. It cannot prevent a sign-in after that read.
     private func revokesOthers(_ account: Account, _ operation: Operation?) {
         let grant = account.tokens.grant
         guard !world.weather.canLockBeLost else { return }
@@ -390,12 +389,12 @@ final class Judge: @unchecked Sendable {
         }
     }
 
-    /// A request was or may be carried out without its sender getting to know.
+    /// The service carried a request out, or may have, and its sender does not know.
     func gaveUp(_ call: Call) {
         if let account = call.redeemed { excused.insert(account.tokens) }
     }
 
-    /// What was carried out, and its sender does not get to know.
+    /// The service carried a request out, and its sender does not get the response.
     func lost(_ turn: Turn) {
         switch turn.truth {
         case .renewed(let tokens, _): if world.service.isRotating { excuse(tokens.grant) }
@@ -429,7 +428,7 @@ final class Judge: @unchecked Sendable {
         {
             operation.read.insert(tokens)
         }
-        // Only whoever follows reads outside of an operation.
+        // Only a task that follows changes reads outside of an operation.
         if case .read = turn.call, turn.operation == nil, case .failure? = turn.answer {
             process.hasMissedChange = true
         }
@@ -437,7 +436,7 @@ final class Judge: @unchecked Sendable {
         if case .verify = turn.call, case .success? = turn.answer { world.coverage.count(.verified) }
     }
 
-    /// A refresh is over.
+    /// A refresh has ended.
     func ended(_ lease: ProcessLease) {
         let process = lease.process
         let unwritten = process.unwritten.filter { $0.lease === lease }
@@ -451,7 +450,7 @@ final class Judge: @unchecked Sendable {
                 if lease.isLost { process.unsavedLate.insert(tokens) }
                 world.coverage.count(.unsaved)
                 if process.store?.account?.tokens == tokens, isStored(tokens.grant), !world.weather.canLockBeLost {
-                    // Once its sign-in is over the process puts them into the queue, however often it tries.
+                    // After the end of its sign-in, the process puts them into the queue.
                     excusedGrants.remove(tokens.grant)
                 }
             } else if stored.account?.tokens == spent || process.unsaved.contains(spent) && isStored(tokens.grant) {
@@ -464,7 +463,7 @@ final class Judge: @unchecked Sendable {
         }
     }
 
-    /// - Parameter isKilled: Whether it had no chance to finish what it had begun.
+    /// - Parameter isKilled: Whether the process could not finish its exchanges.
     func died(_ process: SimulatedProcess, with turns: [Turn], isKilled: Bool) {
         for tokens in process.unsaved { excuse(tokens.grant) }
         guard isKilled else { return }
@@ -475,7 +474,7 @@ final class Judge: @unchecked Sendable {
         excusedGrants.formUnion(process.inHand)
     }
 
-    /// Whenever nobody holds the lock: if the stored refresh token is spent, a record says so.
+    /// Checks, whenever the lock is free, that a record exists if the stored refresh token is spent.
     func checkAtRest() {
         guard world.lockHolder == nil, !world.weather.canLockBeLost, let stored = versions.last!.account,
             world.service.isSpent(stored.tokens), !hasRecord
@@ -485,7 +484,7 @@ final class Judge: @unchecked Sendable {
 }
 
 extension Judge {
-    /// Whether there is a record that a refresh token may be spent, and not only one of a failure.
+    /// Whether a record says that the refresh token may be spent, not only that a refresh failed.
     private var hasRecord: Bool {
         guard let bytes = world.entries[.refreshRecord]?.bytes else { return false }
         return String(decoding: bytes, as: UTF8.self).contains("<key>date</key>")

@@ -1,4 +1,4 @@
-/// What may not happen. The first five are what the simulation is about.
+/// A rule that a life must not break. The first five are the purpose of the simulation.
 enum Rule: Int, Sendable {
     case onlyUserOrRejectionClears = 1
     case refreshTokenIsSentOnce
@@ -16,13 +16,13 @@ enum Rule: Int, Sendable {
         case .onlyUserOrRejectionClears: "only the user or an explicit rejection clears"
         case .refreshTokenIsSentOnce:
             "a refresh token is sent again only after its response was lost, and a record says so"
-        case .nobodyElsesSessionIsTouched: "nobody's session is touched by another's commit"
+        case .nobodyElsesSessionIsTouched: "a commit affects only its own session"
         case .memoryAndDiskAgree: "memory and disk agree"
         case .eventForEveryChange: "an event for every change, in order"
-        case .everythingEnds: "everything that is begun ends, and the locks are free"
+        case .everythingEnds: "every operation ends, and the locks are free"
         case .signOutReachesTheService: "a sign-out reaches the service"
-        case .nothingIsLeftBehind: "what the service has issued is stored, or revoked"
-        case .nobodyWaitsForTheService: "nobody waits for the service under the lock, nor for a refresh but to refresh"
+        case .nothingIsLeftBehind: "the tokens that the service issued are stored or revoked"
+        case .nobodyWaitsForTheService: "no process waits for the service under the lock"
         case .seedReplaysExactly: "a seed replays exactly"
         }
     }
@@ -33,27 +33,27 @@ struct Violation {
     let text: String
 }
 
-/// A world that breaks a promise on which AccountKit relies, so that a rule must be broken, and the simulation notices.
+/// A promise of the environment that the world breaks on purpose. A rule must notice.
 enum Mistake: String, CaseIterable, Sendable {
-    /// The authority takes any failure of a refresh for the end of the session.
+    /// The authority reports each failure of a refresh as the end of the session.
     case callsTroubleDefinite = "calls-trouble-definite"
 
-    /// The storage lets everybody change the archive at once.
+    /// The storage lets several processes change the archive at once.
     case locksNobodyOut = "locks-nobody-out"
 
-    /// The storage gives the lease of a refresh to everybody who asks.
+    /// The storage gives the lease of a refresh to each process that asks.
     case leasesToAll = "leases-to-all"
 
-    /// The authority throws away the response to a refresh once its caller has left.
+    /// The authority drops the response to a refresh if its caller has left.
     case cutsExchangesOff = "cuts-exchanges-off"
 
-    /// Tokens that come after a sign-out, or after another's sign-in, are said to be revoked, and are not.
+    /// The authority reports late tokens as revoked, and does not revoke them.
     case keepsLateTokens = "keeps-late-tokens"
 
-    /// A signal ends the process at once, also while an exchange is under way.
+    /// A signal ends the process at once, also during an exchange.
     case diesAtOnce = "dies-at-once"
 
-    /// The transport sends a request again that got no response.
+    /// The transport sends a request again if there was no response.
     case sendsAgain = "sends-again"
 
     /// The storage loses the record of a refresh.
@@ -62,61 +62,61 @@ enum Mistake: String, CaseIterable, Sendable {
     /// The storage compares no revisions, and its lock can be lost.
     case ignoresRevisions = "ignores-revisions"
 
-    /// A write that is cut off leaves half a file.
+    /// An interrupted write leaves half a file.
     case tearsWrites = "tears-writes"
 
-    /// The storage says that it has written, and has not.
+    /// The storage reports a write that it did not carry out.
     case forgetsWrites = "forgets-writes"
 
-    /// A read without the lock gives what was there before.
+    /// A read without the lock returns older content.
     case readsTheOld = "reads-the-old"
 
-    /// The storage tells nobody of changes.
+    /// The storage reports no changes.
     case tellsNobody = "tells-nobody"
 
-    /// Who listens misses an event now and then.
+    /// A listener misses some events.
     case losesEvents = "loses-events"
 
-    /// Who listens gets events in the wrong order.
+    /// A listener gets events in the wrong order.
     case swapsEvents = "swaps-events"
 
-    /// The storage does not let go of the lock of a process that died.
+    /// The storage does not release the lock of a process that died.
     case keepsLockOfTheDead = "keeps-lock-of-the-dead"
 
-    /// The service is never told of a sign-out, and the client is told that it was.
+    /// The transport drops revocations, and reports success.
     case dropsRevocations = "drops-revocations"
 
     /// What happens depends on more than the seed.
     case usesOtherRandomness = "uses-other-randomness"
 
-    /// A change compares revisions only, and not whether its locks are still held.
+    /// A change compares only revisions, and not whether the sender still holds its locks.
     case commitsWithoutFence = "commits-without-fence"
 
-    /// A change compares whose the locks are only, and neither their revisions nor the entry's.
+    /// A change compares only the holders of the locks, and no revisions.
     case commitsWithoutCompare = "commits-without-compare"
 
     /// From the intent on, the lease of a refresh is short, nothing keeps it alive, and its holder relies on it.
     case leaseIsNotKeptAlive = "lease-is-not-kept-alive"
 
-    /// A refresh token is sent though its sender was stopped for longer than the lease lasts.
+    /// A process sends a refresh token although it was stopped for longer than the lease lasts.
     case sendsUnderLostLease = "sends-under-lost-lease"
 
-    /// A refresh token is sent though its sender was stopped between the check of its lease and the first byte.
+    /// A process sends a refresh token although it was stopped between the check of its lease and the first byte.
     case sendsAfterStop = "sends-after-stop"
 
-    /// A commit that arrives late is carried out, whatever was stored since.
+    /// The store carries out a late commit, whatever it has stored since.
     case lateWriterOverwrites = "late-writer-overwrites"
 
-    /// What is read under the lock does not go into the replica, which is older than what the process knows then.
+    /// Reads under the lock do not update the replica, which is then older than the memory of the process.
     case replicaMissesLockedReads = "replica-misses-locked-reads"
 
-    /// Once the store is reached again it is given what the replica has.
+    /// A machine writes its replica to the store when it reaches the store again.
     case writesReplicaBack = "writes-replica-back"
 
-    /// A store that cannot be reached counts as one in which nobody is signed in.
+    /// An unreachable store counts as signed out.
     case takesUnreachableForSignedOut = "takes-unreachable-for-signed-out"
 
-    /// The kind of storage that it needs; `nil` for any.
+    /// The kind of storage that the mistake needs; `nil` for any.
     var store: Weather.Store? {
         switch self {
         case .ignoresRevisions: .unfenced
@@ -128,7 +128,7 @@ enum Mistake: String, CaseIterable, Sendable {
         }
     }
 
-    /// The rules of which one at least must be seen to be broken.
+    /// At least one of these rules must notice.
     var breaks: Set<Rule> {
         switch self {
         case .callsTroubleDefinite: [.onlyUserOrRejectionClears]

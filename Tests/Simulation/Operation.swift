@@ -1,6 +1,6 @@
 import AccountKit
 
-/// Something that an app has its store do, in a task of its own.
+/// A call of an app to its store, in a separate task.
 ///
 /// @unchecked Sendable: as for its process.
 final class Operation: @unchecked Sendable {
@@ -10,7 +10,7 @@ final class Operation: @unchecked Sendable {
         case check, checkIfOld, accessToken, derivedToken, refresh, update, updateProfile, signIn, signInByDevice
         case signOut, signOutLocally, load, deliverRevocations, unfinishedRefresh, finishExchanges
 
-        /// How often it is chosen.
+        /// The relative frequency.
         var weight: Int {
             switch self {
             case .check: 20
@@ -36,7 +36,7 @@ final class Operation: @unchecked Sendable {
         var isRefreshing: Bool { [.check, .checkIfOld, .accessToken, .derivedToken, .refresh].contains(self) }
     }
 
-    /// How it ended.
+    /// The result of an operation.
     enum Outcome {
         case state(SessionState)
         case account(Account)
@@ -50,7 +50,7 @@ final class Operation: @unchecked Sendable {
             switch self {
             case .state(.verified(let account)): "\(account.token) is confirmed"
             case .state(.unverified(let account, let reason)): "\(account.token) is kept (\(reason.code.rawValue))"
-            case .state(.signedOut(let signOut)): "nobody is signed in (\(signOut.reason.rawValue))"
+            case .state(.signedOut(let signOut)): "signed out (\(signOut.reason.rawValue))"
             case .state(.unreadable(let error)): "unreadable (\(error.code))"
             case .account(let account): account.token
             case .accessToken(let token), .derivedToken(let token): token
@@ -68,41 +68,41 @@ final class Operation: @unchecked Sendable {
     let ignoresPauses: Bool
     let process: SimulatedProcess
 
-    /// The version that was stored when it began, or an older one that it was given from a replica.
+    /// The stored version when the operation began, or an older one that it got from a replica.
     var firstVersion: Int
 
-    /// The last turn before it began.
+    /// The last turn before the operation began.
     let firstTurn: Int
 
-    /// The lease of its last refresh.
+    /// The lease of the last refresh.
     var lease: ProcessLease?
 
     private(set) var task: Task<Void, Never>?
     var isCancelled = false
     var outcome: Outcome?
 
-    /// Tokens that it has found stored.
+    /// The stored tokens that it has read.
     var read: Set<Tokens> = []
 
-    /// Whether it has asked for the lease of a refresh: what it finds stored from then on is what another has brought.
+    /// Whether it has asked for the lease of a refresh. From then on, newer stored tokens came from another process.
     var isLeasing = false
 
-    /// What a sign-in got from the service.
+    /// The tokens that a sign-in got from the service.
     var obtained: Tokens?
 
-    /// Sign-ins that live on unless it has them revoked, or put into the queue of those that are to be.
+    /// Sign-ins that the operation must revoke or queue.
     var responsible: Set<Int> = []
 
-    /// How many transactions it has open.
+    /// The number of open transactions.
     var transactionCount = 0
 
-    /// How many requests it has sent.
+    /// The number of requests.
     var requestCount = 0
 
-    /// The version that it found stored when it last looked under the lock.
+    /// The stored version at its last read under the lock.
     var lockedVersion: Int
 
-    /// Whether it was told to stop before it knew whose the tokens are that it got.
+    /// Whether it was cancelled before it knew the user of the tokens that it got.
     var mustNotStore = false
     var hasStored = false
 
@@ -138,14 +138,14 @@ final class Operation: @unchecked Sendable {
     private func run(_ store: AccountStore, _ authority: ProcessAuthority) async -> Outcome {
         do throws(AccountError) {
             switch kind {
-            // Without a time to wait, since there is no clock that would measure it: who is cancelled has waited for so long.
+            // No timeout, since no clock would measure it: a cancelled caller stands for one whose timeout has passed.
             case .check: return .state(await store.checkSession(with: authority, timeout: nil))
             case .checkIfOld:
                 let policy = CheckPolicy(maximumAge: .seconds(900))
                 return .state(await store.checkSession(with: authority, policy: policy, timeout: nil))
             case .accessToken: return .accessToken(try await store.accessToken(timeout: nil, with: authority).reveal())
             case .derivedToken:
-                // Two that want the same share it.
+                // Two operations for the same target share it.
                 let target = try TokenTarget(resources: ["urn:\(number % 2)"])
                 let token = try await store.accessToken(for: target, timeout: nil, with: authority)
                 return .derivedToken(token.reveal())

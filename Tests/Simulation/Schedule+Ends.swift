@@ -20,14 +20,14 @@ extension Schedule {
     }
 
     mutating func crash() {
-        // Who holds the lock has most to lose.
+        // Prefer the holder of the lock: it has most to lose.
         let holder = world.processes.firstIndex { $0 === world.lockHolder?.process }
         let anybody = Int.random(in: 0..<world.processes.count, using: &world.random)
         crashCount += 1
         end(world.processes[world.happens(0.5) ? holder ?? anybody : anybody], isKilled: true)
     }
 
-    /// - Parameter isKilled: Whether it has no chance to finish what it has begun.
+    /// - Parameter isKilled: Whether the process cannot finish its exchanges.
     mutating func end(_ process: SimulatedProcess, isKilled: Bool) {
         guard let index = world.processes.firstIndex(where: { $0 === process }) else { return }
         let turns = world.turns.filter { $0.process === process }
@@ -53,7 +53,7 @@ extension Schedule {
         process.die()
         for turn in turns { turn.continuation.resume(returning: .failure(Died())) }
         world.runJobs()
-        // A store of many machines does not see it, and waits.
+        // A shared store does not notice, and keeps the locks for a while.
         if !world.weather.isFenced, world.mistake != .keepsLockOfTheDead {
             if world.leaseHolder?.process === process { world.leaseHolder = nil }
             if world.lockHolder?.process === process { world.lockHolder = nil }
@@ -76,7 +76,7 @@ extension Schedule {
 
     // MARK: The end
 
-    /// Lets all that was begun end, with nothing that fails.
+    /// Lets all operations end, without failures.
     mutating func drain(calmly isCalm: Bool) {
         world.isCalm = isCalm
         defer { world.isCalm = false }
@@ -103,13 +103,12 @@ extension Schedule {
         guard world.judge.violation == nil else { return }
         let followers = world.processes.filter { $0.isFollowing && !$0.hasMissedChange && !$0.hearsTooLate }
         if !world.weather.canLockBeLost { world.judge.checkAgreement(isStrict: false, followers) }
-        // Whoever has new tokens that could not be saved saves them, a moment after the last try, which the others see when
-        // they look again.
+        // A process with unsaved tokens saves them a moment after its last try. The others see them at their next read.
         world.date = world.date.addingTimeInterval(1)
         all(.load)
         all(.load)
         world.judge.checkAgreement(isStrict: true, world.processes)
-        // One that is refused for good is asked three times.
+        // A refused revocation is sent three times.
         for _ in 0..<3 where world.judge.violation == nil {
             begin(.deliverRevocations, in: world.processes[0], ignoringPauses: true)
             drain(calmly: true)

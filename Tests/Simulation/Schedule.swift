@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// One life of a session: who moves next, dies, is cancelled or begins something is decided by the seed alone.
+/// One life of a session. The seed alone decides which process continues, dies, is cancelled or begins an operation.
 struct Schedule {
     let seed: UInt64
     let world: World
@@ -23,19 +23,19 @@ struct Schedule {
         world = World(seed: seed, mistake: mistake, isTraced: isTraced)
     }
 
-    /// How it went.
+    /// The result of a schedule.
     struct Result {
         let violation: Violation?
         let coverage: Coverage
         let trace: [String]
 
-        /// Differs if anything went differently.
+        /// Differs if any step was different.
         let fingerprint: UInt64
     }
 
     mutating func run() -> Result {
         for index in 0..<world.weather.processCount { startProcess(index) }
-        // Most lives begin with somebody who is signed in.
+        // Most lives begin with a signed-in user.
         if world.happens(0.8) {
             begin(.signIn, in: world.processes[0])
             drain(calmly: true)
@@ -54,9 +54,9 @@ struct Schedule {
             fingerprint: fingerprint)
     }
 
-    // MARK: What may happen next
+    // MARK: Steps
 
-    /// Does something, and returns whether there was anything to be done.
+    /// Takes one step. Returns whether there was anything to do.
     private mutating func step() -> Bool {
         operations.removeAll { $0.outcome != nil || !$0.process.isAlive }
         let weather = world.weather
@@ -89,8 +89,8 @@ struct Schedule {
         return true
     }
 
-    /// Somebody's turn, unless all wait for a lock; then its holder has one, or somebody loses timeout. What takes long comes
-    /// when it is time, or when there is nothing else.
+    /// Takes a random turn that is not blocked by a lock, or lets a wait for a lock time out. Late turns come when they are due, or if
+    /// no other turn is left.
     mutating func takeATurn() {
         let blocked = world.turns.filter(world.isBlocked)
         for turn in blocked { turn.hasWaited = true }
@@ -106,10 +106,10 @@ struct Schedule {
     }
 
     private mutating func beginSomething() {
-        // Who is about to end begins nothing.
+        // A process that is about to end begins nothing.
         let processes = world.processes.filter { !$0.isSignalled && !$0.isStopped }
         guard let process = processes.randomElement(using: &world.random) else { return }
-        // With nobody signed in little happens.
+        // Without a signed-in user, little happens.
         if world.judge.versions.last!.account == nil, world.happens(0.4) {
             begin(.signIn, in: process)
             return
@@ -144,7 +144,7 @@ struct Schedule {
     }
 
     private func jump() {
-        // Never less than five minutes: how long a service is left alone after a failure is random, and shorter.
+        // At least five minutes: the pause after a failure is random, and shorter.
         let seconds = Double([1, 2, 12, 100, 1000].randomElement(using: &world.random)!) * 301
         let isForward = Bool.random(using: &world.random)
         world.coverage.count(isForward ? .clockForward : .clockBack)
@@ -154,7 +154,7 @@ struct Schedule {
 
     private func cancel() {
         var candidates = operations.filter { !$0.isCancelled && !$0.process.isStopped }
-        // Who waits for an exchange has most to lose.
+        // Prefer operations that wait for an exchange: they have most to lose.
         if world.happens(0.5) {
             let waiting = candidates.filter { operation in
                 world.turns.contains { $0.operation === operation && $0.call.isExchange }
@@ -169,7 +169,7 @@ struct Schedule {
         world.judge.settle()
     }
 
-    /// A process is asked to end. It does at once, or once its exchanges are over; asked again it does not wait.
+    /// Asks a process to end. It ends at once, or after its exchanges; at the second signal it does not wait.
     private mutating func signal() {
         var candidates = world.processes.filter { $0.exchangeCount > 0 && !$0.isStopped }
         if world.happens(0.1) { candidates = world.processes.filter { !$0.isStopped } }
@@ -217,7 +217,7 @@ struct Schedule {
     }
 
     private func damage() {
-        // Not while somebody changes it: what that one had in hand would have nowhere to go.
+        // Not during a transaction: its tokens could not be stored.
         guard world.entries[.account] != nil, world.lockHolder == nil else { return }
         world.note("Account.plist is damaged")
         world.coverage.count(.damage)

@@ -6,8 +6,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Which tokens of which sign-in: `a3.1` and `r3.1` are the second ones of the third. A refresh token that came with a token for
-/// another API has a later number than the access token beside it.
+/// The number of a sign-in, and of its tokens: `a3.1` and `r3.1` are the second tokens of the third sign-in. A refresh token that came
+/// with a token for another API has a higher number than the access token beside it.
 struct Tokens: Hashable, Sendable {
     var grant: Int
     var access: Int
@@ -35,30 +35,30 @@ extension Account {
     var token: String { credentials.token }
 }
 
-/// A service that gives out tokens and knows which of them are good. It does what it is asked at once; what happens to
-/// requests and responses on their way is up to the world.
+/// A service that issues tokens, and knows which are valid. It processes each request at once. The world decides what happens to requests
+/// and responses on the way.
 struct Service {
-    /// What it does with refresh tokens.
+    /// How the service handles refresh tokens.
     enum RefreshTokenPolicy: CaseIterable {
-        /// Each is good once, and one that comes again ends the session (RFC 9700, section 4.14.2).
+        /// Each is valid once, and a second use ends the session (RFC 9700, section 4.14.2).
         case strict
-        /// Each is good once.
+        /// Each is valid once.
         case rotating
-        /// The same one is good again and again.
+        /// The same refresh token stays valid.
         case lasting
-        /// There are none.
+        /// It issues no refresh tokens.
         case without
     }
 
-    /// What it does when it is told that a sign-in is over.
+    /// How the service handles a revocation.
     enum Revoking: CaseIterable {
-        /// It ends that sign-in, and leaves the user's others alone.
+        /// It ends that sign-in, and no other one of the user.
         case single
         /// It ends all sign-ins of the user at the client, as Google does.
         case all
-        /// It refuses for good.
+        /// It always refuses.
         case refuses
-        /// It cannot be told.
+        /// It has no revocation endpoint.
         case notSupported
     }
 
@@ -77,11 +77,11 @@ struct Service {
     let policy: RefreshTokenPolicy
     let revoking: Revoking
 
-    /// Whether it knows a refresh token still after it was exchanged, so that it can be told by that one.
+    /// Whether a spent refresh token still identifies the sign-in in a revocation.
     let knowsSpent: Bool
     let lifetime: TimeInterval?
 
-    /// The n-th is number n; there is no number 0.
+    /// The sign-in with number n is at index n; there is no number 0.
     private(set) var grants: [Grant] = [Grant(user: "nobody", client: "none", hasEnded: true)]
 
     init(policy: RefreshTokenPolicy, revoking: Revoking, knowsSpent: Bool, lifetime: TimeInterval?) {
@@ -93,18 +93,18 @@ struct Service {
 
     var isRotating: Bool { policy == .strict || policy == .rotating }
 
-    /// Whether a refresh token has been exchanged for another one.
+    /// Whether a refresh token is spent.
     func isSpent(_ tokens: Tokens) -> Bool {
         guard isRotating, let refresh = tokens.refresh else { return false }
         return refresh < grants[tokens.grant].newest
     }
 
-    /// Whether there is nothing newer of their sign-in.
+    /// Whether these are the newest tokens of their sign-in.
     func isNewest(_ tokens: Tokens) -> Bool {
         tokens.access == grants[tokens.grant].access && !isSpent(tokens)
     }
 
-    /// Whether somebody who has its tokens could use them, now or after a refresh.
+    /// Whether its tokens can be used, now or after a refresh.
     func isAlive(_ grant: Int) -> Bool {
         !grants[grant].hasEnded && !(policy == .without && grants[grant].isExpired)
     }
@@ -126,21 +126,21 @@ struct Service {
         return credentials(of: grants.count - 1, at: date)
     }
 
-    /// Whose tokens these are, without looking whether they are good.
+    /// The user of these tokens, whether or not they are valid.
     func account(with credentials: Credentials, at date: Date) -> Account {
         let user = grants[credentials.tokens.grant].user
         return Account(
             id: "id-\(user)", issuer: Self.issuer, username: user, credentials: credentials, verifiedAt: date)
     }
 
-    /// `nil` if the access token is not good.
+    /// `nil` if the access token is not valid.
     func identity(_ tokens: Tokens) -> Identity? {
         let grant = grants[tokens.grant]
         guard !grant.hasEnded, !grant.isExpired, tokens.access == grant.access else { return nil }
         return Identity(id: "id-\(grant.user)", username: grant.user)
     }
 
-    /// `nil` if the refresh token is not good.
+    /// `nil` if the refresh token is not valid.
     mutating func redeem(_ tokens: Tokens, at date: Date) -> Credentials? {
         guard isToBeRedeemed(tokens) else { return nil }
         grants[tokens.grant].newest += 1
@@ -149,7 +149,7 @@ struct Service {
         return credentials(of: tokens.grant, at: date)
     }
 
-    /// A token for another API in exchange for the refresh token, or, with none, for the access token; `nil` if that is not good.
+    /// A token for another API in exchange for the refresh token or, without one, the access token; `nil` if that token is not valid.
     mutating func derive(_ tokens: Tokens, byRefresh: Bool, at date: Date) -> Credentials? {
         guard byRefresh ? isToBeRedeemed(tokens) : identity(tokens) != nil else { return nil }
         if byRefresh, isRotating { grants[tokens.grant].newest += 1 }
@@ -159,7 +159,7 @@ struct Service {
             issuedAt: date, expiresAt: lifetime.map { date.addingTimeInterval($0) })
     }
 
-    /// A spent one that comes again may end the session.
+    /// A second use of a spent token may end the session.
     private mutating func isToBeRedeemed(_ tokens: Tokens) -> Bool {
         guard !grants[tokens.grant].hasEnded, let refresh = tokens.refresh else { return false }
         guard isRotating, refresh != grants[tokens.grant].newest else { return true }
@@ -169,12 +169,12 @@ struct Service {
 
     mutating func end(_ grant: Int) { grants[grant].hasEnded = true }
 
-    /// Whether it can be told by these tokens which sign-in is over.
+    /// Whether these tokens identify the sign-in to end.
     func knows(_ tokens: Tokens) -> Bool {
         knowsSpent || !isSpent(tokens) || tokens.access == grants[tokens.grant].access
     }
 
-    /// Ends what these tokens are of.
+    /// Ends the sign-in of these tokens.
     mutating func revoke(_ tokens: Tokens) {
         guard knows(tokens) else { return }
         for grant in grants.indices where ends(grant, by: tokens.grant) { grants[grant].hasEnded = true }

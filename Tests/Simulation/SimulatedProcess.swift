@@ -8,23 +8,23 @@ import Foundation
 
 /// One life of a process: a store with its memory, which dies with it.
 ///
-/// @unchecked Sendable: all jobs of all tasks are run by one thread, one after the other (`World.runJobs`).
+/// @unchecked Sendable: one thread runs all jobs of all tasks, one after the other (`World.runJobs`).
 final class SimulatedProcess: @unchecked Sendable {
     let world: World
     let name: String
 
-    /// Which machine it runs on.
+    /// The number of the machine that it runs on.
     let machine: Int
     private(set) var store: AccountStore?
     private(set) var isAlive = true
 
-    /// Whether a task of it follows the changes that others make.
+    /// Whether one of its tasks follows the changes of other processes.
     let isFollowing: Bool
 
-    /// Whether the last change that it was told of could not be read.
+    /// Whether it could not read the last change that it learned of.
     var hasMissedChange = false
 
-    // What the judge knows of its memory.
+    // The judge's view of its memory.
     var heard: [(event: AccountEvent, account: Account?)] = []
     var account: Account?
     var isKnown = false
@@ -32,27 +32,27 @@ final class SimulatedProcess: @unchecked Sendable {
     var unwritten: [(tokens: Tokens, spent: Tokens, lease: ProcessLease?)] = []
     var unsaved: Set<Tokens> = []
 
-    /// Those of them whose lease was lost.
+    /// The unsaved tokens whose lease was lost.
     var unsavedLate: Set<Tokens> = []
 
-    /// Sign-ins whose newest tokens nobody else has, and which are not stored yet.
+    /// Sign-ins whose newest tokens only this process has, and which are not stored yet.
     var inHand: Set<Int> = []
     var refused: [Tokens: Occurrence] = [:]
 
-    /// Which version was stored when loads began that have ended since it was looked at.
+    /// The stored versions at the start of the loads that have ended since the last check.
     var endedLoads: [Int] = []
 
-    /// Whether it was asked to end. It does once no exchange is under way.
+    /// Whether it got a signal. It ends after its exchanges.
     private(set) var isSignalled = false
     private(set) var exchangeCount = 0
 
-    /// Whether it was suspended: nothing of it goes on, and it does not know.
+    /// Whether it is suspended, without knowing.
     var isStopped = false
 
-    /// Whether the store cannot be reached from it.
+    /// Whether it cannot reach the store.
     var isCutOff = false
 
-    /// Whether its lock was lost after it had made a change: it tells of that too late.
+    /// Whether it lost the lock after a change. Then it publishes the change too late.
     var hearsTooLate = false
 
     var isReached: Bool { !isStopped && !isCutOff }
@@ -92,7 +92,7 @@ final class SimulatedProcess: @unchecked Sendable {
         stop()
     }
 
-    /// Lets go of the store, so that its listeners end.
+    /// Releases the store, so that its listeners end.
     func stop() {
         for watcher in watchers { watcher.finish() }
         watchers = []
@@ -110,9 +110,9 @@ final class SimulatedProcess: @unchecked Sendable {
         return stream
     }
 
-    /// Waits until the call was carried out and its answer has come.
+    /// Makes a call, and waits for the result.
     ///
-    /// - Parameter mayBeSent: Decides, when a token leaves the process, whether it does.
+    /// - Parameter mayBeSent: Decides whether a token may leave the process, at the moment when it would.
     func call(
         _ call: Call, in transaction: ProcessTransaction? = nil, _ lease: ProcessLease? = nil,
         if mayBeSent: (@Sendable () -> Bool)? = nil
@@ -121,7 +121,7 @@ final class SimulatedProcess: @unchecked Sendable {
         world.judge.asked(call)
         if call.redeemed != nil { Operation.current?.lease?.phase = .beforeFirstByte }
         let number = world.nextTurn()
-        // Half as often as the response.
+        // Requests are late half as often as responses.
         let dueStep = call.isRequest && world.happens(0.5) ? world.dueStep() : 0
         let answer = await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
@@ -138,7 +138,7 @@ final class SimulatedProcess: @unchecked Sendable {
     }
 }
 
-/// As a command holds signals back.
+/// Holds signals back, as the command does.
 extension SimulatedProcess: ExchangeObserver {
     func exchangeBegan(limit: Duration) { exchangeCount += 1 }
     func exchangeEnded() { exchangeCount -= 1 }
@@ -163,7 +163,7 @@ private struct ProcessStorage: ArchiveStorage {
     let process: SimulatedProcess
 
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
-        // Eight places of the queue are looked at one after the other, and nearly always there is nothing.
+        // AccountKit reads all eight places of the queue, which are nearly always empty.
         if entry.isRevocation, process.isAlive, process.world.entries[entry] == nil { return nil }
         guard case .entry(let stored) = try await process.call(.read(entry)) else { preconditionFailure() }
         return stored
@@ -189,13 +189,13 @@ private struct ProcessStorage: ArchiveStorage {
 final class ProcessLease: ArchiveLease, @unchecked Sendable {
     let process: SimulatedProcess
 
-    /// How often, since new tokens came, the account could not be read or written, twice for a lock that was not got.
+    /// The number of failed reads and writes of the account since new tokens came. A lock that could not be acquired counts twice.
     var failureCount = 0
 
-    /// When the store last heard of its holder.
+    /// The time when the store last heard from the holder.
     var lastKeepAlive = 0.0
 
-    /// How far the refresh is.
+    /// The progress of the refresh.
     var phase = RefreshPhase.beforeIntent
     var isLost = false
     var hasEnded = false
@@ -226,12 +226,12 @@ final class ProcessTransaction: ArchiveTransaction, @unchecked Sendable {
     /// When the store last heard of its holder.
     var lastKeepAlive = 0.0
 
-    /// How many changes were made under its lock.
+    /// The number of changes under its lock.
     var lockRevision = 0
     var isLost = false
     var hasEnded = false
 
-    /// Whether a change was refused since its lock, or its lease, was lost.
+    /// Whether the store refused a change because the lock or the lease was lost.
     var isRefused = false
 
     init(process: SimulatedProcess, lease: ProcessLease? = nil) {
@@ -240,7 +240,7 @@ final class ProcessTransaction: ArchiveTransaction, @unchecked Sendable {
         operation = Operation.current
     }
 
-    /// Nobody else can see it or come in between, so nobody's turn comes in between.
+    /// No other process can notice this read, so it takes no turn.
     func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         guard process.isAlive else { throw Died() }
         return try process.world.read(entry, in: self)
@@ -390,7 +390,7 @@ struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, D
     }
 }
 
-/// A request for which there is a connection.
+/// A request that has a connection.
 private struct ProcessExchange: PreparedExchange {
     let authority: ProcessAuthority
     let request: TokenRequest
@@ -406,7 +406,7 @@ private struct ProcessExchange: PreparedExchange {
     func abandon() {}
 }
 
-/// The clock of one sign-in, which goes on only while it waits.
+/// The clock of one sign-in, which moves only while the sign-in waits.
 ///
 /// @unchecked Sendable: as for its process.
 final class WaitingClock: Clock, @unchecked Sendable {
@@ -424,7 +424,7 @@ final class WaitingClock: Clock, @unchecked Sendable {
     init(process: SimulatedProcess) { self.process = process }
 
     func sleep(until deadline: Instant, tolerance: Duration?) async throws {
-        // Also for a process that has died, or its sign-in would wait for ever.
+        // Also for a process that has died: otherwise its sign-in would never end.
         defer { now = max(now, deadline) }
         _ = try await process.call(.sleep)
     }

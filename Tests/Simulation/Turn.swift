@@ -1,6 +1,6 @@
 import AccountKit
 
-/// What a process asks of the world, and waits for.
+/// A call of a process to the world.
 enum Call: Sendable {
     case read(ArchiveEntry)
     case begin
@@ -68,7 +68,7 @@ enum Call: Sendable {
         }
     }
 
-    /// Whether it spends something that cannot be spent again.
+    /// Whether the call spends a code, a password or a refresh token.
     var isExchange: Bool {
         switch self {
         case .refresh, .derive, .signIn, .poll: true
@@ -76,7 +76,7 @@ enum Call: Sendable {
         }
     }
 
-    /// Whose refresh token is sent.
+    /// The account whose refresh token the call sends.
     var redeemed: Account? {
         switch self {
         case .refresh(let account), .derive(let account, .refresh): account
@@ -85,7 +85,7 @@ enum Call: Sendable {
     }
 }
 
-/// What comes of a call.
+/// The result of a call.
 enum Answer: Sendable {
     case done
     case entry(StoredEntry?)
@@ -97,11 +97,11 @@ enum Answer: Sendable {
     case revocation(RevocationOutcome)
 }
 
-/// What is thrown at a process that has died, so that its tasks end. Nothing that it does then has any effect.
+/// Ends the tasks of a process that has died. Nothing that they do has any effect.
 struct Died: Error {}
 
-/// A call that waits: first until it is carried out, then until the process hears what came of it. In between anything
-/// may happen, so that others see a change before the process knows that it was made.
+/// A call that waits: first until the world carries it out, then until the process gets the result. Anything can happen in between, so
+/// other processes can see a change before its sender knows that it was made.
 final class Turn {
     let number: Int
     let process: SimulatedProcess
@@ -111,45 +111,45 @@ final class Turn {
     let call: Call
     let continuation: UnsafeContinuation<Result<Answer, any Error>, Never>
 
-    /// `nil` until it was carried out.
+    /// `nil` until the world has carried the call out.
     var answer: Result<Answer, any Error>?
 
-    /// The step before which it is not carried out, or later its answer does not come, unless nothing else can happen.
+    /// The step before which the request, and later its response, does not arrive, unless nothing else can happen.
     var dueStep = 0
 
-    /// Whether it had to wait for a lock.
+    /// Whether the call had to wait for a lock.
     var hasWaited = false
 
-    /// When its process made it, by ``World/elapsed``.
+    /// The time of the call, by ``World/elapsed``.
     let start: Double
 
-    /// Whether its process was stopped before it had left.
+    /// Whether the process was stopped before the call had left it.
     var isUnsent = false
 
     var isUnsentToken: Bool { isUnsent && call.redeemed != nil }
 
-    /// Decides, at the moment when a token leaves its process, whether it does.
+    /// Decides whether a token may leave the process, at the moment when it would.
     private let mayBeSent: (() -> Bool)?
     private(set) var hasLeft = false
 
-    /// Whether it did not leave, since it must not be sent any more.
+    /// Whether the token did not leave the process, because it must not be sent any more.
     private(set) var isWithheld = false
 
-    /// The revision that the transaction's lock had then.
+    /// The revision of the transaction's lock at the time of the call.
     let lockRevision: Int
 
-    /// What the service did, or truly said, with `answer`.
+    /// What the service really did or said.
     var truth: Truth?
 
-    /// What was stored when it was read.
+    /// The stored tokens at the time of the read.
     var tokensRead: Tokens?
 
     enum Truth {
-        /// New tokens in place of those with this number.
+        /// It issued new tokens for the ones with this number.
         case renewed(Tokens, from: Tokens)
-        /// Tokens of a new sign-in.
+        /// It issued tokens of a new sign-in.
         case issued(Tokens)
-        /// These tokens are good for nothing any more.
+        /// It said that these tokens are no longer valid.
         case refused(Tokens)
     }
 
@@ -169,7 +169,7 @@ final class Turn {
         lockRevision = transaction?.lockRevision ?? 0
     }
 
-    /// Its first byte leaves the process, or must not any more.
+    /// The first byte leaves the process, unless it must not be sent any more.
     func leave() {
         guard !hasLeft else { return }
         hasLeft = true

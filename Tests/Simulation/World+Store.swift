@@ -6,11 +6,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How far a refresh is when its holder is stopped.
+/// The progress of a refresh whose process is stopped.
 enum RefreshPhase: Sendable {
     case beforeIntent, beforeSending, beforeFirstByte, afterSending, beforeCommit, afterCommit
 
-    /// It was woken before its lease was over.
+    /// The event if the process was woken before its lease expired.
     var stopped: Occurrence {
         switch self {
         case .beforeIntent: .stoppedBeforeIntent
@@ -22,7 +22,7 @@ enum RefreshPhase: Sendable {
         }
     }
 
-    /// It was not.
+    /// The event if its lease expired first.
     var lapsed: Occurrence {
         switch self {
         case .beforeIntent: .lapsedBeforeIntent
@@ -35,27 +35,27 @@ enum RefreshPhase: Sendable {
     }
 }
 
-/// What a machine has last read or written of the account.
+/// The account as a machine last read or wrote it.
 struct Replica {
     let entry: StoredEntry
     let version: Int
     let date: Date
 }
 
-/// A store as etcd is: locks last for a time and are kept alive, and a change compares that they are still held.
+/// A store like etcd: locks expire unless they are kept alive, and a change compares whether the sender still holds them.
 extension World {
     private static let lockTime = 10.0
 
-    /// How long an exchange may take.
+    /// The longest time of an exchange, in seconds.
     private static let exchangeTime = 60.0
 
-    /// A short time until the intent is written, then longer than an exchange may take.
+    /// A short time until the intent is written, then longer than an exchange.
     private func leaseTime(_ lease: ProcessLease) -> Double {
         if lease.phase == .beforeIntent { return 15 }
         return mistake == .leaseIsNotKeptAlive ? 5 : Self.exchangeTime + 15
     }
 
-    /// What the holder knows by its own clock.
+    /// Whether the lease lasts for this time, by the clock of its holder.
     func lasts(_ lease: ProcessLease, _ duration: Duration) -> Bool {
         guard weather.isFenced, mistake != .sendsUnderLostLease, mistake != .leaseIsNotKeptAlive else { return true }
         let lasts = timeLeft(lease) >= Double(duration.components.seconds)
@@ -63,7 +63,7 @@ extension World {
         return lasts
     }
 
-    /// The same, when the first byte of a token leaves the holder.
+    /// The same, immediately before the first byte of a token.
     func isHeld(_ lease: ProcessLease, _ duration: Duration) -> Bool {
         guard weather.isFenced else { return true }
         guard ![.sendsUnderLostLease, .leaseIsNotKeptAlive, .sendsAfterStop].contains(mistake) else { return true }
@@ -82,7 +82,7 @@ extension World {
 
     // MARK: Changes
 
-    /// Whether the locks are held that the change is made under.
+    /// Whether the sender of a change still holds its locks.
     func isHeld(_ turn: Turn) -> Bool {
         guard weather.isFenced, let transaction = turn.transaction else { return true }
         let isNewest = transaction.lockRevision == turn.lockRevision || mistake == .commitsWithoutCompare
@@ -97,7 +97,7 @@ extension World {
         throw AccountError(.conflict, "the lock was lost")
     }
 
-    /// Whether a storage that compares revisions only would carry it out.
+    /// Whether a storage that compares only revisions would carry the change out.
     private func isCurrent(_ turn: Turn) -> Bool {
         switch turn.call {
         case .replace(let entry, _, let revision): entries[entry]?.revision == revision
@@ -119,7 +119,7 @@ extension World {
         }
     }
 
-    /// A commit arrives whose sender has died, or one that was carried out before.
+    /// A commit arrives late: its sender has died, or it was carried out before.
     func commitLate() {
         let turn = lateCommits.remove(at: Int.random(in: 0..<lateCommits.count, using: &random))
         do {
@@ -152,14 +152,14 @@ extension World {
         if let operation = turn.operation {
             operation.firstVersion = min(operation.firstVersion, replica.version)
         }
-        // Who has just begun knows no better.
+        // A process that has just begun knows no newer version.
         if !turn.process.isKnown { turn.process.seenVersion = min(turn.process.seenVersion, replica.version) }
         return StoredEntry(bytes: replica.entry.bytes, revision: replica.entry.revision, asOf: replica.date)
     }
 
     // MARK: Time
 
-    /// The locks of those of whom nothing is heard for too long are free, and what was not answered for too long is given up.
+    /// Lets time pass. Locks that were not kept alive expire, and callers give up on exchanges that take too long.
     func pass(_ seconds: Double) {
         note("\(Int(seconds)) s pass")
         // Processes that are not stopped have sent their requests by now.
@@ -207,7 +207,7 @@ extension World {
         judge.lapsed(lease)
     }
 
-    /// Whether a lock was still held by somebody who has died, or could not let go of it.
+    /// Whether a lock is left that its holder cannot release. Then time passes until the lock has expired.
     func outlivesTheDead() -> Bool {
         guard weather.isFenced else { return false }
         let isLockLeft = lockHolder.map { !isKeptAlive($0.process, $0.hasEnded) } ?? false
@@ -217,11 +217,11 @@ extension World {
         return true
     }
 
-    /// Nobody waits longer for an exchange.
+    /// The caller gives up on an exchange that takes too long.
     private func giveUp(_ turn: Turn) {
         guard elapsed - turn.start >= Self.exchangeTime else { return }
         turn.leave()
-        // It was not sent. Its process learns that in its turn.
+        // The token was not sent. The process learns that in its turn.
         if turn.isWithheld { return }
         switch turn.answer {
         case nil: lateRequests.append(turn.call)
@@ -245,14 +245,14 @@ extension World {
         note("\(process.name) is stopped")
         process.isStopped = true
         for turn in turns where turn.process === process && turn.answer == nil {
-            // A refresh token that has not left is the most interesting moment.
+            // A process with an unsent refresh token has most to lose.
             let probability = turn.call.redeemed == nil ? 0.3 : 0.7
             turn.isUnsent = !turn.call.isRequest && !turn.call.isWrite || !turn.hasLeft && happens(probability)
             if !turn.isUnsent { turn.leave() }
         }
     }
 
-    /// - Parameter process: One that is stopped, cut off, or neither.
+    /// Wakes a process, and lets it reach the store.
     func resume(_ process: SimulatedProcess) {
         if process.isStopped {
             note("\(process.name) is woken")
@@ -292,10 +292,10 @@ extension World {
 }
 
 extension Schedule {
-    /// What happens to the locks of a store that many machines share, and to those who hold them.
+    /// Stops and wakes processes, cuts them off from the store, and lets time pass.
     func happensToStore() {
         let weather = world.weather
-        // Who holds something has most to lose, and most of all who is about to send something.
+        // Prefer the holder of a lock, and most of all a process that is about to send a token.
         let factor: Double =
             switch world.leaseHolder?.phase {
             case .beforeFirstByte: 10

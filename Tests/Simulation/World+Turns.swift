@@ -6,9 +6,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Carrying out what processes ask for.
+/// Carries out the calls of processes.
 extension World {
-    /// Whether it waits for a lock that somebody holds.
+    /// Whether the call waits for a lock.
     func isBlocked(_ turn: Turn) -> Bool {
         if turn.process.isStopped, turn.answer != nil || turn.isUnsent { return true }
         guard turn.answer == nil else { return false }
@@ -21,15 +21,15 @@ extension World {
         return isHeld && !cancelledTurns.contains(turn.number)
     }
 
-    /// Whether it is still on the way, to the service or back.
+    /// Whether a request or its response is still on the way.
     func isLate(_ turn: Turn) -> Bool { turn.dueStep > step && !isCalm && !cancelledTurns.contains(turn.number) }
 
-    /// The step before which something does not arrive that goes over the network now.
+    /// The step before which a message that is sent now does not arrive.
     func dueStep() -> Int {
         !isCalm && happens(weather.lateReplies) ? step + Int.random(in: 5...80, using: &random) : 0
     }
 
-    /// Carries out what the turn is about, or lets its process hear what came of it.
+    /// Carries the call out, or hands its result to the process.
     func take(_ turn: Turn) {
         guard let answer = turn.answer else {
             perform(turn)
@@ -57,9 +57,9 @@ extension World {
     }
 
     private func failed(_ turn: Turn, _ error: any Error) {
-        // Once for a lock that was lost: it is to be taken anew.
+        // Count a lost lock once: the process acquires it again.
         if !isHeld(turn), (error as? AccountError)?.code == .conflict {
-            // Whoever refreshes takes it again; others tell the service without an entry in the queue, once.
+            // A refresh acquires it again. Other operations revoke the tokens once, without the queue.
             if case .replace(let entry, _, _) = turn.call, entry.isRevocation, turn.transaction?.lease == nil {
                 judge.hindered(turn.operation)
             }
@@ -73,7 +73,7 @@ extension World {
         }
     }
 
-    /// Somebody has waited for a lock for as long as anybody does.
+    /// A wait for a lock times out.
     func reachTimeout(_ turn: Turn) {
         note("\(turn.process.name): waited too long for the lock")
         coverage.count(.busy)
@@ -124,7 +124,7 @@ extension World {
             return .entry(readUnlocked(entry))
         }
         if let error = unreachable(turn.process) {
-            // Nobody can tell whether it was carried out.
+            // The sender cannot know whether the change was carried out.
             if turn.call.isWrite, happens(0.3), (try? change(turn)) != nil {
                 coverage.count(.unknownCommit)
                 turn.operation?.hasStored = false
@@ -214,7 +214,7 @@ extension World {
         throw Self.unclear.randomElement(using: &random)!
     }
 
-    /// What the service does with a request that arrives.
+    /// The service processes a request.
     private func serve(_ turn: Turn) throws -> Answer {
         switch turn.call {
         case .connect: return .done
@@ -276,7 +276,7 @@ extension World {
             if !isCalm, happens(0.3) { throw AuthorityError.oauthError(.authorizationPending) }
             return .credentials(issue(user, client, turn))
         case .identify(let credentials):
-            // Also if they are over by now: it was asked before.
+            // Also if they have been ended by now: the poll was sent before.
             return .account(service.account(with: credentials, at: date))
         case .updateProfile(let account):
             guard let identity = service.identity(account.tokens) else {
@@ -294,9 +294,9 @@ extension World {
         return new
     }
 
-    /// A request arrives whose sender does not wait for it any more.
+    /// A request arrives after its sender has given up.
     func arriveLate(_ call: Call) {
-        note("the service gets a request that nobody waits for: \(call.text)")
+        note("the service gets a request whose sender has given up: \(call.text)")
         coverage.count(.lateRequest)
         switch call {
         case .refresh(let account):
@@ -324,7 +324,7 @@ extension World {
     private func trouble(_ call: Call) -> AuthorityError {
         var failures = Self.certain + Self.unclear
         switch call {
-        // Definite for who has no refresh token; otherwise a reason to refresh.
+        // Definite without a refresh token; otherwise a reason to refresh.
         case .verify(let account) where account.credentials.refreshToken != nil:
             failures.append(.bearerChallenge(error: "invalid_token"))
             failures.append(.otherUser(id: "somebody else"))
@@ -335,7 +335,7 @@ extension World {
             failures += [.oauthError(.invalidGrant), .oauthError(.invalidGrant), .rejected("no consent")]
         case .derive: failures += [.oauthError(.invalidTarget), .oauthError(.invalidGrant), .rejected("closed")]
         case .refresh: failures += [.bearerChallenge(error: "invalid_token"), .oauthError(.expiredToken)]
-        // What a service means that refuses for good is not known: it is asked three times.
+        // A refusal may be temporary, so AccountKit asks three times.
         case .revoke:
             failures.removeAll { SessionDecision.afterRevocation($0) != .tryLater }
             failures.append(.rejected("no"))
@@ -344,14 +344,14 @@ extension World {
         return failures.randomElement(using: &random)!
     }
 
-    /// What says that nothing was carried out.
+    /// Failures that mean that the service did nothing.
     private static let certain: [AuthorityError] = [
         .noResponse(.unknownHost), .noResponse(.refused), .noResponse(.proxy), .untrustedTLS("expired"),
         .proxyAuthenticationRequired, .unavailable(status: 429, retryAfter: .seconds(5)), .oauthError(.invalidClient),
         .oauthError(.invalidRequest), .misconfigured("simulated"),
     ]
 
-    /// What says nothing about whether it was.
+    /// Failures that leave open what the service did.
     private static let unclear: [AuthorityError] = [
         .noResponse(.timeout), .noResponse(.reset), .noResponse(.truncated), .noResponse(.garbled),
         .noResponse(.unreachable),

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Everything that is shared: disk, service, network, clock. All chance comes from one generator.
+/// Everything that processes share: disk, service, network, clock. All random numbers come from one generator.
 ///
 /// @unchecked Sendable: as for `SimulatedProcess`.
 final class World: @unchecked Sendable {
@@ -16,7 +16,7 @@ final class World: @unchecked Sendable {
     var random: SeededGenerator
     var date = Date(timeIntervalSince1970: 1_893_499_200)
 
-    /// From the end of a schedule on nothing fails any more, so that what was begun can come to rest.
+    /// Whether nothing fails any more: the schedule is at its end, and all operations are to finish.
     var isCalm = false
 
     var entries: [ArchiveEntry: StoredEntry] = [:]
@@ -25,7 +25,7 @@ final class World: @unchecked Sendable {
     var lockHolder: ProcessTransaction?
     var leaseHolder: ProcessLease?
 
-    /// Counts the steps, since some answers take long.
+    /// The number of the step. Some answers take several steps.
     var step = 0
 
     var service: Service
@@ -34,24 +34,24 @@ final class World: @unchecked Sendable {
     var cancelledTurns: Set<Int> = []
     private(set) var lastTurn = 0
 
-    /// Requests whose sender has given up on them, and that have not arrived yet.
+    /// Requests that have not arrived yet, and whose sender has given up.
     var lateRequests: [Call] = []
 
     // MARK: A store as etcd is
 
-    /// The seconds that have passed by a clock that nobody sets.
+    /// The seconds since the start, by a clock that is never set.
     var elapsed = 0.0
 
-    /// Commits whose sender has died, and those that arrive a second time.
+    /// Commits of senders that have died, and commits that arrive a second time.
     var lateCommits: [Turn] = []
 
-    /// What each machine has of the account for when the store cannot be reached.
+    /// The replica of each machine, for times when the store is unreachable.
     var replicas: [Int: Replica] = [:]
 
     let judge: Judge
     var coverage = Coverage()
 
-    /// What happens, in words, if anybody wants to know.
+    /// The steps in words; `nil` if they are not recorded.
     var trace: [String]?
 
     init(seed: UInt64, mistake: Mistake?, isTraced: Bool) {
@@ -79,7 +79,7 @@ final class World: @unchecked Sendable {
         probability > 0 && Double.random(in: 0..<1, using: &random) < probability
     }
 
-    /// Runs all tasks that can run, in any order, till each waits for its turn.
+    /// Runs all tasks in a random order until each waits for its turn.
     func runJobs() {
         while true {
             switch simulation_job_count() {
@@ -118,7 +118,7 @@ final class World: @unchecked Sendable {
         return entries[entry]
     }
 
-    /// What a read without the lock finds.
+    /// Reads without the lock.
     func readUnlocked(_ entry: ArchiveEntry) -> StoredEntry? {
         mistake == .readsTheOld && happens(0.2) ? oldEntries[entry] : entries[entry]
     }
@@ -127,7 +127,7 @@ final class World: @unchecked Sendable {
         let isIgnored = [.ignoresRevisions, .commitsWithoutCompare, .lateWriterOverwrites].contains(mistake)
         guard entries[entry]?.revision == revision || isIgnored else {
             coverage.count(.conflict)
-            throw AccountError(.conflict, "\(entry.rawValue) was changed meanwhile")
+            throw AccountError(.conflict, "\(entry.rawValue) was changed by another process")
         }
     }
 
@@ -160,7 +160,7 @@ final class World: @unchecked Sendable {
     }
 }
 
-/// How things are in one schedule: some have none of the troubles, some have many.
+/// The conditions of one schedule: some have no troubles, some have many.
 struct Weather {
     let policy: Service.RefreshTokenPolicy
     let revoking: Service.Revoking
@@ -179,20 +179,20 @@ struct Weather {
     let clockJumps: Double
     let store: Store
 
-    /// How often a process is stopped, or cannot reach the store.
+    /// The probability that a process is stopped, and that it cannot reach the store.
     let stops: Double
     let cutOffs: Double
     let damage: Double
 
-    /// What kind of storage it is.
+    /// The kind of storage.
     enum Store {
         /// The kernel keeps the locks.
         case files
 
-        /// Locks can be lost, and nobody notices.
+        /// Locks can be lost unnoticed.
         case unfenced
 
-        /// As etcd: locks can be lost, and a change compares them.
+        /// Like etcd: locks can be lost, and a change compares them.
         case fenced
     }
 
@@ -223,7 +223,7 @@ struct Weather {
             default: .files
             }
         self.store = mistake?.store ?? store
-        // A mistake of such a store shows only where this happens.
+        // A mistake of such a store shows only if this happens.
         stops = mistake?.store == .fenced ? 0.06 : [0, 0.02, 0.06].randomElement(using: &random)!
         cutOffs = mistake?.store == .fenced ? 0.02 : [0, 0, 0.02].randomElement(using: &random)!
         damage = [0, 0, 0, 0, 0, 0.03].randomElement(using: &random)!
