@@ -47,7 +47,8 @@ test:
 # Clusters watch the clock themselves, and lose what nobody has time to keep alive: so two at a time.
 	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=2 $(SWIFT) test $(TRAITS) --skip-build --filter AccountFleetSystemTests
 	$(SWIFT) build $(EXAMPLES) $(BUILD_FLAGS) --build-tests
-	$(SWIFT) test $(EXAMPLES) --skip-build
+	$(SWIFT) test $(EXAMPLES) --skip-build --xunit-output .build/end-to-end.xml
+	@Scripts/services.py .build/end-to-end-swift-testing.xml
 	@Tests/Model/check.sh
 	@Tests/Simulation/run.sh 20000
 

@@ -170,7 +170,8 @@ extension Judge {
     private func checkNobody(_ operation: Operation) {
         guard !versions[operation.firstVersion...].contains(where: \.isAbsent) else { return }
         violate(
-            .onlyUserOrRejectionClears, "\(operation.kind) reported a sign-out, although an account was stored all the time")
+            .onlyUserOrRejectionClears,
+            "\(operation.kind) reported a sign-out, although an account was stored all the time")
     }
 
     // MARK: In the end
