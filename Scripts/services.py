@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Compares the table of tested servers in the article Services with the results of the end-to-end tests.
+
+    services.py RESULTS             exit code 1 if the table differs, or if a test of a server failed or is missing
+    services.py RESULTS --update    writes the table
+
+RESULTS is the file that `swift test --xunit-output` writes for Swift Testing (NAME-swift-testing.xml).
+"""
+
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ARTICLE = ROOT / "Sources/AccountHTTP/AccountHTTP.docc/Services.md"
+BEGIN, END = "<!-- begin: tested servers -->", "<!-- end: tested servers -->"
+
+FLOWS = ["browser", "device", "password", "refresh", "revocation", "secret"]
+
+# For each server: its suites, the test of each flow, and what the server itself does or lacks. A flow without a test is one that
+# the server does not offer.
+SERVERS = [
+    (
+        "Authlib 1.9.10",
+        ["AuthlibTests"],
+        {
+            "browser": "Signs in with the browser",
+            "device": "Signs in with a code on another device, unless it is denied",
+            "password": "Signs in with a password",
+            "refresh": "Sends each refresh token once",
+            "revocation": "Revokes the tokens on logout",
+            "secret": "Tries the other way to send a client secret once",
+        },
+        "Lists both ways to send a client secret, and accepts the one of the client. Leaves the promised `iss` out of its errors. "
+        "`token --scope` narrows the session, since the new refresh token has the narrower scope.",
+    ),
+    (
+        "Canaille 0.3.6",
+        ["CanailleTests"],
+        {
+            "browser": "Signs in with the browser",
+            "password": "Signs in with a password, with and without a client secret",
+            "refresh": "Sends each refresh token once",
+            "revocation": "Revokes the tokens of a client with a secret on logout",
+            "secret": "Signs in with a password, with and without a client secret",
+        },
+        "A client without a secret may not revoke. A refresh token expires together with its access token. `token --scope` narrows "
+        "the session.",
+    ),
+    (
+        "Django OAuth Toolkit 3.4.1",
+        ["DjangoTests", "DjangoDeviceTests", "DjangoRotationTests"],
+        {
+            "device": "Someone who enters the code and accepts is signed in here",
+            "password": "Signed in, refreshed, offline, verified, ended by the service, and signed in again",
+            "refresh": "Ten processes that find the token expired refresh it once, and all stay signed in",
+            "revocation": "Signed in, refreshed, offline, verified, ended by the service, and signed in again",
+        },
+        "",
+    ),
+    (
+        "Glewlwyd 2.7.5",
+        ["GlewlwydTests"],
+        {
+            "browser": "With the browser, at the redirect URI that was registered",
+            "device": "With a code on another device",
+            "refresh": "A client with a secret signs in, refreshes, and revokes its tokens",
+            "revocation": "A client with a secret signs in, refreshes, and revokes its tokens",
+            "secret": "A client with a secret signs in, refreshes, and revokes its tokens",
+        },
+        "A client without a secret may not revoke.",
+    ),
+    (
+        "LemonLDAP::NG 2.16.1",
+        ["LemonLDAPTests"],
+        {
+            "browser": "Signs in with the browser",
+            "password": "Signs in with a password",
+            "refresh": "Keeps the refresh token when a refresh brings none",
+        },
+        "Has no revocation endpoint; `logout` names the page at which the user signs out. Answers `invalid_request` to a refresh "
+        "token that it has forgotten. May sign user info. Cannot read a client secret with `+` or `/` in the header: add "
+        "`--client-auth post`.",
+    ),
+    (
+        "MCP Python SDK 2.3.0",
+        ["MCPServerTests"],
+        {
+            "browser": "Signs in with the browser",
+            "refresh": "Sends each refresh token once",
+            "secret": "Signs in with a client secret, whichever way the client must send it",
+        },
+        "A client without a secret may not revoke. Without user info of its own, such a server does not say who signed in: "
+        "`login --username` names the session. `token --scope` narrows the session.",
+    ),
+    (
+        "NanoIDP 3.4.0",
+        ["NanoIDPTests"],
+        {
+            "browser": "With the browser, with a secret and without one",
+            "device": "With a code on another device",
+            "refresh": "Tokens for single resources of a sign-in are for these alone, and cost no session",
+            "secret": "With the browser, with a secret and without one",
+        },
+        "",
+    ),
+]
+
+
+def results(path):
+    """The names of the tests that passed, by suite."""
+    passed = {}
+    for case in ElementTree.parse(path).iter("testcase"):
+        suite = case.get("classname").split(".")[-1]
+        name = re.sub(r"^`(.*)`\(.*\)$", r"\1", case.get("name"))
+        if case.find("failure") is None:
+            passed.setdefault(suite, set()).add(name)
+    return passed
+
+
+def table(passed):
+    problems, notes = [], []
+    lines = ["| server | " + " | ".join(FLOWS) + " |", "| --- " * (len(FLOWS) + 1) + "|"]
+    for server, suites, tests, note in SERVERS:
+        cells = []
+        names = set().union(*(passed.get(suite, set()) for suite in suites))
+        for flow in FLOWS:
+            test = tests.get(flow)
+            if test and test not in names:
+                problems.append(f"{server}: no test passed that is called `{test}`")
+            cells.append("yes" if test else "–")
+        if note:
+            notes.append(f"{len(notes) + 1}. {server}: {note}")
+            server += f" ({len(notes)})"
+        lines.append(f"| {server} | " + " | ".join(cells) + " |")
+    return "\n".join([*lines, "", *notes]), problems
+
+
+def main():
+    if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["--update"]):
+        sys.exit(__doc__)
+    passed = results(sys.argv[1])
+    text, problems = table(passed)
+    article = ARTICLE.read_text()
+    before, rest = article.split(BEGIN)
+    old, after = rest.split(END)
+    if sys.argv[2:]:
+        ARTICLE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+    elif old.strip() != text.strip():
+        problems.append(f"the table in {ARTICLE.name} is not that of the tests: Scripts/services.py RESULTS --update")
+    print("\n".join(problems) or f"{len(SERVERS)} servers")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
