@@ -18,8 +18,7 @@ BEGIN, END = "<!-- begin: tested servers -->", "<!-- end: tested servers -->"
 
 FLOWS = ["browser", "device", "password", "refresh", "revocation", "secret"]
 
-# For each server: its suites, the test of each flow, and what the server itself does or lacks. A flow without a test is one that
-# the server does not offer.
+# For each server: its suites, the test of each flow, and how the server differs from the standards.
 SERVERS = [
     (
         "Authlib 1.9.10",
