@@ -24,7 +24,7 @@ TOLERANCE = 0.05
 MAXIMUM_PEAK_KIB = 13 * 1024
 # 25 MiB until the command finished its exchanges (signals, deadlines, the options of a sign-in), 26 until other programs used the
 # sign-in: helpers, rules, derived tokens, and what doctor knows of git, docker, kubectl and systemd.
-MAXIMUM_SIZE = 27 * 1024 * 1024
+MAXIMUM_SIZE = 28_500_000
 
 # What one time costs is the difference of many and few, without what it takes to start.
 REPEATED = {"load": (10, 30), "save": (10, 30), "read": (1000, 3000)}

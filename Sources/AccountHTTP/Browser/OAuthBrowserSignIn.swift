@@ -104,10 +104,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             return code
         }
         guard let code else { throw .unclear("this sign-in has no code to exchange: begin a new one") }
-        let form = request.form(with: code)
-        let (credentials, response) = try await authority.asSignInClient { client throws(AuthorityError) in
-            try await authority.requestTokens(form, as: client)
-        }
+        let (credentials, response) = try await authority.requestSignInTokens(request.form(with: code))
         progress.withLock { $0.exchangeDate = response.date ?? response.receivedAt }
         return credentials
     }

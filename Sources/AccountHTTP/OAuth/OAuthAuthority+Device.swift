@@ -31,9 +31,7 @@ extension OAuthAuthority: DeviceAuthority {
         var form = FormBody()
         form.append("grant_type", "urn:ietf:params:oauth:grant-type:device_code")
         form.append("device_code", authorization.deviceCode)
-        return try await asSignInClient { client throws(AuthorityError) in
-            try await requestTokens(form, as: client).credentials
-        }
+        return try await requestSignInTokens(form).credentials
     }
 
     /// Asks whose tokens these are that a poll brought: the user info endpoint, else the ID token.

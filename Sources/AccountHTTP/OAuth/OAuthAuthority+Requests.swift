@@ -38,6 +38,13 @@ extension OAuthAuthority {
         }
     }
 
+    /// Sends the grant of a sign-in to the token endpoint.
+    func requestSignInTokens(
+        _ form: FormBody
+    ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
+        try await asSignInClient { client throws(AuthorityError) in try await requestTokens(form, as: client) }
+    }
+
     private func alternative(to client: RegisteredClient) async throws(AuthorityError) -> RegisteredClient? {
         guard client.secret != nil, client.authentication == nil, quirks.clientAuthentication == nil else { return nil }
         let methods = try await documents.endpoint(.token)?.document.tokenAuthentication

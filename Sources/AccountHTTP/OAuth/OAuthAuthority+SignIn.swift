@@ -27,9 +27,7 @@ extension OAuthAuthority: PasswordAuthority {
         let scopes = try await requestedScopes()
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
         if let audience = options.audience { form.append("audience", audience) }
-        let credentials = try await asSignInClient { client throws(AuthorityError) in
-            try await requestTokens(form, as: client).credentials
-        }
+        let credentials = try await requestSignInTokens(form).credentials
         do {
             return try await account(with: credentials, signedInAs: username)
         } catch {
