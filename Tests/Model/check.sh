@@ -133,8 +133,9 @@ try holds "locks that run out, at a store with a fence" 8000000 some "${fenced[@
 # Locks that are lost once, and nobody notices: P1 (what is cleared is what was sent), P3 to P6, P9.
 try holds "locks that run out, and a write that fails" 3000000 some -DLOSES_LOCKS -DSECOND=1 -DDEATHS=0 -DFAULTS=1 -DLEAVES=0 \
     -DDERIVATIONS=0
-# A service that ends all of a user's grants when one is revoked: P1, P6.
+# A service that ends all grants of a user when one is revoked: P1, P6, and P7 (a replaced grant is revoked after the sign-out).
 try holds "one user, whose grants end together" 900000 some -DONE_USER -DONLY=1 -DDEATHS=0 -DFAULTS=0
+try holds "one user, whose replaced grant is revoked at the sign-out" 900000 some -DONE_USER -DONLY=7 -DDEATHS=0 -DFAULTS=0
 
 try notices 3 WITHOUT_LOCK
 try notices 2 WITHOUT_LEASE
@@ -170,6 +171,7 @@ try notices 1 QUEUE_OUTLIVES_EXCHANGE -DFAULTS=0
 for mistake in REPLACED_ENDS_OTHER_GRANT ORPHAN_ENDS_OTHER_GRANT QUEUE_ENDS_OTHER_GRANT; do
     try notices 1 "$mistake" -DONE_USER -DFAULTS=0 -DDEATHS=0
 done
+try notices 7 REPLACED_IS_DROPPED -DONE_USER -DFAULTS=0 -DDEATHS=0
 try notices 1 FORGET_EARLIER_INTENT
 try notices 1 FORGET_UNLESS_SILENT
 try notices 1 SAVE_FORGETS_LATER_INTENT -DONE_PROCESS -DSECOND=1 -DDEATHS=0

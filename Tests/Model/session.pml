@@ -902,9 +902,9 @@ queueingOrphan:
         fi;
 #endif
 #if defined(ONE_USER) && !defined(ORPHAN_ENDS_OTHER_GRANT)
-        /* It would end what the same user has signed in to meanwhile, or still is signed in to. */
+        /* A refresh drops tokens whose revocation would end the user's later sign-in; a sign-in queues them. */
         if
-        :: readGrant != NOBODY && readGrant != grant -> isLost[grant] = true; finish()
+        :: readGrant != NOBODY && readGrant != grant && lease == me + 1 -> isLost[grant] = true; finish()
         :: else
         fi;
 #endif
@@ -916,7 +916,7 @@ queueingOrphan:
         :: !IS_HELD && !(hasLease && conflicts < 2) -> isLost[grant] = true
 #endif
         fi;
-        inHand[me] = NOBODY; isHeld = false; reply = NONE; readGrant = NOBODY; readToken = 0;
+        inHand[me] = NOBODY; isHeld = false; reply = NONE;
     THEN(forgettingOrphaned)
         MAY_DIE;
         if
@@ -935,6 +935,13 @@ queueingOrphan:
 #endif
         unlock();
         endLease();
+#if defined(ONE_USER) && !defined(ORPHAN_ENDS_OTHER_GRANT)
+        if
+        :: readGrant != NOBODY && readGrant != grant -> finish()
+        :: else
+        fi;
+#endif
+        readGrant = NOBODY; readToken = 0;
         TELL
     }
 
@@ -972,7 +979,7 @@ savingSignIn:
     atomic {
         MAY_DIE;
         require(9, lease != me + 1);
-#if !defined(REPLACED_IS_DROPPED) && (!defined(ONE_USER) || defined(REPLACED_ENDS_OTHER_GRANT))
+#ifndef REPLACED_IS_DROPPED
         if
         :: readGrant != NOBODY ->
             if
@@ -993,7 +1000,6 @@ savingSignIn:
             signedOut[readGrant] = readGrant != NOBODY && !queueFailed;
             isLost[readGrant] = isLost[readGrant] || (readGrant != NOBODY && queueFailed);
 #ifdef ONE_USER
-            signedOut[readGrant] = false; isLost[readGrant] = true;
             excused[2] = excused[2] || isTelling[1 - me];
 #endif
             replaceAccount(grant, token);
@@ -1169,8 +1175,8 @@ delivering:
         :: readGrant == grant && readToken == token -> readGrant = NOBODY; readToken = 0; goto removing
 #endif
 #if defined(ONE_USER) && !defined(QUEUE_ENDS_OTHER_GRANT)
-        /* It would end what the same user has signed in to since. */
-        :: readGrant != grant && readGrant != NOBODY -> isLost[grant] = true; goto removing
+        /* It would end the user's later sign-in, so it waits for the sign-out. */
+        :: readGrant != grant && readGrant != NOBODY -> finish()
 #endif
         :: else -> readGrant = NOBODY; readToken = 0; unlock(); TELL
         fi

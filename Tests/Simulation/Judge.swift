@@ -155,7 +155,6 @@ final class Judge: @unchecked Sendable {
         }
         guard let old else { return }
         replaced.insert(old.tokens.grant)
-        if world.service.ends(new.tokens.grant, by: old.tokens.grant) { excuse(old.tokens.grant) }
         if !old.isSameUser(as: new) { world.coverage.count(.signInOverOther) }
         if isRefreshing(old.tokens.grant) { world.coverage.count(.signInDuringRefresh) }
     }
@@ -243,7 +242,14 @@ final class Judge: @unchecked Sendable {
             if world.service.isNewest(new.tokens) {
                 turn.process.inHand.remove(new.tokens.grant)
             }
-            if old?.tokens == new.tokens { world.coverage.count(.revocationPaused) }
+            if old?.tokens == new.tokens, old?.waitsForSignOut == new.waitsForSignOut {
+                world.coverage.count(.revocationPaused)
+            }
+            if new.waitsForSignOut { world.coverage.count(.revocationWaits) }
+            if let old, old.tokens == new.tokens, old.waitsForSignOut, !new.waitsForSignOut {
+                mustEnd.insert(old.tokens.grant)
+                world.coverage.count(.revocationReleased)
+            }
         }
         guard let old, old.tokens != queue[entry]?.tokens else { return }
         let grant = old.tokens.grant
@@ -252,11 +258,6 @@ final class Judge: @unchecked Sendable {
             excuse(grant)
         } else if let date = old.verifiedAt, world.date.timeIntervalSince(date) > 30 * 24 * 3600 {
             excuse(grant)
-        } else if let stored = versions.last!.account, stored.tokens.grant != grant,
-            world.service.ends(stored.tokens.grant, by: grant) || old.id.isEmpty && world.service.revoking == .all
-        {
-            excuse(grant)
-            world.coverage.count(.revocationSpared)
         }
     }
 
@@ -296,20 +297,31 @@ final class Judge: @unchecked Sendable {
         excusedGrants.formUnion(operation.responsible)
     }
 
+    /// Whether an entry of the queue is kept until the user signs out.
+    private func isWaiting(_ queued: Account) -> Bool {
+        if queued.waitsForSignOut { return true }
+        guard let stored = versions.last!.account else { return false }
+        return !world.weather.revokesSingleGrants
+            && (queued.id.isEmpty || world.service.isSameUser(stored.tokens.grant, queued.tokens.grant))
+    }
+
     /// Checks that no tokens are valid at the service that no process and no archive has.
     func checkWhatIsLeft() {
         // While the archive cannot be read, nothing is revoked.
         guard !world.weather.canLockBeLost, !versions.last!.isUnreadable else { return }
-        if let left = queue.values.min(by: { $0.token < $1.token }) {
+        if let left = queue.values.filter({ !isWaiting($0) }).min(by: { $0.token < $1.token }) {
             violate(.signOutReachesTheService, "in the end \(left.token) is still in the queue of revocations")
         }
         guard [.single, .all].contains(world.service.revoking) else { return }
+        let waiting = Set(queue.values.filter(isWaiting).map(\.tokens.grant))
         for grant in mustEnd.sorted() where !told.contains(grant) && !excusedGrants.contains(grant) {
-            guard world.service.isAlive(grant) else { continue }
+            guard world.service.isAlive(grant), !waiting.contains(grant) else { continue }
             violate(.signOutReachesTheService, "in the end the service does not know that a\(grant) is signed out")
         }
         for grant in world.service.grants.indices.dropFirst() where world.service.isAlive(grant) {
-            guard versions.last!.account?.tokens.grant != grant, !excusedGrants.contains(grant) else { continue }
+            guard versions.last!.account?.tokens.grant != grant, !excusedGrants.contains(grant),
+                !waiting.contains(grant)
+            else { continue }
             violate(.nothingIsLeftBehind, "in the end a\(grant) is valid, and no process has it")
         }
     }
@@ -457,7 +469,9 @@ final class Judge: @unchecked Sendable {
                 violate(
                     .refreshTokenIsSentOnce,
                     "the new tokens a\(tokens.text) were not saved, though the disk took writes")
-            } else if let account = stored.account, world.service.ends(account.tokens.grant, by: tokens.grant) {
+            } else if let account = stored.account, !world.weather.revokesSingleGrants,
+                world.service.isSameUser(account.tokens.grant, tokens.grant)
+            {
                 excuse(tokens.grant)
             }
         }
@@ -492,5 +506,6 @@ extension Judge {
 }
 
 extension Account {
+    fileprivate var waitsForSignOut: Bool { profile["waitsForSignOut"] == .boolean(true) }
     fileprivate var points: Int64 { if case .integer(let points)? = profile["points"] { points } else { 0 } }
 }

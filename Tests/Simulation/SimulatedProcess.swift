@@ -286,7 +286,7 @@ final class ProcessTransaction: ArchiveTransaction, @unchecked Sendable {
 struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, DerivingAuthority, ExchangeAuthority {
     let process: SimulatedProcess
 
-    var revokesSingleGrants: Bool { process.world.service.revoking != .all }
+    var revokesSingleGrants: Bool { process.world.weather.revokesSingleGrants }
     var accountIssuer: String? { Service.issuer }
 
     func verify(_ account: Account) async throws -> Identity {

@@ -164,6 +164,9 @@ final class World: @unchecked Sendable {
 struct Weather {
     let policy: Service.RefreshTokenPolicy
     let revoking: Service.Revoking
+
+    /// Whether AccountKit knows that the service ends only one sign-in when it revokes tokens.
+    let revokesSingleGrants: Bool
     let knowsSpent: Bool
     let lifetime: TimeInterval?
     let processCount: Int
@@ -227,5 +230,6 @@ struct Weather {
         stops = mistake?.store == .fenced ? 0.06 : [0, 0.02, 0.06].randomElement(using: &random)!
         cutOffs = mistake?.store == .fenced ? 0.02 : [0, 0, 0.02].randomElement(using: &random)!
         damage = [0, 0, 0, 0, 0, 0.03].randomElement(using: &random)!
+        revokesSingleGrants = Bool.random(using: &random) && revoking != .all
     }
 }

@@ -143,6 +143,21 @@ struct AuthlibTests {
         try await runSignedIn { try await $0.expectRevokedByLogout() }
     }
 
+    @Test func `Logout revokes the earlier sign-ins of the same user`() async throws {
+        try await runSignedIn { alice in
+            let first = try await alice.account.storedToken()
+            try await alice.signInWithPassword()
+            try await alice.expectVerified()
+            #expect(try await alice.accepts(first))
+            #expect(try await alice.account("logout").exitCode == 0)
+            #expect(try await !alice.accepts(first))
+        }
+    }
+
+    @Test func `Warns when the service has narrowed the session`() async throws {
+        try await runSignedIn { try await $0.expectWarningAfterNarrowing() }
+    }
+
     @Test(arguments: [
         ["refresh", "--session", "other"], ["whoami", "--verify", "--session", "other"], ["logout", "--all"],
         ["token", "--min-validity", "1800", "--session", "other"],

@@ -43,6 +43,10 @@ struct CanailleTests {
         try await runSignedIn { try await $0.expectRotation() }
     }
 
+    @Test func `Warns when the service has narrowed the session`() async throws {
+        try await runSignedIn { try await $0.expectWarningAfterNarrowing() }
+    }
+
     @Test func `Refreshes once for eight processes`() async throws {
         try await runSignedIn { try await $0.expectOneRefreshForEightProcesses() }
     }

@@ -79,9 +79,23 @@ struct DerivedTokenTests {
             let narrow = try await token(user, "--scope", "openid email")
             #expect(try await token(user, "--scope", "email", "--scope", "openid") == narrow)
             #expect(try await token(user, "--scope", "openid") != narrow)
-            // The sign-in was granted that, too, and some services issue a refresh token for it alone.
+            // This service refuses an exchange without an audience, so a refresh follows each.
             #expect(
-                try await requests(user).map(\.scope) == ["email openid offline_access", "openid offline_access"])
+                try await requests(user).map(\.scope) == [
+                    "email openid", "email openid offline_access", "openid", "openid offline_access",
+                ])
+        }
+    }
+
+    @Test func `Where the service offers no token exchange, a narrower scope costs a refresh`() async throws {
+        try await SignedInUser.run { user in
+            let narrow = try await token(user, "--scope", "openid email")
+            #expect(try await token(user, "--scope", "openid") != narrow)
+            // Some services issue the next refresh token only with `offline_access`.
+            #expect(
+                try await requests(user).compactMap(\.scope).suffix(2) == [
+                    "email openid offline_access", "openid offline_access",
+                ])
         }
     }
 

@@ -73,6 +73,10 @@ struct MCPServerTests {
         try await runSignedIn { try await $0.expectRotation() }
     }
 
+    @Test func `Warns when the service has narrowed the session`() async throws {
+        try await runSignedIn { try await $0.expectWarningAfterNarrowing() }
+    }
+
     @Test func `Refreshes once for eight processes`() async throws {
         try await runSignedIn { try await $0.expectOneRefreshForEightProcesses() }
     }

@@ -153,12 +153,19 @@ struct ReplacedSignInTests {
         }
     }
 
-    @Test func `Where nobody knows that, the same user's sign-in before is left alone`() async throws {
+    @Test func `Logout revokes the sign-ins that the same user has replaced`() async throws {
         try await SignedInUser.run(serverOptions: ExampleServer.eachTokenByItself) { user in
             let before = try await user.account.storedToken()
             try await logIn(user.account, as: "alice")
+            #expect(try await user.account("whoami", "--verify").exitCode == 0)
             #expect(try await user.server.accepts(before))
             #expect(try await user.server.log()["/oauth/revoke"] == 0)
+            let status = try await user.account("status")
+            #expect(status.output.contains("are revoked at \(user.server.issuer) when you sign out"), "\(status)")
+
+            #expect(try await user.account("logout").exitCode == 0)
+            #expect(try await user.server.liveTokens(of: "alice") == [])
+            #expect(try await !user.account("status").output.contains("Revocation"))
         }
     }
 
@@ -218,6 +225,7 @@ struct ReplacedSignInTests {
                 }
                 try await logIn(as: "alice", ExampleServer.alicePassword)
                 try await logIn(as: "alice", ExampleServer.alicePassword)
+                #expect(try await account("whoami", "--verify").output.hasPrefix("alice"))
                 #expect(try await server.log()["/oauth/revoke"] == 0)
                 try await logIn(as: "carol", "secret")
                 #expect(try await server.log()["/oauth/revoke"] > 0)

@@ -40,7 +40,11 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         let store = context.location == nil ? [] : await context.archive.inspectStorage()
         document.store = store.isEmpty ? nil : store
         document.pendingRevocations =
-            revocations.isEmpty ? nil : revocations.map { .init(issuer: $0.issuer, date: $0.date) }
+            revocations.isEmpty
+            ? nil
+            : revocations.map {
+                .init(issuer: $0.issuer, date: $0.date, waitsForSignOut: $0.waitsForSignOut ? true : nil)
+            }
         let environment = context.environment(of: isGiven ? nil : state.account)
         document.environment = environment.isEmpty ? nil : environment.values
         if options.json {
@@ -49,6 +53,9 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
             var rows = rows(state, unfinished, revocations, context)
             if let account = state.account, let date = await context.archive.refusesRefreshSince() {
                 rows.append(("Problem", StateText.refusal(of: account, since: date, context.hint)))
+            }
+            if let text = state.account.flatMap({ StateText.narrowed($0.credentials, context.hint) }) {
+                rows.append(("Problem", text))
             }
             if let date = document.replicaAt {
                 rows.append(("Replica", "of \(StateText.date(date)); the store cannot be reached"))
@@ -99,8 +106,12 @@ struct StatusCommand<App: AccountApplication>: AccountSubcommand {
         }
         for revocation in revocations {
             let service = revocation.issuer ?? "the service"
-            rows.append(
-                ("Revocation", "tokens of \(StateText.date(revocation.date)) are still to be revoked at \(service)"))
+            let date = StateText.date(revocation.date)
+            let text =
+                revocation.waitsForSignOut
+                ? "tokens of the sign-in that was replaced \(date) are revoked at \(service) when you sign out"
+                : "tokens of \(date) are still to be revoked at \(service)"
+            rows.append(("Revocation", text))
         }
         let isUsed = App.environmentToken == nil
         rows.append(("Archive", context.archivePlace + (isUsed ? "" : " (not used while \(App.tokenVariable) is set)")))

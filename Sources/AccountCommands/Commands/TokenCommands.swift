@@ -140,6 +140,7 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
             let expiry = refreshed.credentials.expiresAt.map { ", good until \(StateText.date($0))" } ?? ""
             Terminal.say("New tokens for \(refreshed.shownName)\(expiry).")
         }
+        context.warnIfNarrowed(refreshed)
         await context.deliverRevocations(to: refreshed.issuer)
     }
 }

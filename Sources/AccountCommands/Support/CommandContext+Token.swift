@@ -42,6 +42,7 @@ extension CommandContext {
             if usable.credentials.accessToken == account.credentials.accessToken {
                 await warnIfRenewalIsRefused(account, in: other)
             }
+            if account.credentials.signInScopes.isEmpty { warnIfNarrowed(usable) }
             return usable
         } catch {
             await warnIfRenewalIsRefused(account, in: other)
@@ -53,6 +54,11 @@ extension CommandContext {
     func warnIfRenewalIsRefused(_ account: Account, in store: AccountStore? = nil) async {
         guard let date = await (store ?? self.store).refusesRefreshSince() else { return }
         Terminal.say(StateText.refusal(of: account, since: date, hint))
+    }
+
+    /// Says on standard error if the session has lost scopes.
+    func warnIfNarrowed(_ account: Account) {
+        if let text = StateText.narrowed(account.credentials, hint) { Terminal.say(text) }
     }
 
     /// Says on standard error if a token lasts for less time than the user asked for.

@@ -11,6 +11,9 @@ struct StateDocument: Encodable {
     struct Revocation: Encodable {
         var issuer: String?
         var date: Date
+
+        /// `true` if the tokens are revoked when the user signs out.
+        var waitsForSignOut: Bool?
     }
 
     struct AccountPart: Encodable {

@@ -72,6 +72,14 @@ enum StateText {
             + "signed in. If this goes on, sign in again with `\(hint.command("login"))`."
     }
 
+    /// The service has taken permissions from the session; `nil` if it has not.
+    static func narrowed(_ credentials: Credentials, _ hint: CommandHint) -> String? {
+        let missing = credentials.signInScopes.filter { !credentials.scopes.contains($0) }
+        guard !missing.isEmpty else { return nil }
+        return "The service has narrowed this session: it has lost \(missing.joined(separator: ", ")). "
+            + "Sign in again with `\(hint.command("login"))` to get all permissions back."
+    }
+
     /// Where a session is now, and what to do.
     static func text(_ move: SessionMove, _ hint: CommandHint) -> String {
         let isInFiles = move.place.hasPrefix(StoreLocation.files)

@@ -31,6 +31,9 @@ extension OAuthAuthority: AccountAuthority {
 
     /// Exchanges the refresh token for a new access token (RFC 6749, section 6), as the client that it was issued to.
     ///
+    /// If an earlier response narrowed the scopes of the session, the request asks for all of them. If the service refuses
+    /// that with `invalid_scope`, which spends no refresh token, a second request asks for none.
+    ///
     /// - Returns: The new credentials; without a refresh token if the service sent none, which means that the old one
     ///   is still good.
     /// - Throws: An `AuthorityError`: `misconfigured` if the account has no refresh token; `otherUser` if the response has an ID
@@ -47,7 +50,17 @@ extension OAuthAuthority: AccountAuthority {
         var form = FormBody()
         form.append("grant_type", "refresh_token")
         form.append("refresh_token", refreshToken)
-        return try await prepareTokens(form, of: account, isRefresh: true)
+        let scopes = account.credentials.signInScopes
+        guard !scopes.isEmpty else { return try await prepareTokens(form, of: account, isRefresh: true) }
+        // The service has narrowed the session. This asks for all of its scopes again.
+        var complete = form
+        complete.append("scope", scopes.joined(separator: " "))
+        var exchange = try await prepareTokens(complete, of: account, isRefresh: true)
+        exchange.scopes = scopes
+        exchange.withoutScopes = { [form] () async throws(AuthorityError) in
+            try await prepareTokens(form, of: account, isRefresh: true)
+        }
+        return exchange
     }
 
     /// Prepares a request for tokens that take the place of an account's, or stand beside them.

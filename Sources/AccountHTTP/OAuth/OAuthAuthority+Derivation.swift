@@ -4,11 +4,20 @@ extension OAuthAuthority: DerivingAuthority {
     private static let tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
     private static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
 
-    /// By a refresh with `resource` or `scope` where there is a refresh token; for an audience, or without a refresh token, by
-    /// token exchange, if discovery lists that grant (RFC 8414, section 2, `grant_types_supported`).
+    /// Returns how to obtain a token for a target.
     ///
-    /// A refresh is for a part of what the sign-in was for (RFC 6749, section 6; RFC 8707, section 2.2). What is known to be more
-    /// is refused without a request, since some services spend the refresh token on one that they refuse.
+    /// | target | with a refresh token | without |
+    /// | --- | --- | --- |
+    /// | resources | refresh | token exchange |
+    /// | scopes only | token exchange if the service offers it, else refresh | token exchange |
+    /// | audience | token exchange | token exchange |
+    ///
+    /// The service offers token exchange if its `grant_types_supported` lists the grant (RFC 8414, section 2). For scopes, token
+    /// exchange comes first because some services limit the next refresh token to the scopes of a refresh.
+    ///
+    /// A refresh can only ask for a part of what was granted at the sign-in (RFC 6749, section 6; RFC 8707, section 2.2).
+    /// AccountKit refuses a larger request without sending it, since some services spend the refresh token on a request that
+    /// they refuse.
     ///
     /// - Throws: An `AuthorityError`: `misconfigured` if neither can be done.
     public func tokenDerivation(
@@ -17,7 +26,8 @@ extension OAuthAuthority: DerivingAuthority {
         try checkIssuer(of: account)
         if target.audience == nil, account.credentials.refreshToken != nil {
             try checkIsPart(target, of: account)
-            return .refresh
+            guard target.resources.isEmpty, try await documents.listsGrant(Self.tokenExchange) else { return .refresh }
+            return .tokenExchange
         }
         guard try await documents.listsGrant(Self.tokenExchange) else {
             guard target.audience == nil else {

@@ -22,6 +22,12 @@ struct OAuthExchange: PreparedExchange {
     /// Whose tokens the new ones replace, and at which service. `nil` for a sign-in.
     var owner: (account: Account, issuer: Issuer)?
 
+    /// The scopes that the request asks for. A response that names none has granted them (RFC 6749, section 5.1).
+    var scopes: [String] = []
+
+    /// Prepares the request that is sent if the service refuses ``scopes``.
+    var withoutScopes: (@Sendable () async throws(AuthorityError) -> OAuthExchange)?
+
     func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws -> Credentials {
         try await exchange(if: mayBeSent).credentials
     }
@@ -30,7 +36,14 @@ struct OAuthExchange: PreparedExchange {
         if mayBeSent: @escaping @Sendable () -> Bool
     ) async throws(AuthorityError) -> (credentials: Credentials, response: ServiceResponse) {
         let response = try await request.send(if: mayBeSent)
-        var credentials = try parser.credentials(in: response, for: client.id)
+        var credentials: Credentials
+        do throws(AuthorityError) {
+            credentials = try parser.credentials(in: response, for: client.id)
+        } catch {
+            guard case .oauthError(.invalidScope, _) = error, let withoutScopes else { throw error }
+            return try await withoutScopes().exchange(if: mayBeSent)
+        }
+        if credentials.scopes.isEmpty { credentials.scopes = scopes }
         credentials.clientSecret = client.secret.map { .secret($0) } ?? .none
         credentials.clientAuthentication = client.authentication?.rawValue
         try checkIDToken(in: &credentials)

@@ -43,6 +43,9 @@ public struct Credentials: Sendable, Equatable {
     /// How that client sends its secret, as OpenID Connect Core, section 9, names it; `nil` lets the endpoint decide.
     package var clientAuthentication: String?
 
+    /// What the sign-in was granted, if the service has returned fewer ``scopes`` since; otherwise empty.
+    package var signInScopes: [String] = []
+
     /// Whether the service said that the tokens are another user's. Until the service confirms the account, no program gets them.
     package var isWithheld = false
 
@@ -95,6 +98,10 @@ public struct Credentials: Sendable, Equatable {
         result.refreshToken = response.refreshToken ?? refreshToken
         result.idToken = response.idToken ?? idToken
         result.scopes = response.scopes.isEmpty ? scopes : response.scopes
+        let granted = signInScopes.isEmpty ? scopes : signInScopes
+        // Some responses leave out `offline_access`, which is not for an API.
+        let missing = Set(granted).subtracting(result.scopes).subtracting(["offline_access"])
+        result.signInScopes = missing.isEmpty || !granted.contains { result.scopes.contains($0) } ? [] : granted
         result.clientID = response.clientID ?? clientID
         result.derivedTokens = derivedTokens
         if response.clientSecret == .unknown {

@@ -34,7 +34,10 @@ enum AccountPlaintext {
         if credentials.clientSecret == .none { fields["isPublicClient"] = .boolean(true) }
         fields["clientAuthentication"] = credentials.clientAuthentication.map { .string($0) }
         if credentials.isWithheld { fields["isWithheld"] = .boolean(true) }
-        if !credentials.scopes.isEmpty { fields["scopes"] = .array(credentials.scopes.map { .string($0) }) }
+        for (name, scopes) in [("scopes", credentials.scopes), ("signInScopes", credentials.signInScopes)]
+        where !scopes.isEmpty {
+            fields[name] = .array(scopes.map { .string($0) })
+        }
         fields["expiresAt"] = credentials.expiresAt.map { .date($0) }
         fields["verifiedAt"] = account.verifiedAt.map { .date($0) }
         if !account.profile.fields.isEmpty { fields["profile"] = .dictionary(account.profile.fields) }
@@ -123,6 +126,7 @@ enum AccountPlaintext {
             credentials.clientSecret = .none
         }
         credentials.clientAuthentication = try fields.text("clientAuthentication")
+        credentials.signInScopes = try fields.texts("signInScopes") ?? []
         credentials.isWithheld = try fields.flag("isWithheld")
         var account = Account(
             id: id, issuer: try fields.text("issuer"), username: try fields.text("username"), credentials: credentials,

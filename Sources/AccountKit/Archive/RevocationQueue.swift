@@ -9,14 +9,15 @@ import Foundation
 /// Tokens that a service is still to revoke, sealed, until it has: of sign-outs, of sign-ins that were replaced, and of exchanges
 /// whose outcome nobody wanted any more.
 ///
-/// There are at most eight, and none is older than 30 days: by then most tokens have expired, and the oldest ones make room
-/// first.
+/// The queue has at most eight entries; a ninth replaces the oldest. An entry is removed 30 days after the first attempt to
+/// deliver it: by then most tokens have expired.
 struct RevocationQueue: Sendable {
     struct Pending: Sendable {
         let entry: ArchiveEntry
         var revision: ArchiveRevision
 
-        /// Whose they are, without name and profile; `verifiedAt` is when they were put into the queue.
+        /// Whose they are, without name and profile; `verifiedAt` is when they were queued, or when the first attempt to
+        /// deliver them failed.
         var account: Account
 
         /// What it was opened with; `nil` if it was put into the queue just now.
@@ -32,6 +33,15 @@ struct RevocationQueue: Sendable {
             set { account.profile["refusals"] = .integer(Int64(newValue)) }
         }
 
+        /// Whether the tokens are of a sign-in that the same user has replaced, at a service that may end all sign-ins of a
+        /// user when it revokes one. The entry waits until the user signs out.
+        var waitsForSignOut: Bool {
+            get { account.profile[Self.waitsForSignOutKey] == .boolean(true) }
+            set { account.profile[Self.waitsForSignOutKey] = newValue ? .boolean(true) : nil }
+        }
+
+        fileprivate static let waitsForSignOutKey = "waitsForSignOut"
+
         var nextTry: Date? {
             get { if case .date(let date)? = account.profile["nextTry"] { date } else { nil } }
             set { account.profile["nextTry"] = newValue.map { .date($0) } }
@@ -40,6 +50,7 @@ struct RevocationQueue: Sendable {
         /// Takes note that the service did not do it: it is left alone for a minute, then twice as long each time, at most
         /// for a day. One that could not be told for the first time is told as soon as it is reached again.
         mutating func fail(isRefusal: Bool, at date: Date) {
+            if attemptCount == 0 { account.verifiedAt = date }
             attemptCount = min(attemptCount + 1, 1000)
             if isRefusal { refusalCount += 1 }
             let pause = min(60 * TimeInterval(1 << min(attemptCount - 1, 11)), 86_400)
@@ -71,7 +82,9 @@ struct RevocationQueue: Sendable {
     }
 
     @discardableResult
-    func add(_ account: Account, at date: Date, in transaction: any ArchiveTransaction) async throws -> Pending {
+    func add(
+        _ account: Account, waitsForSignOut: Bool = false, at date: Date, in transaction: any ArchiveTransaction
+    ) async throws -> Pending {
         var place: (entry: ArchiveEntry, revision: ArchiveRevision?, date: Date)?
         for entry in records.places {
             let found: StoredEntry?
@@ -91,11 +104,30 @@ struct RevocationQueue: Sendable {
             if place == nil || age < place!.date { place = (entry, stored.revision, age) }
         }
         guard let place else { throw AccountError(.inaccessible, "the queue of revocations cannot be written") }
-        let remains = Account(
+        var remains = Account(
             id: account.id, issuer: account.issuer, credentials: account.credentials, verifiedAt: date)
+        if waitsForSignOut { remains.profile[Pending.waitsForSignOutKey] = .boolean(true) }
         let (bytes, _) = try records.codec.seal(remains, with: try await archive.keysBeside(at: date))
         let receipt = try await transaction.replace(place.entry, with: bytes, ifRevision: place.revision)
         return Pending(entry: place.entry, revision: receipt.revision, account: remains)
+    }
+
+    /// Lets entries that wait for the sign-out of `account` be delivered, as if they had just been queued.
+    ///
+    /// An entry that cannot be changed keeps waiting.
+    func release(beside account: Account, at date: Date, in transaction: any ArchiveTransaction) async {
+        for entry in records.places {
+            guard let stored = try? await transaction.read(entry),
+                let (queued, keys) = try? await records.open(stored.bytes),
+                account.isEnded(byRevoking: queued, revokesSingleGrants: false)
+            else { continue }
+            var pending = Pending(entry: entry, revision: stored.revision, account: queued, keys: keys)
+            guard pending.waitsForSignOut else { continue }
+            pending.waitsForSignOut = false
+            pending.attemptCount = 0
+            pending.nextTry = nil
+            try? await update(pending, at: date, in: transaction)
+        }
     }
 
     func update(_ pending: Pending, at date: Date, in transaction: any ArchiveTransaction) async throws {

@@ -87,8 +87,16 @@ extension AccountStore {
             account = usable
         }
         let derivation = Derivation(target: target, means: means, validity: validity)
-        let outcome = await driver.refresh(
+        var outcome = await driver.refresh(
             account, deriving: derivation, authority, failureCount: record?.failureCount ?? 0, until: deadline)
+        // A service may offer token exchange, but not to this client.
+        if case .kept(let account, let reason) = outcome, reason.code == .misconfigured, means == .tokenExchange,
+            target.audience == nil, account.credentials.refreshToken != nil
+        {
+            let derivation = Derivation(target: target, means: .refresh, validity: validity)
+            outcome = await driver.refresh(
+                account, deriving: derivation, authority, failureCount: record?.failureCount ?? 0, until: deadline)
+        }
         switch outcome {
         case .renewed(let new), .adopted(let new), .unsaved(let new, _):
             try new.checkIsSameUser(as: account)

@@ -304,9 +304,9 @@ extension AccountStore {
                 // A session that was moved goes on elsewhere.
                 guard old.move != nil || mayReplace(old) else { return .occupied(by: old) }
                 try await driver.discardLeftover(of: old, in: transaction)
-                let isReplaced =
-                    old.move == nil && !account.isEnded(byRevoking: old, revokesSingleGrants: revokesSingleGrants)
-                if isReplaced { await queueReplaced(old, transaction) }
+                let isReplaced = old.move == nil && !account.sharesTokens(with: old)
+                let endsBoth = account.isEnded(byRevoking: old, revokesSingleGrants: revokesSingleGrants)
+                if isReplaced { await queueReplaced(old, waitsForSignOut: endsBoth, transaction) }
                 do {
                     return .stored(try await driver.save(account, revision, isSignIn: true, transaction))
                 } catch {
@@ -335,12 +335,15 @@ extension AccountStore {
     }
 
     /// A queue that cannot be written keeps nobody from signing in.
-    private func queueReplaced(_ old: Account, _ transaction: any ArchiveTransaction) async {
+    private func queueReplaced(
+        _ old: Account, waitsForSignOut: Bool, _ transaction: any ArchiveTransaction
+    ) async {
         do {
-            try await driver.revocations.add(old, at: clock.now, in: transaction)
+            try await driver.revocations.add(old, waitsForSignOut: waitsForSignOut, at: clock.now, in: transaction)
+            if !waitsForSignOut { await driver.revocations.release(beside: old, at: clock.now, in: transaction) }
         } catch {
             driver.logger?.warning(
-                "the tokens of the sign-in before could not be put into the queue of revocations",
+                "the tokens of the replaced sign-in could not be queued for revocation",
                 metadata: ["error": "\(error)"])
         }
     }

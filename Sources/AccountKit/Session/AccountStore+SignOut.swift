@@ -58,12 +58,13 @@ extension AccountStore {
     public func deliverRevocations(
         with authority: (Account) -> (any AccountAuthority)?, ignoringPauses: Bool = false, asksPerson: Bool = false
     ) async -> [RevocationReport] {
-        guard let pending = try? await driver.revocations.pending(asksPerson: asksPerson), !pending.isEmpty,
-            let due = try? await dueRevocations(pending, ignoringPauses: ignoringPauses)
-        else { return [] }
+        guard let pending = try? await driver.revocations.pending(asksPerson: asksPerson), !pending.isEmpty else {
+            return []
+        }
+        let addressed = pending.map { ($0, authority($0.account)) }
+        guard let due = try? await dueRevocations(addressed, ignoringPauses: ignoringPauses) else { return [] }
         var reports: [RevocationReport] = []
-        for revocation in due {
-            guard let authority = authority(revocation.account) else { continue }
+        for (revocation, authority) in due {
             let report = await driver.revoke(revocation.account, revocation, at: authority)
             reports.append(report)
             // It answers to none of them.
@@ -72,31 +73,47 @@ extension AccountStore {
         return reports
     }
 
-    /// Those that are not too old and of which it is time, after the others have been taken out of the queue.
+    /// Returns the revocations that may be sent now, and removes those that are obsolete or too old.
     ///
-    /// A process that died while it signed out has left who is still signed in in the queue. Only under the lock is that
-    /// not to be confused with a sign-out that is under way.
+    /// - The tokens are still those of the stored account: a process was killed while it signed the user out, or failed to
+    ///   withdraw an entry. The entry is removed.
+    /// - Revoking the tokens could end another sign-in: the entry stays until that user signs out.
+    /// - 30 days have passed since the first attempt, or since the entry was queued if its service is unknown: the entry is
+    ///   removed.
     private func dueRevocations(
-        _ pending: [RevocationQueue.Pending], ignoringPauses: Bool
-    ) async throws(AccountError) -> [RevocationQueue.Pending] {
+        _ pending: [(RevocationQueue.Pending, (any AccountAuthority)?)], ignoringPauses: Bool
+    ) async throws(AccountError) -> [(RevocationQueue.Pending, any AccountAuthority)] {
+        // The lock excludes a sign-out that is under way.
         try await driver.withTransaction(timeout: min(driver.lockTimeout, .seconds(1))) { transaction in
-            var due: [RevocationQueue.Pending] = []
+            var due: [(RevocationQueue.Pending, any AccountAuthority)] = []
             let current: Account?
             switch await driver.archive.load(in: transaction) {
             case .present(let account, _): current = account
             case .absent: current = nil
             case .unreadable(let error): throw error
             }
-            for revocation in pending {
-                // Another process was faster.
+            for (revocation, authority) in pending {
+                // Another process may have delivered it.
                 guard try await transaction.read(revocation.entry)?.revision == revocation.revision else { continue }
                 let isSignedIn = current.map { $0.sharesTokens(with: revocation.account) } ?? false
+                let endsCurrent =
+                    current?.isEnded(
+                        byRevoking: revocation.account, revokesSingleGrants: authority?.revokesSingleGrants ?? false)
+                    ?? false
+                if !isSignedIn, endsCurrent || revocation.waitsForSignOut {
+                    guard !revocation.waitsForSignOut else { continue }
+                    var waiting = revocation
+                    waiting.waitsForSignOut = true
+                    try? await driver.revocations.update(waiting, at: clock.now, in: transaction)
+                    continue
+                }
+                let isTried = authority == nil || revocation.attemptCount > 0
                 let age = clock.now.timeIntervalSince(PendingRevocation(revocation).date)
-                if isSignedIn || age > RevocationQueue.maximumAge {
-                    // One that stays is looked at again the next time.
+                if isSignedIn || isTried && age > RevocationQueue.maximumAge {
+                    // If the removal fails, the next delivery tries again.
                     _ = try? await transaction.remove(revocation.entry, ifRevision: revocation.revision)
-                } else if ignoringPauses || revocation.isDue(at: clock.now) {
-                    due.append(revocation)
+                } else if let authority, ignoringPauses || revocation.isDue(at: clock.now) {
+                    due.append((revocation, authority))
                 }
             }
             return due
@@ -111,12 +128,16 @@ extension AccountStore {
 package struct PendingRevocation: Sendable, Hashable {
     package let issuer: String?
 
-    /// When the user signed out, or signed in anew.
+    /// When the user signed out, or signed in again, or when the first attempt to revoke the tokens failed.
     package let date: Date
+
+    /// Whether the tokens are revoked only when the user signs out, since that may end the user's later sign-in too.
+    package let waitsForSignOut: Bool
 
     init(_ pending: RevocationQueue.Pending) {
         issuer = pending.account.issuer
         date = pending.account.verifiedAt ?? .distantPast
+        waitsForSignOut = pending.waitsForSignOut
     }
 }
 

@@ -327,7 +327,7 @@ struct RefreshStateMachine: SessionStateMachine {
         {
             return finish(outcome(of: content))
         }
-        return go(to: .queueingOrphan(renewed, outcome(of: content)), .queueRevocation(renewed))
+        return go(to: .queueingOrphan(renewed, outcome(of: content)), .queueRevocation(renewed, isSignOut: false))
     }
 
     private mutating func revokeOrphan(_ event: SessionEvent) -> SessionAction<RefreshOutcome> {

@@ -4,7 +4,8 @@ import Logging
 extension SessionDriver {
     /// Asks the service to revoke tokens, and takes the entry out of the queue once it has, or writes down that it has not.
     ///
-    /// Tokens whose end would end the stored sign-in as well stay, and their entry is dropped.
+    /// If the revocation would end the stored sign-in, nothing is sent: the entry stays in the queue until that user signs
+    /// out.
     ///
     /// - Returns: What came of it, and why if it was not done.
     func revoke(
@@ -12,8 +13,8 @@ extension SessionDriver {
     ) async -> RevocationReport {
         var report: RevocationReport
         do {
-            guard try await mayBeRevoked(account, pending, authority) else {
-                return RevocationReport(.notSupported, of: account)
+            guard try await mayBeRevoked(account, authority) else {
+                return RevocationReport(pending == nil ? .notSupported : .queued, of: account)
             }
             guard authority.isAuthority(of: account) else {
                 throw AuthorityError.misconfigured("the tokens are of another service")
@@ -54,18 +55,14 @@ extension SessionDriver {
         return report
     }
 
-    private func mayBeRevoked(
-        _ account: Account, _ pending: RevocationQueue.Pending?, _ authority: any AccountAuthority
-    ) async throws -> Bool {
+    private func mayBeRevoked(_ account: Account, _ authority: any AccountAuthority) async throws -> Bool {
         try await withTransaction(timeout: min(lockTimeout, .seconds(1))) { transaction in
             switch await archive.load(in: transaction) {
-            case .present(let stored, _)
-            where stored.isEnded(byRevoking: account, revokesSingleGrants: authority.revokesSingleGrants): break
-            case .present, .absent: return true
+            case .present(let stored, _):
+                return !stored.isEnded(byRevoking: account, revokesSingleGrants: authority.revokesSingleGrants)
+            case .absent: return true
             case .unreadable(let error): throw error
             }
-            if let pending { _ = try? await transaction.remove(pending.entry, ifRevision: pending.revision) }
-            return false
         }
     }
 }

@@ -139,7 +139,8 @@ struct SessionDriver: Sendable {
                 return .refreshEnded(await refresh(account, authority, until: context.deadline))
             case .save(let account, let revision):
                 return .saved(try await save(account, revision, transaction))
-            case .queueRevocation(let account):
+            case .queueRevocation(let account, let isSignOut):
+                if isSignOut { await revocations.release(beside: account, at: clock.now, in: transaction) }
                 return .queued(try await revocations.add(account, at: clock.now, in: transaction))
             case .withdrawRevocation(let account): try await revocations.withdraw(account, in: transaction)
             case .revoke(let account, let pending): _ = await revoke(account, pending, at: authority)

@@ -79,7 +79,7 @@ enum SessionAction<Outcome: Sendable>: Sendable {
     case save(Account, ifRevision: ArchiveRevision)
 
     /// Put the tokens into the queue of those that the service is to revoke (`queued`, `failed`).
-    case queueRevocation(Account)
+    case queueRevocation(Account, isSignOut: Bool)
 
     /// Undo that, because the account is still signed in (`done`, `failed`).
     case withdrawRevocation(Account)

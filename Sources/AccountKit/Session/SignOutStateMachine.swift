@@ -55,7 +55,7 @@ struct SignOutStateMachine: SessionStateMachine {
             return finish(.failure(AccountError(move)))
         // The tokens are put into the queue first, so that a crash on the way does not lose them.
         case (.comparing, .content(.present(let account, let revision))) where isToBeTold:
-            return go(to: .queueing(account, revision), .queueRevocation(account))
+            return go(to: .queueing(account, revision), .queueRevocation(account, isSignOut: true))
         case (.comparing, .content(.present(let account, let revision))): return clear(account, revision, nil)
         // What cannot be reached cannot be moved either; what does not open is kept for whoever has its key.
         case (.comparing, .content(.unreadable(let error))) where error.isAboutContent && !keepsUnreadable:

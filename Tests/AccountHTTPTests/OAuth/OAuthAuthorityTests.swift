@@ -124,6 +124,30 @@ struct OAuthAuthorityTests {
         }
     }
 
+    @Test(
+        "A refresh of a narrowed session asks for all scopes, and for none if they are refused",
+        arguments: [true, false])
+    func refreshNarrowed(isGranted: Bool) async throws {
+        try await LoopbackServer.run { request, _ in
+            guard isGranted || !request.body.contains("scope=") else {
+                return .json(#"{"error":"invalid_scope"}"#, status: 400)
+            }
+            return .json(#"{"access_token":"new","expires_in":60}"#)
+        } _: { server in
+            let authority = try OAuthAuthority.direct(server)
+            var old = account(at: server.address, refreshToken: "r")
+            old.credentials.scopes = ["openid"]
+            old.credentials.signInScopes = ["openid", "email"]
+            let credentials = old.credentials.renewed(by: try await authority.refresh(old))
+            #expect(credentials.accessToken == Secret("new"))
+            #expect(credentials.scopes == (isGranted ? ["openid", "email"] : ["openid"]))
+            #expect(credentials.signInScopes == (isGranted ? [] : ["openid", "email"]))
+            let form = "grant_type=refresh_token&refresh_token=r"
+            let bodies = ["\(form)&scope=openid+email&client_id=tool", "\(form)&client_id=tool"]
+            #expect(server.requests.map(\.body) == (isGranted ? [bodies[0]] : bodies))
+        }
+    }
+
     @Test("Without a refresh token there is nothing to send")
     func noRefreshToken() async throws {
         try await LoopbackServer.run { server in

@@ -38,6 +38,7 @@ struct TokenDerivationTests {
     func means() async throws {
         let byResource = try TokenTarget(resources: ["urn:a"])
         let byAudience = try TokenTarget(audience: "api")
+        let byScope = try TokenTarget(scopes: ["openid"])
         for isListed in [true, false] {
             try await run(grants: isListed ? "[\"\(Self.exchange)\"]" : nil) { authority, server in
                 let renewable = account(at: server.address, refreshToken: "r")
@@ -58,6 +59,9 @@ struct TokenDerivationTests {
                         #expect(kind(thrown) == .misconfigured("…"))
                     }
                 }
+                // A refresh may narrow the session.
+                let forScope = try await authority.tokenDerivation(for: byScope, of: renewable)
+                #expect(forScope == (isListed ? .tokenExchange : .refresh))
                 #expect(body(server) == nil)
             }
         }
@@ -80,7 +84,7 @@ struct TokenDerivationTests {
             renewable.credentials.scopes = []
             let unknown = try await authority.tokenDerivation(for: try TokenTarget(scopes: ["other"]), of: renewable)
             #expect(unknown == .refresh)
-            #expect(server.requests.isEmpty)
+            #expect(body(server) == nil)
         }
     }
 

@@ -41,6 +41,25 @@ struct CredentialsTests {
         #expect(old.renewed(by: full) == full)
     }
 
+    @Test func `A response with fewer scopes leaves the scopes of the sign-in on record`() {
+        var credentials = Account.testing(at: Self.now).credentials
+        credentials.scopes = ["openid", "profile", "offline_access"]
+        // Each response names scopes; then the scopes that the account has, and those of the sign-in.
+        for (response, scopes, signInScopes) in [
+            ([], ["openid", "profile", "offline_access"], []),
+            (["profile", "openid"], ["profile", "openid"], []),
+            (["openid"], ["openid"], ["profile", "openid"]),
+            ([], ["openid"], ["profile", "openid"]),
+            (["openid", "profile", "email"], ["openid", "profile", "email"], []),
+            // Another service's names for the same permissions.
+            (["https://login.example/openid"], ["https://login.example/openid"], []),
+        ] as [([String], [String], [String])] {
+            credentials = credentials.renewed(
+                by: Credentials(accessToken: Secret("new"), scopes: response, issuedAt: Self.now))
+            #expect(credentials.scopes == scopes && credentials.signInScopes == signInScopes, "\(response)")
+        }
+    }
+
     @Test func `Tokens are the same if both of them are`() {
         let alice = Account.testing(at: Self.now)
         #expect(

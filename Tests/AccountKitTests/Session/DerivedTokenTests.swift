@@ -288,6 +288,37 @@ struct DerivedTokenTests {
         }
     }
 
+    /// A service that offers token exchange, but not to this client.
+    private final class RefusingExchangeAuthority: DerivingAuthority {
+        let derivations = Mutex<[TokenDerivation]>([])
+
+        func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }
+        func isAuthority(of account: Account) -> Bool { true }
+
+        func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation {
+            .tokenExchange
+        }
+
+        func deriveToken(
+            for target: TokenTarget, of account: Account, by derivation: TokenDerivation
+        ) async throws -> Credentials {
+            derivations.withLock { $0.append(derivation) }
+            guard derivation == .refresh else { throw AuthorityError.oauthError(.unauthorizedClient) }
+            return Credentials(accessToken: Secret("narrow"), issuedAt: Fixture.now)
+        }
+    }
+
+    @Test func `If the service refuses an exchange for a narrower scope, a refresh obtains the token`() async throws {
+        let store = try await store()
+        let authority = RefusingExchangeAuthority()
+        let narrow = try TokenTarget(scopes: ["openid"])
+        #expect(try await store.accessToken(for: narrow, with: authority) == Secret("narrow"))
+        #expect(authority.derivations.withLock(\.self) == [.tokenExchange, .refresh])
+        // An audience needs an exchange.
+        await expectAccountError(.misconfigured) { try await store.accessToken(for: audience, with: authority) }
+        #expect(authority.derivations.withLock(\.self) == [.tokenExchange, .refresh, .tokenExchange])
+    }
+
     // MARK: Saving
 
     @Test func `A refresh token that could not be saved with a derived token is saved later`() async throws {

@@ -19,7 +19,7 @@ extension RefreshStateMachineTests {
         for run in runs {
             for event in [SessionEvent.queued(Fixture.pending), .failed(Fixture.diskFull)] {
                 var run = run
-                guard case .queueRevocation(let account) = run.action else {
+                guard case .queueRevocation(let account, isSignOut: false) = run.action else {
                     Issue.record("live tokens are dropped: \(run.actions)")
                     return
                 }

@@ -268,8 +268,79 @@ struct RevocationTests {
         let authority = SteppedAuthority(revokesSingleGrants: revokesSingleGrants)
         await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true)
         #expect(authority.revoked == (revokesSingleGrants ? ["access-1"] : []))
-        #expect(try await store.pendingRevocations().isEmpty)
         #expect(await store.load().account == Fixture.replaced)
+        #expect(try await store.pendingRevocations().count == (revokesSingleGrants ? 0 : 1))
+        // After 31 days the user signs out, and both are revoked.
+        clock.advance(by: .seconds(31 * 24 * 3600))
+        try await store.signOut(with: authority)
+        await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true)
+        #expect(authority.revoked.sorted() == ["access-1", "other-access"])
+        #expect(try await store.pendingRevocations().isEmpty)
+    }
+
+    // MARK: Sign-ins that the same user replaced
+
+    @Test func `The tokens of a replaced sign-in are revoked when the user signs out`() async throws {
+        let store = try await replacedSignIn()
+        let authority = SteppedAuthority()
+        for _ in 1...3 {
+            clock.advance(by: .seconds(40 * 24 * 3600))
+            #expect(await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true).isEmpty)
+        }
+        #expect(try await store.pendingRevocations().map(\.waitsForSignOut) == [true])
+        try await store.signOut(with: authority)
+        await store.deliverRevocations { _ in authority }
+        #expect(authority.revoked.sorted() == ["access-1", "other-access"])
+        #expect(try await store.pendingRevocations().isEmpty)
+    }
+
+    @Test func `A sign-out that the service misses revokes a replaced sign-in within thirty days`() async throws {
+        let store = try await replacedSignIn()
+        clock.advance(by: .seconds(40 * 24 * 3600))
+        let offline = SteppedAuthority(revocation: { throw AuthorityError.noResponse(.timeout) })
+        try await store.signOut(with: offline)
+        await store.deliverRevocations(with: { _ in offline }, ignoringPauses: true)
+        clock.advance(by: .seconds(29 * 24 * 3600))
+        let authority = SteppedAuthority()
+        await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true)
+        #expect(authority.revoked.sorted() == ["access-1", "other-access"])
+    }
+
+    @Test func `Another user's sign-in revokes all earlier sign-ins of the first user`() async throws {
+        let store = try await replacedSignIn()
+        try await store.signIn { Fixture.bob }
+        let authority = SteppedAuthority()
+        await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true)
+        #expect(authority.revoked.sorted() == ["access-1", "other-access"])
+        #expect(await store.load().account == Fixture.bob)
+    }
+
+    /// The service may end all sessions of the user, also those on other machines.
+    @Test(arguments: ["logout --local", "rejected", "moved"])
+    func `A replaced sign-in is not revoked when the session ends in another way`(end: String) async throws {
+        let store = try await replacedSignIn()
+        let authority = SteppedAuthority()
+        switch end {
+        case "rejected":
+            let rejecting = SteppedAuthority(tokens: { throw AuthorityError.oauthError(.invalidGrant) })
+            await expectAccountError(.notSignedIn) { try await store.refresh(with: rejecting) }
+            #expect(await store.load().account == nil)
+        case "moved":
+            let target = try await AccountStore.testing(signedIn: nil, clock: clock, storage: InMemoryArchiveStorage())
+            try await store.moveSession(to: target, named: "there", from: "here")
+            try await store.signOut()
+        default: try await store.signOut()
+        }
+        await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true)
+        #expect(authority.requests.isEmpty)
+        #expect(try await store.pendingRevocations().map(\.waitsForSignOut) == [true])
+    }
+
+    private func replacedSignIn() async throws -> AccountStore {
+        let store = try await AccountStore.testing(
+            signedIn: .fresh(at: clock.now), clock: clock, storage: InMemoryArchiveStorage())
+        try await store.signIn { Fixture.replaced }
+        return store
     }
 
     @Test func `An archive that has a passphrase only queues without a question, and delivers with one`() async throws {

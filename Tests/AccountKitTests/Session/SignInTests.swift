@@ -117,26 +117,29 @@ struct SignInTests {
 
     @Test(
         arguments: [
-            // Who signs in after Alice, whether a revocation leaves a user's other sign-ins alone, what is to be revoked.
-            (Fixture.bob, false, true), (Fixture.bob, true, true),
-            (by(issuer: "https://other.example.com", client: "test"), false, true),
-            (by(issuer: nil, client: "test"), false, true),
-            (by(issuer: "https://auth.example.com", client: "another"), false, true),
-            (by(issuer: "https://auth.example.com", client: nil), false, true),
-            (Fixture.replaced, true, true), (Fixture.replaced, false, false),
+            // Who signs in after Alice, whether a revocation leaves the user's other sign-ins alone, and whether the old
+            // tokens are queued: `nil`, or whether they wait for a sign-out.
+            (Fixture.bob, false, false), (Fixture.bob, true, false),
+            (by(issuer: "https://other.example.com", client: "test"), false, false),
+            (by(issuer: nil, client: "test"), false, false),
+            (by(issuer: "https://auth.example.com", client: "another"), false, false),
+            (by(issuer: "https://auth.example.com", client: nil), false, false),
+            (Fixture.replaced, true, false), (Fixture.replaced, false, true),
             // They share a token.
-            (Fixture.alice, true, false),
-            (Fixture.alice.with(token: "another", refreshToken: "refresh-1"), true, false),
-            (Fixture.alice.with(token: "access-1", refreshToken: nil), true, false),
-        ])
-    func `What a sign-in replaces is to be revoked, unless that would end the new one`(
-        account: Account, revokesSingleGrants: Bool, isQueued: Bool
+            (Fixture.alice, true, nil),
+            (Fixture.alice.with(token: "another", refreshToken: "refresh-1"), true, nil),
+            (Fixture.alice.with(token: "access-1", refreshToken: nil), true, nil),
+        ] as [(Account, Bool, Bool?)])
+    func `A sign-in queues the tokens that it replaces, unless it has the same tokens`(
+        account: Account, revokesSingleGrants: Bool, waitsForSignOut: Bool?
     ) async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await store(signedIn: Fixture.alice, storage)
         _ = try await store.storeSignIn(account, revokesSingleGrants: revokesSingleGrants)
         let pending = try await store.driver.revocations.pending()
-        #expect(pending.map(\.account.credentials.refreshToken) == (isQueued ? [Secret("refresh-1")] : []))
+        let queued = waitsForSignOut == nil ? [] : [Secret("refresh-1")]
+        #expect(pending.map(\.account.credentials.refreshToken) == queued)
+        #expect(pending.first?.waitsForSignOut == waitsForSignOut)
         #expect(try await storage.stateForNewProcess().account == account)
     }
 

@@ -177,6 +177,23 @@ extension PythonServerUser {
         #expect(try await refreshes().count == 1)
     }
 
+    /// The service limits the next refresh token to the scope of a refresh.
+    func expectWarningAfterNarrowing() async throws {
+        #expect(try await account("token", "--scope", "openid").exitCode == 0)
+        #expect(try await !account("status").output.contains("Problem"))
+        for isAskedAgain in [false, true] {
+            let before = try await refreshes().count
+            let refresh = try await account("refresh")
+            #expect(refresh.exitCode == 0, "\(refresh)")
+            #expect(refresh.errors.contains("The service has narrowed this session: it has lost profile"), "\(refresh)")
+            let statuses = try await refreshes().dropFirst(before).map(\.status)
+            #expect(statuses == (isAskedAgain ? [400, 200] : [200]))
+        }
+        let status = try await account("status")
+        #expect(status.output.contains("Sign in again with `account login`"), "\(status)")
+        try await expectVerified()
+    }
+
     func expectRevokedByLogout() async throws {
         let token = try await account.storedToken()
         #expect(try await accepts(token))
