@@ -41,12 +41,12 @@ let package = Package(
         .target(name: "CAccountKitShims"),
 
         // The core.
-        .target(name: "Sealing", dependencies: ["CSodium"]),
+        .target(name: "AccountCrypto", dependencies: ["CSodium"]),
         .target(
             name: "AccountKit",
             dependencies: [
                 "CAccountKitShims",
-                "Sealing",
+                "AccountCrypto",
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
@@ -56,7 +56,7 @@ let package = Package(
             name: "AccountHTTP",
             dependencies: [
                 "AccountKit",
-                "Sealing",
+                "AccountCrypto",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -88,12 +88,12 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]
         ),
-        .target(name: "AccountImport", dependencies: ["AccountKit", "Sealing"]),
+        .target(name: "AccountImport", dependencies: ["AccountKit", "AccountCrypto"]),
         .target(
             name: "AccountOffline",
             dependencies: [
                 "AccountKit",
-                "Sealing",
+                "AccountCrypto",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Offline"])),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -126,13 +126,13 @@ let package = Package(
 
         // Tests: those without I/O mirror their module; those that need files and processes have a target of their own.
         .target(name: "BoundedWaiting", path: "Tests/BoundedWaiting"),
-        .testTarget(name: "SealingTests", dependencies: ["Sealing"], exclude: ["Fixtures"]),
+        .testTarget(name: "AccountCryptoTests", dependencies: ["AccountCrypto"], exclude: ["Fixtures"]),
         .testTarget(
             name: "AccountKitTests",
             dependencies: [
                 "AccountKit",
                 "AccountTesting",
-                "Sealing",
+                "AccountCrypto",
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
@@ -147,7 +147,7 @@ let package = Package(
                 "AccountKit",
                 "AccountTesting",
                 "BoundedWaiting",
-                "Sealing",
+                "AccountCrypto",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "InMemoryLogging", package: "swift-log"),
@@ -194,7 +194,7 @@ let package = Package(
                 "AccountKit",
                 "AccountOffline",
                 "AccountTesting",
-                "Sealing",
+                "AccountCrypto",
                 .product(name: "GRDB", package: "GRDB.swift", condition: .when(traits: ["Offline"])),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
@@ -202,14 +202,15 @@ let package = Package(
         .testTarget(
             name: "AccountKitSystemTests",
             dependencies: [
-                "AccountKit", "AccountTesting", "BoundedWaiting", "Sealing", "archive-exerciser", "memory-exerciser",
+                "AccountKit", "AccountTesting", "BoundedWaiting", "AccountCrypto", "archive-exerciser",
+                "memory-exerciser",
             ],
             exclude: ["Support/token_server.py"]
         ),
         // An independent reader of the archive format, in Python.
         .testTarget(
             name: "ReaderTests",
-            dependencies: ["AccountKit", "AccountTesting", "BoundedWaiting", "Sealing"],
+            dependencies: ["AccountKit", "AccountTesting", "BoundedWaiting", "AccountCrypto"],
             exclude: ["flip_every_bit.py", "read_account.py"]
         ),
         .executableTarget(

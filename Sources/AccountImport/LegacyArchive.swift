@@ -1,5 +1,5 @@
 public import AccountKit
-import Sealing
+import AccountCrypto
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials

@@ -1,7 +1,7 @@
 import AccountTesting
 import BoundedWaiting
 import Foundation
-import Sealing
+import AccountCrypto
 import Testing
 
 @testable import AccountKit

@@ -2,7 +2,7 @@ import AccountKit
 import AccountTesting
 import BoundedWaiting
 import Foundation
-import Sealing
+import AccountCrypto
 import Testing
 
 @Suite struct KeyFileTests {

@@ -1,7 +1,7 @@
 #if Offline
 import AccountKit
 import Foundation
-import Sealing
+import AccountCrypto
 import Testing
 
 @testable import AccountOffline

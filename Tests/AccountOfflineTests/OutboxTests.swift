@@ -4,7 +4,7 @@ import AccountTesting
 import Foundation
 import GRDB
 import HTTPTypes
-import Sealing
+import AccountCrypto
 import Testing
 
 @testable import AccountOffline

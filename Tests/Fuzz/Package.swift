@@ -16,14 +16,14 @@ let package = Package(
         .systemLibrary(name: "CSodium", pkgConfig: "libsodium"),
         .systemLibrary(name: "CFuzzer"),
         .target(name: "CAccountKitShims"),
-        .target(name: "Sealing", dependencies: ["CSodium"]),
+        .target(name: "AccountCrypto", dependencies: ["CSodium"]),
         .target(
             name: "AccountKit",
-            dependencies: ["CAccountKitShims", "Sealing", .product(name: "Logging", package: "swift-log")],
+            dependencies: ["CAccountKitShims", "AccountCrypto", .product(name: "Logging", package: "swift-log")],
             exclude: ["AccountKit.docc"]),
         .target(
             name: "AccountHTTP",
-            dependencies: ["AccountKit", "Sealing", .product(name: "HTTPTypes", package: "swift-http-types")],
+            dependencies: ["AccountKit", "AccountCrypto", .product(name: "HTTPTypes", package: "swift-http-types")],
             exclude: [
                 "Browser", "Client", "OAuth/OAuthAuthority.swift", "OAuth/OAuthAuthority+Account.swift",
                 "OAuth/OAuthAuthority+Advice.swift",
@@ -37,11 +37,11 @@ let package = Package(
                 "Transport/PreparedRequest.swift", "Transport/ServiceRequest.swift",
                 "Transport/TransportFailure.swift", "Transport/WipingHandler.swift",
             ]),
-        .target(name: "AccountImport", dependencies: ["AccountKit", "Sealing"]),
+        .target(name: "AccountImport", dependencies: ["AccountKit", "AccountCrypto"]),
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "AccountHTTP", "AccountImport", "AccountKit", "CFuzzer", "Sealing",
+                "AccountHTTP", "AccountImport", "AccountKit", "CFuzzer", "AccountCrypto",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]),
     ]

@@ -1,5 +1,5 @@
 import Foundation
-import Sealing
+import AccountCrypto
 import Testing
 
 @testable import AccountKit

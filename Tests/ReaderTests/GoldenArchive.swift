@@ -6,7 +6,7 @@ import Testing
 /// 31. Its other slot is for the passphrase "correct horse battery staple".
 enum GoldenArchive {
     static let url = PythonReader.folder.deletingLastPathComponent()
-        .appending(path: "SealingTests/Fixtures/golden-v1.plist")
+        .appending(path: "AccountCryptoTests/Fixtures/golden-v1.plist")
 
     static let account = Account(
         id: "248289761001", issuer: "https://auth.example.com", username: "alice",

@@ -1,5 +1,5 @@
 import AccountKit
-import Sealing
+import AccountCrypto
 
 /// What the service sent the browser back with: a code, or an error (RFC 6749, sections 4.1.2 and 4.1.2.1).
 struct AuthorizationResponse: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import Sealing
+import AccountCrypto
 
 /// What the browser shows at the end of a sign-in.
 ///

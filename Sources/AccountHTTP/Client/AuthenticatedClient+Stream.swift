@@ -1,6 +1,6 @@
 import AccountKit
 public import HTTPTypes
-import Sealing
+import AccountCrypto
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials

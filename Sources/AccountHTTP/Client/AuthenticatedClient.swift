@@ -1,7 +1,7 @@
 public import AccountKit
 public import HTTPTypes
 public import Logging
-import Sealing
+import AccountCrypto
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials

@@ -1,5 +1,5 @@
 import AccountKit
-import Sealing
+import AccountCrypto
 
 extension OAuthAuthority {
     var quirks: ServiceQuirks { service?.quirks ?? .standard }

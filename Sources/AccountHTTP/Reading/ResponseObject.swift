@@ -1,5 +1,5 @@
 import AccountKit
-import Sealing
+import AccountCrypto
 
 /// The JSON object of a response, with its secrets read byte by byte into guarded memory.
 ///

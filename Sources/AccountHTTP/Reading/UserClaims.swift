@@ -1,5 +1,5 @@
 import AccountKit
-import Sealing
+import AccountCrypto
 
 extension ResponseParser {
     /// The user of a response of the user info endpoint (OpenID Connect Core, section 5.3.2).

@@ -1,5 +1,5 @@
 import NIOCore
-import Sealing
+import AccountCrypto
 import Synchronization
 
 /// The body of a token exchange: the point of no return.

@@ -1,5 +1,5 @@
 import AccountKit
-import Sealing
+import AccountCrypto
 
 /// A body of type `application/x-www-form-urlencoded`, made byte by byte so that secrets never become strings.
 ///

@@ -4,7 +4,7 @@ import HTTPTypes
 import Logging
 import NIOCore
 import NIOHTTP1
-import Sealing
+import AccountCrypto
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -5,7 +5,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOSSL
-import Sealing
+import AccountCrypto
 import Synchronization
 
 #if canImport(FoundationEssentials)

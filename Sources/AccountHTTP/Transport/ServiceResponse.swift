@@ -1,6 +1,6 @@
 import AccountKit
 import HTTPTypes
-import Sealing
+import AccountCrypto
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -1,6 +1,6 @@
 import NIOCore
 import NIOHTTP1
-import Sealing
+import AccountCrypto
 
 /// Zeroes what was sent over a connection, since requests hold tokens and the network library frees memory as it is.
 ///

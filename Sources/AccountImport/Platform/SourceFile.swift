@@ -1,5 +1,5 @@
 import AccountKit
-import Sealing
+import AccountCrypto
 
 enum SourceFile {
     /// Opens without blocking on a pipe, checks kind and size on the open file, and reads it to its end.

@@ -1,5 +1,5 @@
 import AccountKit
-import Sealing
+import AccountCrypto
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

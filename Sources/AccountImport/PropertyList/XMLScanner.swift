@@ -1,5 +1,5 @@
 import AccountKit
-import Sealing
+import AccountCrypto
 
 /// Reads the tags and texts of an XML property list one after the other.
 struct XMLScanner {

@@ -1,4 +1,4 @@
-import Sealing
+import AccountCrypto
 
 extension Secret {
     /// The SHA-256 hash in hexadecimal, to recognize a token later without keeping it. A password could be guessed from it.

@@ -1,4 +1,4 @@
-package import Sealing
+package import AccountCrypto
 
 /// A token or password in guarded memory, which never shows itself by accident.
 ///

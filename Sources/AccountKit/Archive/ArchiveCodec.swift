@@ -1,4 +1,4 @@
-import Sealing
+import AccountCrypto
 
 /// Accounts to sealed bytes and back, for one context.
 struct ArchiveCodec: Sendable {

@@ -1,4 +1,4 @@
-import Sealing
+import AccountCrypto
 
 /// The folder of an archive, and what is done in it; whoever changes something holds the lock.
 package struct ArchiveDirectory: Sendable {

@@ -1,5 +1,5 @@
 import Logging
-import Sealing
+import AccountCrypto
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

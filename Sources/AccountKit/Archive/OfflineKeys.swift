@@ -1,4 +1,4 @@
-package import Sealing
+package import AccountCrypto
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -1,4 +1,4 @@
-import Sealing
+import AccountCrypto
 import Synchronization
 
 struct OpenedArchive: Sendable {

@@ -1,4 +1,4 @@
-import Sealing
+import AccountCrypto
 
 /// What is stored beside the account, sealed: a few places, each an archive of its own with the account's keys, so that no key is
 /// asked for, and for a context that is no session's, so that none can stand in for the account by another name.

@@ -1,4 +1,4 @@
-import Sealing
+import AccountCrypto
 
 extension AccountArchive {
     /// By the slots' key IDs.

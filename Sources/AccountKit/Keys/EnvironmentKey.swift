@@ -1,4 +1,4 @@
-import Sealing
+import AccountCrypto
 
 /// A key that whoever starts the program gives it: in an environment variable, or as a file of the credentials directory
 /// (systemd.exec(5), `LoadCredential=`). For services and CI, where nobody can type.

@@ -1,4 +1,4 @@
-package import Sealing
+package import AccountCrypto
 
 /// A kind of key that opens an archive. More may be added.
 public struct KeyKind: Hashable, Sendable {

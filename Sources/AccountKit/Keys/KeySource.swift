@@ -1,4 +1,4 @@
-package import Sealing
+package import AccountCrypto
 
 /// Where the key that opens an archive comes from. There is never a silent fall-back from one source to another.
 public protocol KeySource: Sendable {

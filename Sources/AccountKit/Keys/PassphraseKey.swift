@@ -1,4 +1,4 @@
-package import Sealing
+package import AccountCrypto
 
 /// A passphrase that a person types; Argon2id makes the key of it (RFC 9106; 3 passes over 256 MiB).
 ///

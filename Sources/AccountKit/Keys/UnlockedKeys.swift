@@ -1,5 +1,5 @@
 import CAccountKitShims
-import Sealing
+import AccountCrypto
 
 #if canImport(Glibc)
 import Glibc

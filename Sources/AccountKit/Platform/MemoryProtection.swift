@@ -1,4 +1,4 @@
-import Sealing
+import AccountCrypto
 
 package enum MemoryProtection {
     package static func problem() -> (problem: String, advice: String)? {

@@ -1,5 +1,5 @@
 public import Logging
-import Sealing
+import AccountCrypto
 import Synchronization
 
 #if canImport(FoundationEssentials)

@@ -1,6 +1,6 @@
 #if Offline
 public import AccountKit
-import Sealing
+import AccountCrypto
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials

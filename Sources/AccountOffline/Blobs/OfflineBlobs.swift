@@ -1,7 +1,7 @@
 #if Offline
 public import AccountKit
 import HTTPTypes
-import Sealing
+import AccountCrypto
 import Synchronization
 
 #if canImport(FoundationEssentials)

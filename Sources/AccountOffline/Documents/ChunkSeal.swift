@@ -1,6 +1,6 @@
 #if Offline
 import AccountKit
-import Sealing
+import AccountCrypto
 
 /// Seals a file of any size piece by piece, so that size costs no memory.
 ///

@@ -1,6 +1,6 @@
 #if Offline
 public import AccountKit
-package import Sealing
+package import AccountCrypto
 
 /// A document of the app's own in `Documents`: one `Codable` value in a property list, and files that belong to it.
 ///

@@ -1,6 +1,6 @@
 #if Offline
 import AccountKit
-import Sealing
+import AccountCrypto
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

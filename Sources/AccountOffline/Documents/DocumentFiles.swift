@@ -1,6 +1,6 @@
 #if Offline
 import AccountKit
-import Sealing
+import AccountCrypto
 
 /// The files of a document, in a folder of its name.
 ///

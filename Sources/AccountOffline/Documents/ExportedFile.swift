@@ -1,6 +1,6 @@
 #if Offline
 import AccountKit
-import Sealing
+import AccountCrypto
 
 /// A file that the user gets at a path of their choice, whole or not at all.
 enum ExportedFile {

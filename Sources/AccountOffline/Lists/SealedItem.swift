@@ -1,5 +1,5 @@
 #if Offline
-import Sealing
+import AccountCrypto
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

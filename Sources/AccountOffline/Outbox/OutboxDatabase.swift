@@ -1,7 +1,7 @@
 #if Offline
 import AccountKit
 import GRDB
-import Sealing
+import AccountCrypto
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -1,7 +1,7 @@
 #if Offline
 public import AccountKit
 import HTTPTypes
-import Sealing
+import AccountCrypto
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

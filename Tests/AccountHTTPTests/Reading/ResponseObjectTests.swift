@@ -1,5 +1,5 @@
 import AccountKit
-import Sealing
+import AccountCrypto
 import Testing
 
 @testable import AccountHTTP

@@ -1,7 +1,7 @@
 import AccountKit
 import FoundationEssentials
 import HTTPTypes
-import Sealing
+import AccountCrypto
 import Testing
 
 @testable import AccountHTTP

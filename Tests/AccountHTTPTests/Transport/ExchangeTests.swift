@@ -1,6 +1,6 @@
 import AccountKit
 import NIOCore
-import Sealing
+import AccountCrypto
 import Testing
 
 @testable import AccountHTTP

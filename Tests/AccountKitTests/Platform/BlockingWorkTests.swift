@@ -1,6 +1,6 @@
 import AccountTesting
 import Foundation
-import Sealing
+import AccountCrypto
 import Synchronization
 import Testing
 

@@ -1,6 +1,6 @@
 @testable import AccountKit
 import AccountTesting
-import Sealing
+import AccountCrypto
 import Testing
 
 #if canImport(FoundationEssentials)

@@ -1,5 +1,5 @@
 import AccountTesting
-import Sealing
+import AccountCrypto
 import Synchronization
 import Testing
 

@@ -1,6 +1,6 @@
 import AccountKit
 import AccountTesting
-import Sealing
+import AccountCrypto
 
 extension InMemoryArchiveStorage {
     /// The lineage and the generation of the stored account; `nil` if there is none.

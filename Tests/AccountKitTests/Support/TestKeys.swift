@@ -1,5 +1,5 @@
 import AccountKit
-import Sealing
+import AccountCrypto
 import Synchronization
 
 /// A key of 32 equal bytes, of any kind but a passphrase.

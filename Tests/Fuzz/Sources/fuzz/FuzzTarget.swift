@@ -2,7 +2,7 @@
 import AccountKit
 import Foundation
 import HTTPTypes
-import Sealing
+import AccountCrypto
 
 /// A reader of bytes that come from outside, and what it promises whatever they are.
 struct FuzzTarget: Sendable {

@@ -1,6 +1,6 @@
 @testable import AccountKit
 import Foundation
-@testable import Sealing
+@testable import AccountCrypto
 
 let sealingTargets = [
     FuzzTarget(name: "envelope", body: { readEnvelope($0) }),

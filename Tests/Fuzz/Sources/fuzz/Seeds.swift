@@ -1,6 +1,6 @@
 @testable import AccountKit
 import Foundation
-@testable import Sealing
+@testable import AccountCrypto
 
 /// Writes the seeds that no editor could: envelopes, archives and plaintexts.
 func writeSeeds(to folder: String) throws {

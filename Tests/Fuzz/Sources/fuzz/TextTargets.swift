@@ -2,7 +2,7 @@
 import AccountKit
 import Foundation
 import HTTPTypes
-import Sealing
+import AccountCrypto
 
 let textTargets = [
     FuzzTarget(name: "id-token", body: { readIDToken($0) }),

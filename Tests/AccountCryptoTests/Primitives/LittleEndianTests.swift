@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Sealing
+@testable import AccountCrypto
 
 struct LittleEndianTests {
     @Test func `Numbers have their least byte first`() {

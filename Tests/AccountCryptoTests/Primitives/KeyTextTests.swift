@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Sealing
+@testable import AccountCrypto
 
 struct KeyTextTests {
     private static let key = [UInt8](0..<32)

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Sealing
+@testable import AccountCrypto
 
 /// An archive for tests, with a slot for each of the given kinds and a payload.
 struct SampleArchive {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Sealing
+@testable import AccountCrypto
 
 struct SodiumTests {
     @Test func `The hash is BLAKE2b of RFC 7693, Appendix A`() {

@@ -1,4 +1,4 @@
-import Sealing
+import AccountCrypto
 import Testing
 
 @Suite("Bytes that are wiped")

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Sealing
+@testable import AccountCrypto
 
 struct EnvelopeTests {
     // MARK: Opening

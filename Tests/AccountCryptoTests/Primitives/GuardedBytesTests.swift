@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Sealing
+@testable import AccountCrypto
 
 struct GuardedBytesTests {
     private struct Failure: Error, Equatable {}

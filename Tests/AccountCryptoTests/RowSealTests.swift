@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Sealing
+@testable import AccountCrypto
 
 struct RowSealTests {
     private static let key = GuardedBytes(copying: (0..<32).map { UInt8($0) })

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Sealing
+@testable import AccountCrypto
 
 /// Files that are not as they were written.
 struct TamperingTests {

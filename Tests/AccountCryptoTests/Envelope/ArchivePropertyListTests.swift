@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Sealing
+@testable import AccountCrypto
 
 struct ArchivePropertyListTests {
     @Test(arguments: [0, 1, 14, 15, 255, 256, 65_535, 65_536, 1024 * 1024 - 126])

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Sealing
+@testable import AccountCrypto
 
 struct EnvelopeHeaderTests {
     @Test func `Each field stands where the format page says`() {

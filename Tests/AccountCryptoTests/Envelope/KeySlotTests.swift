@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Sealing
+@testable import AccountCrypto
 
 struct KeySlotTests {
     private let storeID = [UInt8](repeating: 0x5A, count: 16)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import Sealing
+@testable import AccountCrypto
 
 /// An archive as version 1 wrote it, which opens in every later version. It is the worked example of the format page.
 struct GoldenArchiveTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Sealing
+@testable import AccountCrypto
 
 struct SealingContextTests {
     @Test func `A context is format, app and session, each after its length`() {

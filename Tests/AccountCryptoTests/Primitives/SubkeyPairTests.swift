@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Sealing
+@testable import AccountCrypto
 
 struct SubkeyPairTests {
     /// An example of a published specification.
