@@ -15,6 +15,9 @@ swift format lint --strict --recursive --parallel \
 section "shell scripts"
 git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
 
+section "plain English: no more odd turns of phrase than before"
+python3 -B Scripts/prose.py --ratchet Scripts/prose-limit
+
 section "warnings, and imports of modules that are not depended on"
 swift build --traits Offline --explicit-target-dependency-import-check error --build-tests
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Whether the tables in `How a session lives` say the same as the state machines, the model and the simulation.
+"""Compares the tables in `How a session lives` with the session flows, the model and the simulation.
 
-Each table is read by its headings. Names are in backquotes; in the sources they are cases of an enumeration, labels of
-the model, or functions.
+The script reads each table by its headings. Names are in backquotes. In the sources they are functions, requirements of the
+effects' protocols, cases of an enumeration, or labels of the model.
 """
 
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "Sources/AccountKit/AccountKit.docc/SessionLife.md"
 SESSION = ROOT / "Sources/AccountKit/Session"
-MACHINES = ["CheckStateMachine", "RefreshStateMachine", "SignOutStateMachine"]
+FLOWS = {"CheckFlow", "RefreshFlow", "SignOutFlow"}
 MODEL = ROOT / "Tests/Model/session.pml"
 # Where an operation of the model begins and ends, or may end at any time; they stand in the text.
 NOT_STEPS = {"choosing", "dying", "finishing", "done", "end"}
@@ -39,11 +39,12 @@ def cases(text, enumeration):
     return found
 
 
-def transitions(text, states):
-    """Which events a state machine takes in which state, and those that it takes in any."""
-    payload = r"(?:\([^()]*(?:\([^()]*\)[^()]*)*\))?"
-    pairs = re.findall(rf"\(\.(\w+){payload},\s*\.(\w+)", text)
-    return {(state, event) for state, event in pairs if state in states}, set(re.findall(r"\(_, \.(\w+)", text))
+def requirements(text, protocol):
+    """The names of a protocol's functions."""
+    body = re.search(rf"^protocol {protocol}\b.*?\{{\n(.*?)^\}}", text, re.S | re.M)
+    if not body:
+        sys.exit(f"there is no protocol {protocol} any more: Scripts/session_life.py has to follow")
+    return set(re.findall(r"^    func (\w+)", body[1], re.M))
 
 
 def tables():
@@ -74,37 +75,12 @@ def compare(what, page, source):
         f"the table has {what} `{name}`, which is not in the sources" for name in sorted(page - source)]
 
 
-def check_machine(machine, rows, events):
-    text = (SESSION / f"{machine}.swift").read_text()
-    states, heading = set(cases(text, "State")), f"state of `{machine}`"
-    own = [row for row in rows if heading in row]
-    problems = compare(f"{machine}: the state", column(own, heading), states)
-    taken, anywhere = transitions(text, states)
-    shown = {(state, event) for row in own for state in names(row[heading]) for event in names(row["event"])}
-    problems += [f"{machine}: `{event}` in the state `{state}` is not in the table" for state, event in sorted(taken - shown)]
-    problems += [f"{machine}: the table has `{event}` in the state `{state}`, which is not in the sources"
-                 for state, event in sorted(shown - taken) if event not in anywhere]
-    problems += [f"{machine}: the table goes on to `{name}`, which is no state"
-                 for name in sorted(column(own, "then") - states)]
-    return problems + [f"{machine}: `{event}` is no event" for event in sorted({event for _, event in shown} - events)]
-
-
 def main():
     rows = tables()
-    machine_text = (SESSION / "SessionStateMachine.swift").read_text()
-    actions, events = cases(machine_text, "SessionAction"), set(cases(machine_text, "SessionEvent"))
-    problems = [problem for machine in MACHINES for problem in check_machine(machine, rows, events)]
-    found = {path.stem for path in SESSION.glob("*StateMachine.swift")} - {"SessionStateMachine"}
-    problems += compare("the state machine", set(MACHINES), found)
-
-    # An action's events stand in brackets in its comment.
-    for row in rows:
-        for action in names(row.get("action", "")):
-            said = set(names(re.search(r"\(([^()]*)\)\.?", actions.get(action, "") + "()")[1]))
-            if action in actions and said != set(names(row["events"])):
-                problems.append(f"of the action `{action}` comes {sorted(said)}, and in the table {names(row['events'])}")
-    problems += compare("the action", column(rows, "action"), set(actions))
-    problems += compare("the event", column(rows, "events"), events)
+    effects = (SESSION / "SessionEffects.swift").read_text()
+    called = requirements(effects, "SessionEffects") | requirements(effects, "SessionTransaction")
+    problems = compare("the effect", column(rows, "effect"), called)
+    problems += compare("the flow", FLOWS & column(rows, "code"), {path.stem for path in SESSION.glob("*Flow.swift")})
 
     decision = (ROOT / "Sources/AccountKit/Decision/SessionDecision.swift").read_text()
     for heading, results in [

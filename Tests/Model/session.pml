@@ -2,7 +2,7 @@
  * The life of a session, small enough to try everything: two programs that share one archive, the service, and a world
  * in which whatever can go wrong does. README.md says what is claimed, what is left out, and which code this is.
  *
- * The labels of `Program` are the phases of the state machines in Sources/AccountKit/Session. Each `atomic` is one step: at
+ * The labels of `Program` are the steps of the session flows in Sources/AccountKit/Session. Each `atomic` is one step: at
  * most one change of what others can see, or one exchange with the service. Between two of them the others can do
  * anything, and the program can die. What a program does under Account.lock without anybody being able to see it, such as
  * reading, is part of the step that follows or goes before; where a lock can be lost, each write is a step (`THEN`).
@@ -156,7 +156,7 @@ inline endBy(grant) {
 }
 #endif
 
-/* ---- Steps that several state machines have. */
+/* ---- Steps that several flows have. */
 
 /* In the same step go on there, where it is written down once. */
 #define finish() goto finishing
@@ -427,7 +427,7 @@ dying:
         fi
     }
 
-/* ---- CheckStateMachine */
+/* ---- CheckFlow */
 
 verifying:
     atomic {
@@ -496,7 +496,7 @@ clearingChecked:
         finish()
     }
 
-/* ---- RefreshStateMachine */
+/* ---- RefreshFlow */
 
 leasing:
     atomic {
@@ -1051,7 +1051,7 @@ lockingToQueue:
         goto queueingOrphan
     }
 
-/* ---- SignOutStateMachine, and then AccountStore.signOut */
+/* ---- SignOutFlow, and then AccountStore.signOut */
 
 signingOut:
     atomic {

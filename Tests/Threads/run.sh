@@ -48,4 +48,4 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4
 # Those that wait for processes are left out, and those whose process is to die of a signal or has a small stack: the
 # sanitizer takes both for itself. So are those of values that no two threads see, which would take most of the time.
 sanitized "$tests" --testing-library swift-testing --filter "${1:-.}" \
-    --skip 'SystemTests|ReaderTests|StateMachineTests|^AccountImportTests|ends the process|theDeepestNesting'
+    --skip 'SystemTests|ReaderTests|FlowTests|FlowSearchTests|KeepStateMachineTests|^AccountImportTests|ends the process|theDeepestNesting'

@@ -25,9 +25,9 @@ extension AccountStore {
     @discardableResult
     public func signOut(with authority: (any AccountAuthority)? = nil) async throws(AccountError) -> SignOutReport {
         let signOut = SignOut(.signedOutByUser, date: clock.now)
-        let machine = SignOutStateMachine(
-            signOut, isToBeTold: authority != nil, keepsUnreadable: driver.keepsUnreadable)
-        switch try await driver.run(machine).get() {
+        let flow = SignOutFlow(
+            signOut: signOut, revokesTokens: authority != nil, keepsUnreadable: driver.keepsUnreadable)
+        switch try await flow.run(LiveSessionEffects(driver)).get() {
         case .nobody:
             try await discardIncoming()
             return SignOutReport(account: nil, revocation: .notNeeded)

@@ -213,10 +213,9 @@ public final class AccountStore: Sendable {
         with authority: any AccountAuthority, policy: CheckPolicy = .always, timeout: Duration? = .seconds(10)
     ) async -> SessionState {
         if let givenToken { return await check(givenToken, with: authority, policy, timeout) }
-        let machine = CheckStateMachine(now: clock.now, maximumAge: policy.maximumAge.seconds) {
-            authority.mismatch(with: $0)
-        }
-        let state = await driver.run(machine, .init(authority: authority, deadline: timeout.map { .now + $0 }))
+        let flow = CheckFlow(now: clock.now, maximumAge: policy.maximumAge.seconds) { authority.mismatch(with: $0) }
+        let effects = LiveSessionEffects(driver, authority: authority, deadline: timeout.map { .now + $0 })
+        let state = await flow.run(effects)
         if case .unverified(let account, let reason) = state, reason.code == .wrongAccount {
             await driver.withhold(account)
         }

@@ -51,12 +51,14 @@ extension SessionDriver {
         } catch {
             return .kept(account, .init(.init(savingFailure: error), detail: "\(error)"))
         }
-        // It is cancelled only if everybody has left before it was about to be sent.
-        let machine = RefreshStateMachine(
+        let effects = LiveSessionEffects(
+            self, authority: authority, lease: lease, progress: progress, failureCount: failureCount)
+        var flow = RefreshFlow(
             of: account, deriving: request.derivation, now: clock.now,
             revokesSingleGrants: authority.revokesSingleGrants)
-        let outcome = await run(
-            machine, Context(authority: authority, lease: lease, progress: progress, failureCount: failureCount))
+        // The task is cancelled only if all callers have left before the request is sent.
+        let outcome = await flow.run(effects)
+        await effects.end()
         switch outcome {
         case .unsaved(_, let error): logger?.error("new tokens could not be saved", metadata: ["error": "\(error)"])
         case .kept(let account, let reason) where reason.code == .wrongAccount: await withhold(account)
@@ -169,8 +171,8 @@ extension SessionDriver {
     private func outcomeWithoutRefresh(_ request: Request) async -> RefreshOutcome? {
         switch await load() {
         case .present(let stored, _):
-            let machine = RefreshStateMachine(of: request.account, deriving: request.derivation, now: clock.now)
-            return machine.isToBeUsed(stored) ? nil : .adopted(stored)
+            let flow = RefreshFlow(of: request.account, deriving: request.derivation, now: clock.now)
+            return flow.isToBeUsed(stored) ? nil : .adopted(stored)
         // Without a reason, only who holds the lock knows that nobody is signing in at this moment.
         case .absent(let signOut): return signOut.reason == .neverSignedIn ? nil : .signedOut(signOut)
         case .unreadable: return nil

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Performs the actions of state machines: on the archive, at the service, and in the shared account.
+/// The archive of a session with everything beside it: the revocation queue, the shared account, and the refreshes in progress.
 struct SessionDriver: Sendable {
     let archive: AccountArchive
     let revocations: RevocationQueue
@@ -36,205 +36,11 @@ struct SessionDriver: Sendable {
         }
     }
 
-    struct Context {
-        var authority: (any AccountAuthority)?
-
-        /// The lease of a refresh, whose transactions it uses, and which it ends.
-        var lease: (any ArchiveLease)?
-
-        /// Until when a request that can be broken off is waited for.
-        var deadline: ContinuousClock.Instant?
-
-        /// Told while the refresh connects to the service, and just before the refresh token is sent.
-        var progress: SingleFlight<Request, RefreshOutcome>.Progress?
-
-        /// How many refreshes of these tokens had failed before the lease was waited for.
-        var failureCount = 0
-    }
-
-    /// What a state machine has begun, and must not leave behind.
-    private struct Begun {
-        var transaction: (any ArchiveTransaction)?
-        var lease: (any ArchiveLease)?
-        var exchange: (any PreparedExchange)?
-        var isExchanging = false
-    }
-
-    /// Runs a state machine to its end. Whatever happens, the transaction that it began is ended, and so is the lease.
-    func run<Machine: SessionStateMachine>(_ machine: Machine, _ context: Context = Context()) async -> Machine.Outcome
-    {
-        var machine = machine
-        var begun = Begun(lease: context.lease)
-        var action = machine.start()
-        while true {
-            if case .finish(let outcome) = action {
-                begun.exchange?.abandon()
-                await begun.transaction?.end()
-                if begun.isExchanging { exchanges.end() }
-                await begun.lease?.end()
-                return outcome
-            }
-            action = machine.resume(after: await perform(action, context, &begun))
-        }
-    }
-
-    private func perform<Outcome: Sendable>(
-        _ action: SessionAction<Outcome>, _ context: Context, _ begun: inout Begun
-    ) async -> SessionEvent {
-        var transaction: any ArchiveTransaction {
-            guard let transaction = begun.transaction else {
-                preconditionFailure("a state machine changes the archive only under its lock")
-            }
-            return transaction
-        }
-        var authority: any AccountAuthority {
-            guard let authority = context.authority else {
-                preconditionFailure("a state machine that asks a service is given one")
-            }
-            return authority
-        }
-        do {
-            switch action {
-            case .load: return .content(await load(begun.transaction))
-            case .beginTransaction: begun.transaction = try await begin(lockTimeout, begun.lease)
-            case .beginTransactionSoon:
-                begun.transaction = try await begin(min(lockTimeout, .seconds(1)), begun.lease)
-            case .endTransaction: await begun.transaction.take()?.end()
-            case .renewLease:
-                await begun.transaction.take()?.end()
-                guard await begun.lease?.lasts(for: .zero) != true else { return .done }
-                await begun.lease.take()?.end()
-                begun.lease = try await archive.storage.acquireRefreshLease(timeout: lockTimeout)
-            case .prepareExchange(let account, let derivation):
-                if let reason = await pauseOfAnother(failureCount: context.failureCount) { return .postponed(reason) }
-                begun.exchange.take()?.abandon()
-                context.progress?.begin()
-                defer { context.progress?.wait() }
-                do {
-                    begun.exchange = try await prepare(derivation, of: account, at: authority)
-                } catch {
-                    return .refused(AuthorityError(error))
-                }
-            case .prepareSave: try await archive.prepareSave(in: transaction)
-            case .recordIntent:
-                if let reason = try await beginExchange(transaction, authority, context, &begun) {
-                    return .postponed(reason)
-                }
-                archive.unsaved.markSpending()
-                return .intentRecorded(
-                    unfinished: try await archive.journal.recordIntent(at: clock.now, in: transaction))
-            case .beginExchange:
-                if let reason = try await beginExchange(transaction, authority, context, &begun) {
-                    return .postponed(reason)
-                }
-                return .intentRecorded(unfinished: try await archive.journal.record(in: transaction)?.date)
-            case .recordFailure(let reason, let mayBeSpent):
-                try await archive.journal.recordFailure(reason, mayBeSpent: mayBeSpent, at: clock.now, in: transaction)
-            case .forgetRefreshRecord: try await archive.journal.forget(in: transaction)
-            case .verify(let account): return await verify(account, authority, until: context.deadline)
-            case .requestTokens: return await send(&begun, spendsRefreshToken: true, authority)
-            case .deriveToken(_, let derivation):
-                return await send(&begun, spendsRefreshToken: derivation.means == .refresh, authority)
-            case .refresh(let account):
-                return .refreshEnded(await refresh(account, authority, until: context.deadline))
-            case .save(let account, let revision):
-                return .saved(try await save(account, revision, transaction))
-            case .queueRevocation(let account, let isSignOut):
-                if isSignOut { await revocations.release(beside: account, at: clock.now, in: transaction) }
-                return .queued(try await revocations.add(account, at: clock.now, in: transaction))
-            case .withdrawRevocation(let account): try await revocations.withdraw(account, in: transaction)
-            case .revoke(let account, let pending): _ = await revoke(account, pending, at: authority)
-            case .keepUnsaved(let account, let spent, let revision):
-                archive.unsaved.keep(account, inPlaceOf: spent, ifRevision: revision)
-                shared.publish(account, isSignIn: false)
-            case .quarantine(let signOut): return .quarantined(place: try await quarantine(signOut, transaction))
-            case .clear(let signOut, let revision):
-                let durability = try await clear(signOut, revision, transaction)
-                shared.publish(signOut)
-                report(durability)
-                await queueOrphans(beside: .absent(signOut), in: transaction)
-            case .finish: preconditionFailure("there is nothing to perform")
-            }
-            return .done
-        } catch {
-            logger?.debug("a step of the session failed", metadata: ["error": "\(error)"])
-            return .failed(AccountError(wrapping: error))
-        }
-    }
-
-    /// Makes sure that what is about to be sent is finished.
-    ///
-    /// - Returns: Why nothing is to be sent now; `nil` if it may be.
-    private func beginExchange(
-        _ transaction: any ArchiveTransaction, _ authority: any AccountAuthority, _ context: Context,
-        _ begun: inout Begun
-    ) async throws -> UnverifiedReason? {
-        // If another process's refresh failed while this one waited for the lease, do not send another at once.
-        if let record = try await archive.journal.record(in: transaction),
-            record.failureCount ?? 0 != context.failureCount, let reason = record.pause(at: clock.now)
-        {
-            return reason
-        }
-        // A refresh that follows on a token for another API that was refused goes on with the exchange that was begun for that.
-        if begun.isExchanging { return nil }
-        exchanges.begin(limit: authority.exchangeTimeout)
-        begun.isExchanging = true
-        // In this order: a caller that leaves after the commit finds an exchange to wait for. If all left before it, nothing
-        // is sent.
-        if let progress = context.progress, !progress.commit() { throw CancellationError() }
-        return nil
-    }
-
-    private func prepare(
-        _ derivation: Derivation?, of account: Account, at authority: any AccountAuthority
-    ) async throws -> any PreparedExchange {
-        let request = derivation?.request ?? .refresh
-        guard let authority = authority as? any ExchangeAuthority else {
-            return UnpreparedExchange(authority: authority, request: request, account: account)
-        }
-        return try await authority.prepare(request, of: account)
-    }
-
-    /// Sends what was prepared.
-    ///
-    /// A process that was suspended since it took the lease may have lost it, and another may have spent the refresh token. The
-    /// storage is asked first. The process can be suspended after that as well, so the clock decides immediately before the first byte.
-    private func send(
-        _ begun: inout Begun, spendsRefreshToken: Bool, _ authority: any AccountAuthority
-    ) async -> SessionEvent {
-        guard let exchange = begun.exchange.take() else {
-            preconditionFailure("a state machine prepares an exchange before it asks for it")
-        }
-        let (lease, limit) = (spendsRefreshToken ? begun.lease : nil, authority.exchangeTimeout)
-        guard await lease?.lasts(for: limit) != false else {
-            exchange.abandon()
-            return .refused(.withheld)
-        }
-        do {
-            return .renewed(try await exchange.send { lease?.isHeld(for: limit) != false })
-        } catch {
-            return .refused(AuthorityError(error))
-        }
-    }
-
-    private func begin(_ timeout: Duration, _ lease: (any ArchiveLease)?) async throws -> any ArchiveTransaction {
+    func begin(_ timeout: Duration, _ lease: (any ArchiveLease)?) async throws -> any ArchiveTransaction {
         if let lease { return try await lease.beginTransaction(timeout: timeout) }
         // A person is not asked under the lock, where others would wait.
         await archive.askBeforeLock()
         return try await archive.storage.beginTransaction(timeout: timeout)
-    }
-
-    private func verify(
-        _ account: Account, _ authority: any AccountAuthority, until deadline: ContinuousClock.Instant?
-    ) async -> SessionEvent {
-        do {
-            guard let identity = try await withDeadline(deadline, { try await authority.verify(account) }) else {
-                return .refused(.noResponse(.timeout))
-            }
-            return .verified(identity)
-        } catch {
-            return .refused(AuthorityError(error))
-        }
     }
 
     // MARK: The archive
@@ -362,7 +168,16 @@ struct SessionDriver: Sendable {
 
     /// Removes the account, and, if that is the user's wish, the key of the offline data. What the service has ended leaves that
     /// for the user's next sign-in.
-    private func clear(
+    func clear(
+        _ signOut: SignOut, _ revision: ArchiveRevision, _ transaction: any ArchiveTransaction
+    ) async throws {
+        let durability = try await remove(signOut, revision, transaction)
+        shared.publish(signOut)
+        report(durability)
+        await queueOrphans(beside: .absent(signOut), in: transaction)
+    }
+
+    private func remove(
         _ signOut: SignOut, _ revision: ArchiveRevision, _ transaction: any ArchiveTransaction
     ) async throws -> ArchiveReceipt.Durability {
         let content = await archive.load(in: transaction)
@@ -387,7 +202,7 @@ struct SessionDriver: Sendable {
     }
 
     /// Moves an archive that cannot be read out of the way, because the user signs out.
-    private func quarantine(_ signOut: SignOut, _ transaction: any ArchiveTransaction) async throws -> String {
+    func quarantine(_ signOut: SignOut, _ transaction: any ArchiveTransaction) async throws -> String {
         await archive.record(signOut, in: transaction)
         let place = try await archive.quarantine(at: clock.now, in: transaction)
         do {

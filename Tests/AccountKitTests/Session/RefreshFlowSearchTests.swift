@@ -2,8 +2,8 @@
 import Testing
 
 /// Every run of a refresh, whatever comes of each of its actions.
-struct RefreshStateMachineSearchTests {
-    private typealias Run = StateMachineRun<RefreshStateMachine>
+struct RefreshFlowSearchTests {
+    private typealias Run = FlowRun<RefreshOutcome>
 
     @Test(arguments: [false, true])
     func `Whatever comes of each action, no token is lost and nobody is signed out by mistake`(
@@ -14,8 +14,8 @@ struct RefreshStateMachineSearchTests {
             .present(Fixture.replaced, Fixture.other), .present(Fixture.bob, Fixture.other), .absent(Fixture.ended),
             .unreadable(AccountError(.damaged, "")),
         ]
-        let failures: [SessionEvent] = [.failed(Fixture.diskFull), .failed(Fixture.conflict)]
-        let machine = RefreshStateMachine(
+        let failures: [EffectResult] = [.failed(Fixture.diskFull), .failed(Fixture.conflict)]
+        let machine = RefreshFlow(
             of: Fixture.alice, now: Fixture.now, revokesSingleGrants: revokesSingleGrants)
         let endCount = await Run.explore(machine) { run in
             switch run.action {
@@ -38,8 +38,30 @@ struct RefreshStateMachineSearchTests {
         #expect(endCount > 500)
     }
 
+    /// Other processes replace the refresh token while the flow connects, and then the lock is lost.
+    @Test func `A request is sent with the tokens that it was prepared with`() async {
+        let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-9")
+        let endCount = await Run.explore(RefreshFlow(of: Fixture.alice, now: Fixture.now)) { run in
+            switch run.action {
+            case .load: [.content(.present(Fixture.alice, Fixture.old)), .content(.present(rotated, Fixture.other))]
+            case .requestTokens: [.renewed(Fixture.newTokens)]
+            case .save(let account, _): [.saved(account), .failed(Fixture.conflict)]
+            case .recordIntent: [.intentRecorded(unfinished: nil)]
+            case .queueRevocation: [.queued(Fixture.pending)]
+            default: [.done]
+            }
+        } visit: { run, _ in
+            guard case .requestTokens(let sent) = run.action else { return }
+            let prepared = run.calls.compactMap { call in
+                if case .prepareExchange(let account, _) = call { account } else { nil }
+            }
+            #expect(prepared.last.map { sent.isSameGrant(as: $0) } == true, "\(run.actions)")
+        }
+        #expect(endCount > 20)
+    }
+
     /// What holds at each action of each run.
-    private func check(_ run: Run, after events: [SessionEvent], revokesSingleGrants: Bool) {
+    private func check(_ run: Run, after events: [EffectResult], revokesSingleGrants: Bool) {
         let actions = run.actions
         let isLocked = run.isInTransaction(after: events)
         let lastContent = events.compactMap { if case .content(let content) = $0 { content } else { nil } }.last
@@ -81,14 +103,14 @@ struct RefreshStateMachineSearchTests {
             #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
         case .recordIntent, .recordFailure, .prepareSave, .forgetRefreshRecord, .withdrawRevocation, .queueRevocation:
             #expect(isLocked, "\(actions)")
-        case .finish(let outcome): check(outcome, run, events, lastContent, revokesSingleGrants)
+        case .finish: check(run.outcome!, run, events, lastContent, revokesSingleGrants)
         default: break
         }
     }
 
     /// What holds at the end of each run.
     private func check(
-        _ outcome: RefreshOutcome, _ run: Run, _ events: [SessionEvent], _ lastContent: AccountArchive.Content?,
+        _ outcome: RefreshOutcome, _ run: Run, _ events: [EffectResult], _ lastContent: AccountArchive.Content?,
         _ revokesSingleGrants: Bool
     ) {
         let actions = run.actions

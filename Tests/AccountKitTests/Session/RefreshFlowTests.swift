@@ -8,22 +8,22 @@ import FoundationEssentials
 import Foundation
 #endif
 
-struct RefreshStateMachineTests {
-    typealias Run = StateMachineRun<RefreshStateMachine>
+struct RefreshFlowTests {
+    typealias Run = FlowRun<RefreshOutcome>
 
     /// A refresh of Alice's tokens that has come to the request.
     func asking(
         _ account: Account = Fixture.alice, unfinished: Date? = nil, revokesSingleGrants: Bool = false
-    ) throws -> Run {
-        var run = Run(
-            RefreshStateMachine(of: account, now: Fixture.now, revokesSingleGrants: revokesSingleGrants))
-        try run.connect(account)
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(account, Fixture.old)))
-        try run.expect("withdraw revocation", then: .done)
-        try run.expect("prepare save", then: .done)
-        try run.expect("record intent", then: .intentRecorded(unfinished: unfinished))
-        try run.expect("end", then: .done)
+    ) async throws -> Run {
+        var run = await Run(
+            RefreshFlow(of: account, now: Fixture.now, revokesSingleGrants: revokesSingleGrants))
+        try await run.connect(account)
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(account, Fixture.old)))
+        try await run.expect("withdraw revocation", then: .done)
+        try await run.expect("prepare save", then: .done)
+        try await run.expect("record intent", then: .intentRecorded(unfinished: unfinished))
+        try await run.expect("end", then: .done)
         try #require(run.action.name == "request tokens")
         return run
     }
@@ -31,18 +31,18 @@ struct RefreshStateMachineTests {
     /// One whose response has come, and which has looked at what is stored by now.
     func comparing(
         to content: AccountArchive.Content, revokesSingleGrants: Bool = false
-    ) throws -> Run {
-        var run = try asking(revokesSingleGrants: revokesSingleGrants)
-        try run.expect("request tokens", then: .renewed(Fixture.newTokens))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(content))
+    ) async throws -> Run {
+        var run = try await asking(revokesSingleGrants: revokesSingleGrants)
+        try await run.expect("request tokens", then: .renewed(Fixture.newTokens))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(content))
         return run
     }
 
     /// One whose response is to be saved.
-    func saving() throws -> Run {
-        var run = try comparing(to: .present(Fixture.alice, Fixture.old))
-        try run.expect("withdraw revocation", then: .done)
+    func saving() async throws -> Run {
+        var run = try await comparing(to: .present(Fixture.alice, Fixture.old))
+        try await run.expect("withdraw revocation", then: .done)
         try #require(run.action.name == "save")
         return run
     }
@@ -51,32 +51,32 @@ struct RefreshStateMachineTests {
     func refused(
         _ failure: AuthorityError, unfinished: Date? = nil,
         stored content: AccountArchive.Content = .present(Fixture.alice, Fixture.old)
-    ) throws -> Run {
-        var run = try asking(unfinished: unfinished)
-        try run.expect("request tokens", then: .refused(failure))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(content))
+    ) async throws -> Run {
+        var run = try await asking(unfinished: unfinished)
+        try await run.expect("request tokens", then: .refused(failure))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(content))
         return run
     }
 
-    @Test func `The response is stored before anyone gets it, and the intent is forgotten after that`() throws {
-        var run = try saving()
+    @Test func `The response is stored before anyone gets it, and the intent is forgotten after that`() async throws {
+        var run = try await saving()
         guard case .save(let account, let revision) = run.action else { return }
         #expect(revision == Fixture.old)
         #expect(account.credentials == Fixture.newTokens.with(scopes: ["openid"], clientID: "test"))
         #expect(account.verifiedAt == Fixture.now)
         #expect(account.profile == Fixture.alice.profile)
-        try run.expect("save", then: .saved(account))
-        try run.expect("forget refresh record", then: .done)
+        try await run.expect("save", then: .saved(account))
+        try await run.expect("forget refresh record", then: .done)
         #expect(run.outcome?.text == "renewed access-2")
     }
 
-    @Test func `A response without a refresh token keeps the old one`() throws {
-        var run = try asking()
-        run.answer(.renewed(Credentials(accessToken: Secret("access-2"), issuedAt: Fixture.now)))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
-        try run.expect("withdraw revocation", then: .done)
+    @Test func `A response without a refresh token keeps the old one`() async throws {
+        var run = try await asking()
+        await run.answer(.renewed(Credentials(accessToken: Secret("access-2"), issuedAt: Fixture.now)))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        try await run.expect("withdraw revocation", then: .done)
         guard case .save(let account, _) = run.action else {
             Issue.record("\(run.actions)")
             return
@@ -88,15 +88,15 @@ struct RefreshStateMachineTests {
     }
 
     @Test(arguments: Fixture.failures)
-    func `The service is not asked if the response could not be stored`(error: AccountError) throws {
+    func `The service is not asked if the response could not be stored`(error: AccountError) async throws {
         for failing in ["begin", "withdraw revocation", "prepare save", "record intent"] {
-            var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
+            var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
             while run.outcome == nil {
                 switch run.action.name {
-                case failing: run.answer(.failed(error))
-                case "load": run.answer(.content(.present(Fixture.alice, Fixture.old)))
-                case "record intent": run.answer(.intentRecorded(unfinished: nil))
-                default: run.answer(.done)
+                case failing: await run.answer(.failed(error))
+                case "load": await run.answer(.content(.present(Fixture.alice, Fixture.old)))
+                case "record intent": await run.answer(.intentRecorded(unfinished: nil))
+                default: await run.answer(.done)
                 }
             }
             #expect(!run.actions.contains("request tokens"), "after \(failing) failed")
@@ -105,73 +105,73 @@ struct RefreshStateMachineTests {
         }
     }
 
-    @Test func `Tokens that another process has replaced are adopted without a request`() throws {
+    @Test func `Tokens that another process has replaced are adopted without a request`() async throws {
         for stored in [Fixture.replaced, Fixture.bob] {
-            var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
-            try run.connect()
-            try run.expect("begin", then: .done)
-            try run.expect("load", then: .content(.present(stored, Fixture.other)))
+            var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
+            try await run.connect()
+            try await run.expect("begin", then: .done)
+            try await run.expect("load", then: .content(.present(stored, Fixture.other)))
             #expect(run.outcome?.text == "adopted \(stored.credentials.accessToken.reveal())")
         }
     }
 
-    @Test func `Without an archive, or without a readable one, nothing is asked`() throws {
+    @Test func `Without an archive, or without a readable one, nothing is asked`() async throws {
         for (content, text) in [
             (AccountArchive.Content.absent(Fixture.ended), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
         ] {
-            var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
-            try run.connect()
-            try run.expect("begin", then: .done)
-            try run.expect("load", then: .content(content))
+            var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
+            try await run.connect()
+            try await run.expect("begin", then: .done)
+            try await run.expect("load", then: .content(content))
             #expect(run.outcome?.text == text)
         }
     }
 
-    @Test func `Without a refresh token nothing is asked`() throws {
-        var run = Run(RefreshStateMachine(of: Fixture.withoutRefreshToken, now: Fixture.now))
-        try run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.old)))
+    @Test func `Without a refresh token nothing is asked`() async throws {
+        var run = await Run(RefreshFlow(of: Fixture.withoutRefreshToken, now: Fixture.now))
+        try await run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.old)))
         #expect(run.outcome?.text == "kept access-1: notChecked")
     }
 
     // MARK: The connection
 
-    @Test func `Adopts tokens of another process before it connects`() throws {
+    @Test func `Adopts tokens of another process before it connects`() async throws {
         for stored in [Fixture.replaced, Fixture.bob] {
-            var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
-            try run.expect("load", then: .content(.present(stored, Fixture.other)))
+            var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
+            try await run.expect("load", then: .content(.present(stored, Fixture.other)))
             #expect(run.outcome?.text == "adopted \(stored.credentials.accessToken.reveal())")
         }
     }
 
-    @Test func `Connects again if another process has replaced the refresh token`() throws {
-        var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
-        try run.connect()
+    @Test func `Connects again if another process has replaced the refresh token`() async throws {
+        var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
+        try await run.connect()
         for number in 2...3 {
             let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-\(number)")
-            try run.expect("begin", then: .done)
-            try run.expect("load", then: .content(.present(rotated, Fixture.other)))
-            try run.expect("end", then: .done)
+            try await run.expect("begin", then: .done)
+            try await run.expect("load", then: .content(.present(rotated, Fixture.other)))
+            try await run.expect("end", then: .done)
             guard case .prepareExchange(rotated, nil) = run.action else {
                 Issue.record("\(run.actions)")
                 return
             }
-            run.answer(.done)
+            await run.answer(.done)
         }
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
         #expect(run.outcome?.text == "kept access-1: replacedMeanwhile")
     }
 
-    @Test func `Connects when an account is found only under the lock`() throws {
-        var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
-        try run.expect("load", then: .content(.absent(.neverSignedIn)))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
-        try run.expect("end", then: .done)
-        try run.expect("prepare exchange", then: .done)
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+    @Test func `Connects when an account is found only under the lock`() async throws {
+        var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
+        try await run.expect("load", then: .content(.absent(.neverSignedIn)))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        try await run.expect("end", then: .done)
+        try await run.expect("prepare exchange", then: .done)
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
         #expect(run.action.name == "withdraw revocation")
     }
 
@@ -179,37 +179,37 @@ struct RefreshStateMachineTests {
         AuthorityError.noResponse(.refused), .notSent(.unavailable(status: 503, retryAfter: nil)), .misconfigured("no"),
         .oauthError(.invalidGrant), .rejected("closed"),
     ])
-    func `A connection that fails is recorded, and says nothing of the tokens`(failure: AuthorityError) throws {
-        var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
-        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
-        try run.expect("prepare exchange", then: .refused(failure))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+    func `A connection that fails is recorded, and says nothing of the tokens`(failure: AuthorityError) async throws {
+        var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
+        try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        try await run.expect("prepare exchange", then: .refused(failure))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
         // This refresh has not read the record of an earlier one, so that record stays.
         guard case .recordFailure(let reason, mayBeSpent: true) = run.action else {
             Issue.record("\(run.actions)")
             return
         }
-        run.answer(.done)
+        await run.answer(.done)
         #expect(run.outcome?.text == "kept access-1: \(reason.code)")
     }
 
-    @Test func `A connection that is given up or postponed changes nothing`() throws {
+    @Test func `A connection that is given up or postponed changes nothing`() async throws {
         for (event, text) in [
-            (SessionEvent.refused(.noResponse(.cancelled)), "cancelled"),
+            (EffectResult.refused(.noResponse(.cancelled)), "cancelled"),
             (.postponed(.init(.serverError)), "serverError"),
         ] {
-            var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
-            try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
-            try run.expect("prepare exchange", then: event)
+            var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
+            try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+            try await run.expect("prepare exchange", then: event)
             #expect(run.outcome?.text == "kept access-1: \(text)")
         }
     }
 
     // MARK: The answer
 
-    @Test func `An explicit rejection clears the revision that it is about`() throws {
-        var run = try refused(.oauthError(.invalidGrant, description: "reused"))
+    @Test func `An explicit rejection clears the revision that it is about`() async throws {
+        var run = try await refused(.oauthError(.invalidGrant, description: "reused"))
         guard case .clear(let signOut, let revision) = run.action else {
             Issue.record("\(run.actions)")
             return
@@ -219,13 +219,13 @@ struct RefreshStateMachineTests {
             signOut
                 == SignOut(
                     .sessionEnded, date: Fixture.now, issuer: "https://auth.example.com", detail: "invalid_grant"))
-        run.answer(.done)
+        await run.answer(.done)
         #expect(run.outcome?.text == "signed out: sessionEnded")
     }
 
-    @Test func `A session that ends after a refresh whose response was never stored says so`() throws {
+    @Test func `A session that ends after a refresh whose response was never stored says so`() async throws {
         let earlier = Fixture.now.addingTimeInterval(-60)
-        let run = try refused(.oauthError(.invalidGrant), unfinished: earlier)
+        let run = try await refused(.oauthError(.invalidGrant), unfinished: earlier)
         guard case .clear(let signOut, _) = run.action else {
             Issue.record("\(run.actions)")
             return
@@ -248,33 +248,33 @@ struct RefreshStateMachineTests {
         ])
     func `The record says as long as it may be so that the token may have been spent`(
         failure: AuthorityError, mayBeSpent: Bool
-    ) throws {
-        let run = try refused(failure)
+    ) async throws {
+        let run = try await refused(failure)
         guard case .recordFailure(_, mayBeSpent) = run.action else {
             Issue.record("\(run.actions)")
             return
         }
     }
 
-    @Test func `A refusal that spends nothing does not undo the record of a refresh before it`() throws {
-        var run = try refused(.noResponse(.refused), unfinished: Fixture.now)
+    @Test func `A refusal that spends nothing does not undo the record of a refresh before it`() async throws {
+        var run = try await refused(.noResponse(.refused), unfinished: Fixture.now)
         guard case .recordFailure(_, mayBeSpent: true) = run.action else {
             Issue.record("\(run.actions)")
             return
         }
-        run.answer(.done)
+        await run.answer(.done)
         #expect(run.outcome?.text == "kept access-1: offline")
         #expect(!run.actions.contains("forget refresh record"))
     }
 
     @Test(arguments: Fixture.authorityErrors.filter { $0 != .oauthError(.invalidGrant) && $0 != .rejected("closed") })
-    func `No other answer clears anything`(failure: AuthorityError) throws {
-        var run = try refused(failure)
+    func `No other answer clears anything`(failure: AuthorityError) async throws {
+        var run = try await refused(failure)
         guard case .recordFailure(let reason, _) = run.action else {
             Issue.record("\(run.actions)")
             return
         }
-        run.answer(.done)
+        await run.answer(.done)
         #expect(!run.actions.contains("clear"))
         #expect(run.outcome?.text == "kept access-1: \(reason.code)")
     }
@@ -287,42 +287,42 @@ struct RefreshStateMachineTests {
     ])
     func `A failure of each kind leaves the service alone for a while`(
         failure: AuthorityError, mayBeSpent: Bool
-    ) throws {
-        for event in [SessionEvent.done, .failed(Fixture.diskFull)] {
-            var run = try refused(failure)
+    ) async throws {
+        for event in [EffectResult.done, .failed(Fixture.diskFull)] {
+            var run = try await refused(failure)
             guard case .recordFailure(_, mayBeSpent) = run.action else {
                 Issue.record("\(run.actions)")
                 return
             }
-            run.answer(event)
+            await run.answer(event)
             #expect(run.outcome?.text.hasPrefix("kept access-1") == true)
         }
     }
 
-    @Test func `A failure that could not be written down keeps the record of the intent`() throws {
+    @Test func `A failure that could not be written down keeps the record of the intent`() async throws {
         for failing in Fixture.failures {
-            var run = try asking()
-            try run.expect("request tokens", then: .refused(.noResponse(.timeout)))
-            try run.expect("begin", then: .failed(failing))
+            var run = try await asking()
+            try await run.expect("request tokens", then: .refused(.noResponse(.timeout)))
+            try await run.expect("begin", then: .failed(failing))
             #expect(run.outcome?.text == "kept access-1: offline")
         }
     }
 
-    @Test func `A failure is not written down for other tokens than it was about, or for nobody`() throws {
+    @Test func `A failure is not written down for other tokens than it was about, or for nobody`() async throws {
         for (content, text) in [
             (AccountArchive.Content.present(Fixture.replaced, Fixture.other), "adopted other-access"),
             (.present(Fixture.bob, Fixture.other), "adopted bob-access"),
             (.absent(Fixture.ended), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
         ] {
-            let run = try refused(.noResponse(.timeout), stored: content)
+            let run = try await refused(.noResponse(.timeout), stored: content)
             #expect(run.outcome?.text == text)
         }
     }
 
-    @Test func `A failure is told of what is stored by then`() throws {
-        var run = try refused(.noResponse(.timeout), stored: .present(Fixture.renamed, Fixture.other))
-        try run.expect("record failure", then: .done)
+    @Test func `A failure is told of what is stored by then`() async throws {
+        var run = try await refused(.noResponse(.timeout), stored: .present(Fixture.renamed, Fixture.other))
+        try await run.expect("record failure", then: .done)
         guard case .kept(let account, _)? = run.outcome else {
             Issue.record("\(run.actions)")
             return
@@ -332,32 +332,32 @@ struct RefreshStateMachineTests {
 
     // MARK: A disk that fails
 
-    @Test func `New tokens that cannot be saved are tried once more, and then remembered`() throws {
-        var run = try saving()
-        try run.expect("save", then: .failed(Fixture.diskFull))
-        try run.expect("save", then: .failed(Fixture.diskFull))
+    @Test func `New tokens that cannot be saved are tried once more, and then remembered`() async throws {
+        var run = try await saving()
+        try await run.expect("save", then: .failed(Fixture.diskFull))
+        try await run.expect("save", then: .failed(Fixture.diskFull))
         guard case .keepUnsaved(let account, _, Fixture.old) = run.action else {
             Issue.record("the token is spent, and its successor is lost: \(run.actions)")
             return
         }
         #expect(account.credentials.accessToken == Secret("access-2"))
-        run.answer(.done)
+        await run.answer(.done)
         #expect(run.outcome?.text == "unsaved access-2: inaccessible")
     }
 
-    @Test func `Profile fields make room for new tokens, the largest first`() throws {
+    @Test func `Profile fields make room for new tokens, the largest first`() async throws {
         let tooLarge = AccountError(.tooLarge, "full")
         var stored = Fixture.alice
         stored.profile["avatar"] = .data(Data(count: 100_000))
         stored.profile["text"] = .string(String(repeating: "x", count: 40_000))
         stored.profile["nickname"] = "Ally"
-        var run = try asking(stored)
-        run.answer(.renewed(Fixture.newTokens))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(stored, Fixture.old)))
-        try run.expect("withdraw revocation", then: .done)
+        var run = try await asking(stored)
+        await run.answer(.renewed(Fixture.newTokens))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(stored, Fixture.old)))
+        try await run.expect("withdraw revocation", then: .done)
         for dropped in [["avatar"], ["avatar", "text"], Array(stored.profile.fields.keys)] {
-            try run.expect("save", then: .failed(tooLarge))
+            try await run.expect("save", then: .failed(tooLarge))
             guard case .save(let account, Fixture.old) = run.action else {
                 Issue.record("\(run.actions)")
                 return
@@ -365,33 +365,33 @@ struct RefreshStateMachineTests {
             #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
             #expect(Set(account.profile.fields.keys) == Set(stored.profile.fields.keys).subtracting(dropped))
         }
-        try run.expect("save", then: .failed(tooLarge))
-        try run.expect("keep unsaved", then: .done)
+        try await run.expect("save", then: .failed(tooLarge))
+        try await run.expect("keep unsaved", then: .done)
         #expect(run.outcome?.text == "unsaved access-2: tooLarge")
     }
 
-    @Test func `A second try that succeeds is a refresh like any other`() throws {
-        var run = try saving()
-        try run.expect("save", then: .failed(Fixture.diskFull))
+    @Test func `A second try that succeeds is a refresh like any other`() async throws {
+        var run = try await saving()
+        try await run.expect("save", then: .failed(Fixture.diskFull))
         guard case .save(let account, Fixture.old) = run.action else {
             Issue.record("\(run.actions)")
             return
         }
-        run.answer(.saved(account))
-        try run.expect("forget refresh record", then: .failed(Fixture.diskFull))
+        await run.answer(.saved(account))
+        try await run.expect("forget refresh record", then: .failed(Fixture.diskFull))
         #expect(run.outcome?.text == "renewed access-2", "a record too many is harmless")
     }
 
     @Test(arguments: Fixture.failures.filter { $0.code != .conflict })
-    func `An account that cannot be cleared is kept`(error: AccountError) throws {
+    func `An account that cannot be cleared is kept`(error: AccountError) async throws {
         for failing in ["begin", "clear"] {
-            var run = try asking()
-            run.answer(.refused(.oauthError(.invalidGrant)))
+            var run = try await asking()
+            await run.answer(.refused(.oauthError(.invalidGrant)))
             if failing == "clear" {
-                try run.expect("begin", then: .done)
-                try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+                try await run.expect("begin", then: .done)
+                try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
             }
-            try run.expect(failing, then: .failed(error))
+            try await run.expect(failing, then: .failed(error))
             #expect(run.outcome?.text == "kept access-1: \(error.code == .busy ? "busy" : "cannotSave")")
         }
     }
@@ -406,18 +406,18 @@ extension Credentials {
     }
 }
 
-extension StateMachineRun<RefreshStateMachine> {
+extension FlowRun<RefreshOutcome> {
     /// It has looked at what is stored, and connected to the service.
-    mutating func connect(_ stored: Account = Fixture.alice) throws {
-        try expect("load", then: .content(.present(stored, Fixture.old)))
-        try expect("prepare exchange", then: .done)
+    mutating func connect(_ stored: Account = Fixture.alice) async throws {
+        try await expect("load", then: .content(.present(stored, Fixture.old)))
+        try await expect("prepare exchange", then: .done)
     }
 
     /// Its lock was lost when it saves: it takes it again, and looks at what is stored by now.
-    mutating func lose(then content: AccountArchive.Content) throws {
-        try expect("save", then: .failed(Fixture.conflict))
-        try expect("renew lease", then: .done)
-        try expect("begin", then: .done)
-        try expect("load", then: .content(content))
+    mutating func lose(then content: AccountArchive.Content) async throws {
+        try await expect("save", then: .failed(Fixture.conflict))
+        try await expect("renew lease", then: .done)
+        try await expect("begin", then: .done)
+        try await expect("load", then: .content(content))
     }
 }

@@ -2,23 +2,23 @@
 import AccountTesting
 import Testing
 
-struct SignOutStateMachineTests {
-    private typealias Run = StateMachineRun<SignOutStateMachine>
+struct SignOutFlowTests {
+    private typealias Run = FlowRun<Result<SignOutFlow.Ended, AccountError>>
 
     private static let signOut = SignOut(.signedOutByUser, date: Fixture.now)
-    private static let failures: [SessionEvent] = Fixture.failures.map { .failed($0) }
+    private static let failures: [EffectResult] = Fixture.failures.map { .failed($0) }
     private static let pending = RevocationQueue.Pending(
         entry: ArchiveEntry(rawValue: "Revocation-1.plist"), revision: Fixture.other, account: Fixture.alice)
 
-    @Test func `A sign-out clears what is there, and tells whom`() throws {
-        var run = Run(SignOutStateMachine(Self.signOut, isToBeTold: false))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(Fixture.bob, Fixture.other)))
+    @Test func `A sign-out clears what is there, and tells whom`() async throws {
+        var run = await Run(SignOutFlow(signOut: Self.signOut, revokesTokens: false))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.bob, Fixture.other)))
         guard case .clear(Self.signOut, Fixture.other) = run.action else {
             Issue.record("\(run.actions)")
             return
         }
-        run.answer(.done)
+        await run.answer(.done)
         guard case .success(.account(let account, nil)) = run.outcome else {
             Issue.record("\(run.actions)")
             return
@@ -26,12 +26,12 @@ struct SignOutStateMachineTests {
         #expect(account == Fixture.bob)
     }
 
-    @Test func `The tokens are in the queue before the account is gone`() throws {
-        var run = Run(SignOutStateMachine(Self.signOut, isToBeTold: true))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
-        try run.expect("queue revocation", then: .queued(Self.pending))
-        try run.expect("clear", then: .done)
+    @Test func `The tokens are in the queue before the account is gone`() async throws {
+        var run = await Run(SignOutFlow(signOut: Self.signOut, revokesTokens: true))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        try await run.expect("queue revocation", then: .queued(Self.pending))
+        try await run.expect("clear", then: .done)
         guard case .success(.account(_, let pending?)) = run.outcome else {
             Issue.record("\(run.actions)")
             return
@@ -42,10 +42,10 @@ struct SignOutStateMachineTests {
     @Test(arguments: Fixture.unreadable, [true, false])
     func `An archive that does not open is moved out of the way, one that cannot be reached is left alone`(
         error: AccountError, isToBeTold: Bool
-    ) throws {
-        var run = Run(SignOutStateMachine(Self.signOut, isToBeTold: isToBeTold))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.unreadable(error)))
+    ) async throws {
+        var run = await Run(SignOutFlow(signOut: Self.signOut, revokesTokens: isToBeTold))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.unreadable(error)))
         if error.code == .inaccessible || error.code == .insecureContainer {
             expectAccountError(error.code) { try run.outcome?.get() }
             return
@@ -54,7 +54,7 @@ struct SignOutStateMachineTests {
             Issue.record("\(run.actions)")
             return
         }
-        run.answer(.quarantined(place: "aside"))
+        await run.answer(.quarantined(place: "aside"))
         guard case .success(.quarantined(place: "aside")) = run.outcome else {
             Issue.record("\(run.actions)")
             return
@@ -64,10 +64,10 @@ struct SignOutStateMachineTests {
     @Test(arguments: Fixture.unreadable, [true, false])
     func `An archive that cannot be read stays if other machines may open it`(
         error: AccountError, isToBeTold: Bool
-    ) throws {
-        var run = Run(SignOutStateMachine(Self.signOut, isToBeTold: isToBeTold, keepsUnreadable: true))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.unreadable(error)))
+    ) async throws {
+        var run = await Run(SignOutFlow(signOut: Self.signOut, revokesTokens: isToBeTold, keepsUnreadable: true))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.unreadable(error)))
         expectAccountError(error.code) { try run.outcome?.get() }
         #expect(run.outcome != nil)
     }
@@ -77,7 +77,7 @@ struct SignOutStateMachineTests {
         let contents: [AccountArchive.Content] =
             [.absent(.neverSignedIn), .present(Fixture.alice, Fixture.old)]
             + Fixture.unreadable.map { .unreadable($0) }
-        let endCount = await Run.explore(SignOutStateMachine(Self.signOut, isToBeTold: isToBeTold)) { run in
+        let endCount = await Run.explore(SignOutFlow(signOut: Self.signOut, revokesTokens: isToBeTold)) { run in
             switch run.action {
             case .load: contents.map { .content($0) }
             case .queueRevocation: Self.failures + [.queued(Self.pending)]

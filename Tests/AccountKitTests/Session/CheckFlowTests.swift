@@ -8,27 +8,27 @@ import FoundationEssentials
 import Foundation
 #endif
 
-struct CheckStateMachineTests {
-    private typealias Run = StateMachineRun<CheckStateMachine>
+struct CheckFlowTests {
+    private typealias Run = FlowRun<SessionState>
 
     private static let never = SignOut.neverSignedIn
     private static let identity = Identity(id: Fixture.alice.id, username: "alice2", profile: ["locale": "en"])
 
-    private func begin(with account: Account, maximumAge: TimeInterval = 0) throws -> Run {
-        var run = Run(CheckStateMachine(now: Fixture.now, maximumAge: maximumAge))
-        try run.expect("load", then: .content(.present(account, Fixture.old)))
+    private func begin(with account: Account, maximumAge: TimeInterval = 0) async throws -> Run {
+        var run = await Run(CheckFlow(now: Fixture.now, maximumAge: maximumAge))
+        try await run.expect("load", then: .content(.present(account, Fixture.old)))
         return run
     }
 
     // MARK: Whether to ask
 
-    @Test func `Without an account nobody is asked`() throws {
+    @Test func `Without an account nobody is asked`() async throws {
         for (content, text) in [
             (AccountArchive.Content.absent(Self.never), "signed out: neverSignedIn"),
             (.unreadable(AccountError(.wrongKeyOrDamaged, "")), "unreadable: wrongKeyOrDamaged"),
         ] {
-            var run = Run(CheckStateMachine(now: Fixture.now, maximumAge: 0))
-            try run.expect("load", then: .content(content))
+            var run = await Run(CheckFlow(now: Fixture.now, maximumAge: 0))
+            try await run.expect("load", then: .content(content))
             #expect(run.outcome?.text == text)
         }
     }
@@ -42,10 +42,10 @@ struct CheckStateMachineTests {
         ] as [(TimeInterval?, TimeInterval, Bool)])
     func `A confirmation holds for a while, and never from the future`(
         age: TimeInterval?, maximumAge: TimeInterval, asks: Bool
-    ) throws {
+    ) async throws {
         var account = Fixture.alice
         account.verifiedAt = age.map { Fixture.now.addingTimeInterval(-$0) }
-        let run = try begin(with: account, maximumAge: maximumAge)
+        let run = try await begin(with: account, maximumAge: maximumAge)
         #expect(run.action.name == (asks ? "verify" : "finish"))
         if !asks { #expect(run.outcome?.text == "verified access-1") }
     }
@@ -59,25 +59,26 @@ struct CheckStateMachineTests {
         ] as [(TimeInterval?, Bool, String)])
     func `An expiry makes it refresh, and nothing else`(
         seconds: TimeInterval?, hasRefreshToken: Bool, step: String
-    ) throws {
+    ) async throws {
         let account = Account.testing(
             at: Fixture.now, expiringIn: seconds.map { .seconds($0) }, hasRefreshToken: hasRefreshToken)
-        #expect(try begin(with: account).action.name == step)
+        #expect(try await begin(with: account).action.name == step)
     }
 
-    @Test func `An expiry far in the past, as after a step of the clock, keeps an offline user signed in`() throws {
-        var run = try begin(with: .testing(at: Fixture.now, expiringIn: .seconds(-1_000_000_000)))
-        try run.expect("refresh", then: .refreshEnded(.kept(Fixture.expired, .init(.offline))))
+    @Test func `An expiry far in the past, as after a step of the clock, keeps an offline user signed in`() async throws
+    {
+        var run = try await begin(with: .testing(at: Fixture.now, expiringIn: .seconds(-1_000_000_000)))
+        try await run.expect("refresh", then: .refreshEnded(.kept(Fixture.expired, .init(.offline))))
         #expect(run.outcome?.text == "unverified access-1: offline")
     }
 
     // MARK: Confirmed
 
-    @Test func `What the service says of the user is stored`() throws {
-        var run = try begin(with: Fixture.alice)
-        try run.expect("verify", then: .verified(Self.identity))
-        try run.expect("begin soon", then: .done)
-        try run.expect("load", then: .content(.present(Fixture.renamed, Fixture.other)))
+    @Test func `What the service says of the user is stored`() async throws {
+        var run = try await begin(with: Fixture.alice)
+        try await run.expect("verify", then: .verified(Self.identity))
+        try await run.expect("begin soon", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.renamed, Fixture.other)))
         guard case .save(let account, let revision) = run.action else {
             Issue.record("\(run.actions)")
             return
@@ -87,20 +88,20 @@ struct CheckStateMachineTests {
         #expect(account.profile["locale"] == "en")
         #expect(account.profile.nickname == "Ally", "another process's change of the profile is not undone")
         #expect(account.verifiedAt == Fixture.now)
-        run.answer(.saved(account))
+        await run.answer(.saved(account))
         #expect(run.outcome == .verified(account))
     }
 
     @Test(arguments: Fixture.failures)
-    func `A confirmation that cannot be written down is one nevertheless`(error: AccountError) throws {
+    func `A confirmation that cannot be written down is one nevertheless`(error: AccountError) async throws {
         for failing in ["begin soon", "save"] {
-            var run = try begin(with: Fixture.alice)
-            run.answer(.verified(Self.identity))
+            var run = try await begin(with: Fixture.alice)
+            await run.answer(.verified(Self.identity))
             if failing == "save" {
-                try run.expect("begin soon", then: .done)
-                try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+                try await run.expect("begin soon", then: .done)
+                try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
             }
-            try run.expect(failing, then: .failed(error))
+            try await run.expect(failing, then: .failed(error))
             #expect(run.outcome?.text == "verified access-1")
             #expect(run.outcome?.account?.verifiedAt == Fixture.now)
         }
@@ -108,117 +109,116 @@ struct CheckStateMachineTests {
 
     @Test
     func `A confirmation of an account that was replaced meanwhile confirms nothing, and the new one is asked about`()
-        throws
+        async throws
     {
         for stored in [Fixture.replaced, Fixture.bob] {
-            var run = try begin(with: Fixture.alice)
-            try run.expect("verify", then: .verified(Self.identity))
-            try run.expect("begin soon", then: .done)
-            try run.expect("load", then: .content(.present(stored, Fixture.other)))
+            var run = try await begin(with: Fixture.alice)
+            try await run.expect("verify", then: .verified(Self.identity))
+            try await run.expect("begin soon", then: .done)
+            try await run.expect("load", then: .content(.present(stored, Fixture.other)))
             // The service may be slow, so nobody waits for the lock meanwhile.
-            try run.expect("end", then: .done)
+            try await run.expect("end", then: .done)
             guard case .verify(let asked) = run.action else {
                 Issue.record("\(run.actions)")
                 return
             }
             #expect(asked == stored)
-            run.answer(.verified(Identity(id: stored.id)))
-            try run.expect("begin soon", then: .done)
-            try run.expect("load", then: .content(.present(stored, Fixture.other)))
-            try run.expect("save", then: .saved(stored))
+            await run.answer(.verified(Identity(id: stored.id)))
+            try await run.expect("begin soon", then: .done)
+            try await run.expect("load", then: .content(.present(stored, Fixture.other)))
+            try await run.expect("save", then: .saved(stored))
             #expect(run.outcome?.text == "verified \(stored.credentials.accessToken.reveal())")
         }
     }
 
-    @Test func `Tokens that are replaced again and again are asked about three times, not for ever`() throws {
-        var run = try begin(with: Fixture.alice)
+    @Test func `Tokens that are replaced again and again are asked about three times, not for ever`() async throws {
+        var run = try await begin(with: Fixture.alice)
         for (count, stored) in [Fixture.replaced, Fixture.alice, Fixture.replaced].enumerated() {
-            try run.expect("verify", then: .verified(Self.identity))
-            try run.expect("begin soon", then: .done)
-            try run.expect("load", then: .content(.present(stored, Fixture.other)))
-            if count < 2 { try run.expect("end", then: .done) }
+            try await run.expect("verify", then: .verified(Self.identity))
+            try await run.expect("begin soon", then: .done)
+            try await run.expect("load", then: .content(.present(stored, Fixture.other)))
+            if count < 2 { try await run.expect("end", then: .done) }
         }
         #expect(run.outcome?.text == "unverified other-access: replacedMeanwhile")
     }
 
-    @Test func `New tokens that are known to be good, or have expired meanwhile, are not asked about`() throws {
+    @Test func `New tokens that are known to be good, or have expired meanwhile, are not asked about`() async throws {
         var confirmed = Fixture.replaced
         confirmed.verifiedAt = Fixture.now
         let expired = Fixture.expired.with(token: "other-access", refreshToken: "other-refresh")
         for (stored, action) in [(confirmed, "finish"), (expired, "refresh")] {
-            var run = try begin(with: Fixture.alice, maximumAge: 900)
-            try run.expect("verify", then: .verified(Self.identity))
-            try run.expect("begin soon", then: .done)
-            try run.expect("load", then: .content(.present(stored, Fixture.other)))
-            if action == "refresh" { try run.expect("end", then: .done) }
+            var run = try await begin(with: Fixture.alice, maximumAge: 900)
+            try await run.expect("verify", then: .verified(Self.identity))
+            try await run.expect("begin soon", then: .done)
+            try await run.expect("load", then: .content(.present(stored, Fixture.other)))
+            if action == "refresh" { try await run.expect("end", then: .done) }
             #expect(run.action.name == action)
             if action == "finish" { #expect(run.outcome?.text == "verified other-access") }
         }
     }
 
-    @Test func `A confirmation of an account that is gone confirms nothing`() throws {
+    @Test func `A confirmation of an account that is gone confirms nothing`() async throws {
         for (content, text) in [
             (AccountArchive.Content.absent(SignOut(.signedOutByUser)), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.noKey, "")), "unreadable: noKey"),
         ] {
-            var run = try begin(with: Fixture.alice)
-            try run.expect("verify", then: .verified(Self.identity))
-            try run.expect("begin soon", then: .done)
-            try run.expect("load", then: .content(content))
+            var run = try await begin(with: Fixture.alice)
+            try await run.expect("verify", then: .verified(Self.identity))
+            try await run.expect("begin soon", then: .done)
+            try await run.expect("load", then: .content(content))
             #expect(run.outcome?.text == text)
         }
     }
 
-    @Test func `A service is asked about its own accounts only`() throws {
+    @Test func `A service is asked about its own accounts only`() async throws {
         for signsInMeanwhile in [false, true] {
-            var run = Run(
-                CheckStateMachine(now: Fixture.now, maximumAge: 0) {
+            var run = await Run(
+                CheckFlow(now: Fixture.now, maximumAge: 0) {
                     signsInMeanwhile && $0.id == Fixture.alice.id ? nil : "another service"
                 })
-            try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+            try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
             if signsInMeanwhile {
-                try run.expect("verify", then: .verified(Self.identity))
-                try run.expect("begin soon", then: .done)
-                try run.expect("load", then: .content(.present(Fixture.bob, Fixture.other)))
-                try run.expect("end", then: .done)
+                try await run.expect("verify", then: .verified(Self.identity))
+                try await run.expect("begin soon", then: .done)
+                try await run.expect("load", then: .content(.present(Fixture.bob, Fixture.other)))
             }
             #expect(run.outcome?.text == "unverified \(signsInMeanwhile ? "bob-access" : "access-1"): misconfigured")
         }
     }
 
-    @Test func `Nor is it asked about an account of another service that a refresh has found`() throws {
-        var run = Run(
-            CheckStateMachine(now: Fixture.now, maximumAge: 0) { $0.id == Fixture.alice.id ? nil : "another service" })
-        try run.expect("load", then: .content(.present(Fixture.expired, Fixture.old)))
-        try run.expect("refresh", then: .refreshEnded(.adopted(Fixture.bob)))
+    @Test func `Nor is it asked about an account of another service that a refresh has found`() async throws {
+        var run = await Run(
+            CheckFlow(now: Fixture.now, maximumAge: 0) { $0.id == Fixture.alice.id ? nil : "another service" })
+        try await run.expect("load", then: .content(.present(Fixture.expired, Fixture.old)))
+        try await run.expect("refresh", then: .refreshEnded(.adopted(Fixture.bob)))
         #expect(run.outcome?.text == "unverified bob-access: misconfigured")
     }
 
-    @Test func `A token that is another user's is reported, and nothing is adopted or stored`() throws {
-        var run = try begin(with: Fixture.alice)
-        try run.expect("verify", then: .verified(Identity(id: "bob", username: "bob")))
+    @Test func `A token that is another user's is reported, and nothing is adopted or stored`() async throws {
+        var run = try await begin(with: Fixture.alice)
+        try await run.expect("verify", then: .verified(Identity(id: "bob", username: "bob")))
         #expect(run.outcome == .unverified(Fixture.alice, .init(.wrongAccount, detail: run.outcome?.detail)))
     }
 
     // MARK: Refused
 
-    @Test func `401 is refreshed once and asked again once`() throws {
-        var run = try begin(with: Fixture.alice)
-        try run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
+    @Test func `401 is refreshed once and asked again once`() async throws {
+        var run = try await begin(with: Fixture.alice)
+        try await run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
         let renewed = Fixture.alice.with(token: "access-2", refreshToken: "refresh-2")
-        try run.expect("refresh", then: .refreshEnded(.renewed(renewed)))
-        try run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
+        try await run.expect("refresh", then: .refreshEnded(.renewed(renewed)))
+        try await run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
         #expect(run.outcome?.text == "unverified access-2: unclearReply")
     }
 
-    @Test func `Tokens that were adopted are asked about before they count as known`() throws {
+    @Test func `Tokens that were adopted are asked about before they count as known`() async throws {
         for account in [Fixture.alice, Fixture.expired] {
-            var run = try begin(with: account)
+            var run = try await begin(with: account)
             if account == Fixture.alice {
-                try run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
+                try await run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
             }
-            try run.expect("refresh", then: .refreshEnded(.adopted(Fixture.bob)))
-            try run.expect("verify", then: .refused(.noResponse(.unreachable)))
+            try await run.expect("refresh", then: .refreshEnded(.adopted(Fixture.bob)))
+            try await run.expect("verify", then: .refused(.noResponse(.unreachable)))
             #expect(run.outcome?.text == "unverified bob-access: offline")
         }
     }
@@ -230,68 +230,68 @@ struct CheckStateMachineTests {
         (.signedOut(SignOut(.sessionEnded)), "signed out: sessionEnded"),
         (.unreadable(AccountError(.damaged, "")), "unreadable: damaged"),
     ])
-    func `The end of a refresh is the end of the check`(outcome: RefreshOutcome, text: String) throws {
-        var run = try begin(with: Fixture.expired)
-        try run.expect("refresh", then: .refreshEnded(outcome))
+    func `The end of a refresh is the end of the check`(outcome: RefreshOutcome, text: String) async throws {
+        var run = try await begin(with: Fixture.expired)
+        try await run.expect("refresh", then: .refreshEnded(outcome))
         #expect(run.outcome?.text == text)
     }
 
-    @Test func `An explicit rejection clears the account if its token is still the stored one`() throws {
-        var run = try begin(with: Fixture.withoutRefreshToken)
-        try run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.other)))
+    @Test func `An explicit rejection clears the account if its token is still the stored one`() async throws {
+        var run = try await begin(with: Fixture.withoutRefreshToken)
+        try await run.expect("verify", then: .refused(.bearerChallenge(error: "invalid_token")))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.other)))
         guard case .clear(let signOut, Fixture.other) = run.action else {
             Issue.record("\(run.actions)")
             return
         }
         #expect(signOut.reason == .sessionEnded)
         #expect(signOut.detail == "invalid_token")
-        run.answer(.done)
+        await run.answer(.done)
         #expect(run.outcome == .signedOut(signOut))
     }
 
     @Test(arguments: [AuthorityError.bearerChallenge(error: "invalid_token"), .rejected("closed")])
     func `An explicit rejection about a token that was replaced meanwhile asks about the stored one`(
         failure: AuthorityError
-    ) throws {
+    ) async throws {
         let other = Fixture.withoutRefreshToken.with(token: "other-access", refreshToken: nil)
         for (content, text) in [
             (AccountArchive.Content.absent(SignOut(.signedOutByUser)), "signed out: signedOutByUser"),
             (.unreadable(AccountError(.noKey, "")), "unreadable: noKey"),
         ] {
-            var run = try begin(with: Fixture.withoutRefreshToken)
-            try run.expect("verify", then: .refused(failure))
-            try run.expect("begin", then: .done)
-            try run.expect("load", then: .content(content))
+            var run = try await begin(with: Fixture.withoutRefreshToken)
+            try await run.expect("verify", then: .refused(failure))
+            try await run.expect("begin", then: .done)
+            try await run.expect("load", then: .content(content))
             #expect(run.outcome?.text == text)
         }
         for stored in [other, Fixture.replaced, Fixture.bob] {
-            var run = try begin(with: Fixture.withoutRefreshToken)
-            try run.expect("verify", then: .refused(failure))
-            try run.expect("begin", then: .done)
-            try run.expect("load", then: .content(.present(stored, Fixture.other)))
-            try run.expect("end", then: .done)
+            var run = try await begin(with: Fixture.withoutRefreshToken)
+            try await run.expect("verify", then: .refused(failure))
+            try await run.expect("begin", then: .done)
+            try await run.expect("load", then: .content(.present(stored, Fixture.other)))
+            try await run.expect("end", then: .done)
             guard case .verify(let asked) = run.action else {
                 Issue.record("\(run.actions)")
                 return
             }
             #expect(asked == stored)
-            run.answer(.refused(.noResponse(.timeout)))
+            await run.answer(.refused(.noResponse(.timeout)))
             #expect(run.outcome?.text == "unverified \(stored.credentials.accessToken.reveal()): offline")
         }
     }
 
     @Test(arguments: Fixture.failures)
-    func `An account that the service ended and that cannot be cleared is kept`(error: AccountError) throws {
+    func `An account that the service ended and that cannot be cleared is kept`(error: AccountError) async throws {
         for failing in ["begin", "clear"] {
-            var run = try begin(with: Fixture.withoutRefreshToken)
-            run.answer(.refused(.rejected("closed")))
+            var run = try await begin(with: Fixture.withoutRefreshToken)
+            await run.answer(.refused(.rejected("closed")))
             if failing == "clear" {
-                try run.expect("begin", then: .done)
-                try run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.old)))
+                try await run.expect("begin", then: .done)
+                try await run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.old)))
             }
-            try run.expect(failing, then: .failed(error))
+            try await run.expect(failing, then: .failed(error))
             #expect(run.outcome?.text == "unverified access-1: \(error.code == .busy ? "busy" : "cannotSave")")
         }
     }
@@ -305,7 +305,7 @@ struct CheckStateMachineTests {
             .present(Fixture.bob, Fixture.other), .absent(Self.never),
             .unreadable(AccountError(.damaged, "")),
         ]
-        let failures: [SessionEvent] = [
+        let failures: [EffectResult] = [
             .failed(AccountError(.inaccessible, "")), .failed(AccountError(.conflict, "")),
         ]
         let refreshes: [RefreshOutcome] = [
@@ -313,9 +313,12 @@ struct CheckStateMachineTests {
             .adopted(Fixture.bob), .kept(account, .init(.offline)), .unsaved(account, AccountError(.inaccessible, "")),
             .signedOut(Self.never), .unreadable(AccountError(.damaged, "")),
         ]
-        let endCount = await Run.explore(CheckStateMachine(now: Fixture.now, maximumAge: 0)) { run in
+        let endCount = await Run.explore(CheckFlow(now: Fixture.now, maximumAge: 0)) { run in
             switch run.action {
             case .load: contents.map { .content($0) }
+            // The first turn has tried every failure, and a later one starts with the same state.
+            case .verify where run.actions.contains("end"):
+                [.verified(Self.identity), .refused(.noResponse(.timeout)), .refused(.rejected("closed"))]
             case .verify:
                 [.verified(Self.identity), .verified(Identity(id: "eve"))]
                     + Fixture.authorityErrors.map { .refused($0) }
@@ -346,6 +349,9 @@ struct CheckStateMachineTests {
                 let isCertain = events.contains { if case .refused(.rejected) = $0 { true } else { false } }
                 let stored = events.compactMap { if case .content(let content) = $0 { content.account } else { nil } }
                 #expect(isCertain || stored.last?.credentials.refreshToken == nil, "\(actions)")
+                // The account that is removed is the one that the service spoke of.
+                let asked = run.calls.compactMap { if case .verify(let account) = $0 { account } else { nil } }
+                #expect(asked.last.map { stored.last?.isSameGrant(as: $0) } == true, "\(actions)")
             }
             switch run.outcome {
             case .signedOut(let signOut): #expect(signOut == Self.never || actions.contains("clear"), "\(actions)")

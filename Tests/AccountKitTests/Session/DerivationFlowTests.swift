@@ -10,8 +10,8 @@ import Foundation
 @testable import AccountKit
 
 /// Tokens for other APIs, in the steps of a refresh.
-struct DerivationStateMachineTests {
-    private typealias Run = StateMachineRun<RefreshStateMachine>
+struct DerivationFlowTests {
+    private typealias Run = FlowRun<RefreshOutcome>
 
     private static let target = TokenTarget(stored: nil, ["https://api.example.com/"], ["read"])
     private static let byRefresh = Derivation(target: target, means: .refresh, validity: nil)
@@ -35,37 +35,37 @@ struct DerivationStateMachineTests {
 
     private func asking(
         _ derivation: Derivation, of account: Account = Fixture.alice, stored: Account? = nil, unfinished: Date? = nil
-    ) throws -> Run {
-        var run = Run(RefreshStateMachine(of: account, deriving: derivation, now: Fixture.now))
-        try run.connect(stored ?? account)
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(stored ?? account, Fixture.old)))
-        try run.expect("withdraw revocation", then: .done)
-        try run.expect("prepare save", then: .done)
-        try run.expect(
+    ) async throws -> Run {
+        var run = await Run(RefreshFlow(of: account, deriving: derivation, now: Fixture.now))
+        try await run.connect(stored ?? account)
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(stored ?? account, Fixture.old)))
+        try await run.expect("withdraw revocation", then: .done)
+        try await run.expect("prepare save", then: .done)
+        try await run.expect(
             derivation.means == .refresh ? "record intent" : "begin exchange",
             then: .intentRecorded(unfinished: unfinished))
-        try run.expect("end", then: .done)
+        try await run.expect("end", then: .done)
         try #require(run.action.name == "derive token")
         return run
     }
 
     private func saving(
         _ response: Credentials, _ derivation: Derivation, stored: Account = Fixture.alice
-    ) throws -> (Run, Account) {
-        var run = try asking(derivation, of: stored)
-        run.answer(.renewed(response))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(stored, Fixture.old)))
-        try run.expect("withdraw revocation", then: .done)
+    ) async throws -> (Run, Account) {
+        var run = try await asking(derivation, of: stored)
+        await run.answer(.renewed(response))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(stored, Fixture.old)))
+        try await run.expect("withdraw revocation", then: .done)
         guard case .save(let account, Fixture.old) = run.action else { throw AccountError(.conflict, "\(run.actions)") }
         return (run, account)
     }
 
     // MARK: What comes
 
-    @Test func `A refresh token that comes with a derived token is stored together with it`() throws {
-        var (run, account) = try saving(Self.response(refreshToken: "refresh-2"), Self.byRefresh)
+    @Test func `A refresh token that comes with a derived token is stored together with it`() async throws {
+        var (run, account) = try await saving(Self.response(refreshToken: "refresh-2"), Self.byRefresh)
         #expect(account.credentials.accessToken == Fixture.alice.credentials.accessToken)
         #expect(account.credentials.expiresAt == Fixture.alice.credentials.expiresAt)
         #expect(account.credentials.idToken == Fixture.alice.credentials.idToken)
@@ -74,36 +74,36 @@ struct DerivationStateMachineTests {
         let derived = try #require(account.credentials.derivedToken(for: Self.target))
         #expect(derived.credentials.accessToken == Secret("derived-1"))
         #expect(derived.credentials.refreshToken == nil && derived.credentials.idToken == nil)
-        try run.expect("save", then: .saved(account))
-        try run.expect("forget refresh record", then: .done)
+        try await run.expect("save", then: .saved(account))
+        try await run.expect("forget refresh record", then: .done)
         #expect(run.outcome?.text == "renewed access-1")
     }
 
-    @Test func `Without a new refresh token the old one stays`() throws {
-        let (_, account) = try saving(Self.response(), Self.byRefresh)
+    @Test func `Without a new refresh token the old one stays`() async throws {
+        let (_, account) = try await saving(Self.response(), Self.byRefresh)
         #expect(account.credentials.refreshToken == Fixture.alice.credentials.refreshToken)
     }
 
-    @Test func `A token exchange spends nothing, and leaves the record of a refresh alone`() throws {
-        var (run, account) = try saving(Self.response(refreshToken: "of another kind"), Self.byExchange)
+    @Test func `A token exchange spends nothing, and leaves the record of a refresh alone`() async throws {
+        var (run, account) = try await saving(Self.response(refreshToken: "of another kind"), Self.byExchange)
         #expect(account.credentials.hasSameTokens(as: Fixture.alice.credentials))
         #expect(account.credentials.derivedToken(for: Self.target) != nil)
-        try run.expect("save", then: .saved(account))
+        try await run.expect("save", then: .saved(account))
         #expect(run.outcome?.text == "renewed access-1")
         #expect(!run.actions.contains("record intent"))
     }
 
-    @Test func `A token exchange needs no refresh token, and a refresh does`() throws {
-        _ = try asking(Self.byExchange, of: Fixture.withoutRefreshToken)
-        var run = Run(
-            RefreshStateMachine(of: Fixture.withoutRefreshToken, deriving: Self.byRefresh, now: Fixture.now))
-        try run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.old)))
+    @Test func `A token exchange needs no refresh token, and a refresh does`() async throws {
+        _ = try await asking(Self.byExchange, of: Fixture.withoutRefreshToken)
+        var run = await Run(
+            RefreshFlow(of: Fixture.withoutRefreshToken, deriving: Self.byRefresh, now: Fixture.now))
+        try await run.expect("load", then: .content(.present(Fixture.withoutRefreshToken, Fixture.old)))
         #expect(run.outcome?.text == "kept access-1: notChecked")
     }
 
     // MARK: What others do meanwhile
 
-    @Test func `A token that another process has just had is taken without a request`() throws {
+    @Test func `A token that another process has just had is taken without a request`() async throws {
         for (known, found) in [
             (Fixture.alice, Self.holding("other")), (Self.holding("old", lifetime: 30), Self.holding("other")),
             // Also if it is not good for as long as this one wants: another will not be either.
@@ -111,8 +111,8 @@ struct DerivationStateMachineTests {
             // It is good by now for whatever reason.
             (Self.holding("same"), Self.holding("same")),
         ] {
-            var run = Run(RefreshStateMachine(of: known, deriving: Self.byRefresh, now: Fixture.now))
-            try run.expect("load", then: .content(.present(found, Fixture.other)))
+            var run = await Run(RefreshFlow(of: known, deriving: Self.byRefresh, now: Fixture.now))
+            try await run.expect("load", then: .content(.present(found, Fixture.other)))
             guard case .adopted(found)? = run.outcome else {
                 Issue.record("\(run.actions)")
                 continue
@@ -120,58 +120,58 @@ struct DerivationStateMachineTests {
         }
     }
 
-    @Test func `Tokens that another process has replaced are what is derived from`() throws {
-        let run = try asking(Self.byRefresh, stored: Fixture.replaced)
+    @Test func `Tokens that another process has replaced are what is derived from`() async throws {
+        let run = try await asking(Self.byRefresh, stored: Fixture.replaced)
         guard case .deriveToken(let sent, Self.byRefresh) = run.action else { return }
         #expect(sent == Fixture.replaced)
         // One that is not good for long enough is no reason not to.
         let longer = Derivation(target: Self.target, means: .refresh, validity: .seconds(60))
-        #expect(try asking(longer, of: Self.holding("old", lifetime: 30)).outcome == nil)
+        #expect(try await asking(longer, of: Self.holding("old", lifetime: 30)).outcome == nil)
     }
 
-    @Test func `Nothing is derived for another user`() throws {
-        var run = Run(RefreshStateMachine(of: Fixture.alice, deriving: Self.byRefresh, now: Fixture.now))
-        try run.connect()
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(Fixture.bob, Fixture.other)))
+    @Test func `Nothing is derived for another user`() async throws {
+        var run = await Run(RefreshFlow(of: Fixture.alice, deriving: Self.byRefresh, now: Fixture.now))
+        try await run.connect()
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.bob, Fixture.other)))
         #expect(run.outcome?.text == "adopted bob-access")
     }
 
-    @Test func `A refresh goes on with the refresh token that came with a derived token meanwhile`() throws {
+    @Test func `A refresh goes on with the refresh token that came with a derived token meanwhile`() async throws {
         let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-2")
-        var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
-        try run.connect(rotated)
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(rotated, Fixture.other)))
-        try run.expect("withdraw revocation", then: .done)
-        try run.expect("prepare save", then: .done)
-        try run.expect("record intent", then: .intentRecorded(unfinished: nil))
-        try run.expect("end", then: .done)
+        var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
+        try await run.connect(rotated)
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(rotated, Fixture.other)))
+        try await run.expect("withdraw revocation", then: .done)
+        try await run.expect("prepare save", then: .done)
+        try await run.expect("record intent", then: .intentRecorded(unfinished: nil))
+        try await run.expect("end", then: .done)
         guard case .requestTokens(let sent) = run.action else {
             Issue.record("\(run.actions)")
             return
         }
         #expect(sent.credentials.refreshToken == Secret("refresh-2"))
-        run.answer(.refused(.oauthError(.invalidGrant)))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(rotated, Fixture.other)))
+        await run.answer(.refused(.oauthError(.invalidGrant)))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(rotated, Fixture.other)))
         #expect(run.action.name == "clear")
     }
 
-    @Test func `A rejection of a refresh token that was replaced by then is no new token`() throws {
+    @Test func `A rejection of a refresh token that was replaced by then is no new token`() async throws {
         let rotated = Fixture.alice.with(token: "access-1", refreshToken: "refresh-2")
         for (stored, text) in [
             (rotated, "kept access-1: replacedMeanwhile"), (Fixture.replaced, "adopted other-access"),
         ] {
-            var run = Run(RefreshStateMachine(of: Fixture.alice, now: Fixture.now))
+            var run = await Run(RefreshFlow(of: Fixture.alice, now: Fixture.now))
             while run.outcome == nil {
                 switch run.action.name {
                 case "load" where !run.actions.contains("request tokens"):
-                    run.answer(.content(.present(Fixture.alice, Fixture.old)))
-                case "load": run.answer(.content(.present(stored, Fixture.other)))
-                case "record intent": run.answer(.intentRecorded(unfinished: nil))
-                case "request tokens": run.answer(.refused(.oauthError(.invalidGrant)))
-                default: run.answer(.done)
+                    await run.answer(.content(.present(Fixture.alice, Fixture.old)))
+                case "load": await run.answer(.content(.present(stored, Fixture.other)))
+                case "record intent": await run.answer(.intentRecorded(unfinished: nil))
+                case "request tokens": await run.answer(.refused(.oauthError(.invalidGrant)))
+                default: await run.answer(.done)
                 }
             }
             #expect(run.outcome?.text == text)
@@ -182,13 +182,13 @@ struct DerivationStateMachineTests {
     @Test(arguments: [AccountArchive.Content.absent(Fixture.ended), .present(Fixture.bob, Fixture.other)])
     func `What comes after the sign-out is revoked, the refresh token and the derived token`(
         content: AccountArchive.Content
-    ) throws {
-        var run = try asking(Self.byRefresh)
-        run.answer(.renewed(Self.response(refreshToken: "refresh-2")))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(content))
-        try run.expect("queue revocation", then: .queued(Fixture.pending))
-        try run.expect("end", then: .done)
+    ) async throws {
+        var run = try await asking(Self.byRefresh)
+        await run.answer(.renewed(Self.response(refreshToken: "refresh-2")))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(content))
+        try await run.expect("queue revocation", then: .queued(Fixture.pending))
+        try await run.expect("end", then: .done)
         guard case .revoke(let account, _) = run.action else {
             Issue.record("\(run.actions)")
             return
@@ -204,44 +204,44 @@ struct DerivationStateMachineTests {
             .oauthError(.invalidTarget), .oauthError(.invalidScope), .oauthError(.unauthorizedClient),
             .oauthError(.invalidRequest), .oauthError(.unsupportedGrantType), .misconfigured("not registered"),
         ] as [AuthorityError])
-    func `What is wrong with the request ends nothing, and holds no refresh up`(failure: AuthorityError) throws {
-        var run = try asking(Self.byRefresh)
-        run.answer(.refused(failure))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
-        try run.expect("forget refresh record", then: .done)
+    func `What is wrong with the request ends nothing, and holds no refresh up`(failure: AuthorityError) async throws {
+        var run = try await asking(Self.byRefresh)
+        await run.answer(.refused(failure))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        try await run.expect("forget refresh record", then: .done)
         #expect(run.outcome?.text == "kept access-1: misconfigured")
 
         // A refresh before it may have spent the token.
-        run = try asking(Self.byRefresh, unfinished: Fixture.now)
-        run.answer(.refused(failure))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        run = try await asking(Self.byRefresh, unfinished: Fixture.now)
+        await run.answer(.refused(failure))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
         #expect(run.outcome?.text == "kept access-1: misconfigured")
 
-        run = try asking(Self.byExchange)
-        run.answer(.refused(failure))
+        run = try await asking(Self.byExchange)
+        await run.answer(.refused(failure))
         #expect(run.outcome?.text == "kept access-1: misconfigured")
     }
 
     /// A derivation that the service has refused, and the plain refresh that follows on it up to its request.
     private func refreshing(
         after failure: AuthorityError, unfinished: Date? = nil, stored: Account = Fixture.alice
-    ) throws -> Run {
-        var run = try asking(Self.byRefresh, unfinished: unfinished)
-        run.answer(.refused(failure))
+    ) async throws -> Run {
+        var run = try await asking(Self.byRefresh, unfinished: unfinished)
+        await run.answer(.refused(failure))
         guard case .prepareExchange(Fixture.alice, nil) = run.action else {
             throw AccountError(.conflict, "\(run.actions)")
         }
-        run.answer(.done)
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(stored, Fixture.old)))
+        await run.answer(.done)
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(stored, Fixture.old)))
         guard stored.isSameGrant(as: Fixture.alice) else { return run }
-        try run.expect("withdraw revocation", then: .done)
-        try run.expect("prepare save", then: .done)
+        try await run.expect("withdraw revocation", then: .done)
+        try await run.expect("prepare save", then: .done)
         // The record is the intent of the request that was refused.
-        try run.expect("record intent", then: .intentRecorded(unfinished: Fixture.now))
-        try run.expect("end", then: .done)
+        try await run.expect("record intent", then: .intentRecorded(unfinished: Fixture.now))
+        try await run.expect("end", then: .done)
         try #require(run.action.name == "request tokens")
         return run
     }
@@ -249,25 +249,27 @@ struct DerivationStateMachineTests {
     private static let refusals = [AuthorityError.oauthError(.invalidGrant), .rejected("closed")]
 
     @Test(arguments: refusals)
-    func `A refused derivation ends the session only if a plain refresh is refused`(failure: AuthorityError) throws {
-        var run = try refreshing(after: failure)
-        run.answer(.renewed(Fixture.newTokens))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
-        try run.expect("withdraw revocation", then: .done)
+    func `A refused derivation ends the session only if a plain refresh is refused`(failure: AuthorityError)
+        async throws
+    {
+        var run = try await refreshing(after: failure)
+        await run.answer(.renewed(Fixture.newTokens))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        try await run.expect("withdraw revocation", then: .done)
         guard case .save(let account, Fixture.old) = run.action else {
             Issue.record("\(run.actions)")
             return
         }
         #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
-        run.answer(.saved(account))
-        try run.expect("forget refresh record", then: .done)
+        await run.answer(.saved(account))
+        try await run.expect("forget refresh record", then: .done)
         #expect(run.outcome?.text == "kept access-2: misconfigured")
 
-        run = try refreshing(after: failure)
-        run.answer(.refused(failure))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+        run = try await refreshing(after: failure)
+        await run.answer(.refused(failure))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
         guard case .clear(let signOut, Fixture.old) = run.action else {
             Issue.record("\(run.actions)")
             return
@@ -275,68 +277,69 @@ struct DerivationStateMachineTests {
         #expect(signOut.unfinishedRefresh == nil)
     }
 
-    @Test func `Without a response to the plain refresh the session stays`() throws {
+    @Test func `Without a response to the plain refresh the session stays`() async throws {
         for (failure, unfinished, mayBeSpent) in [
             (AuthorityError.noResponse(.timeout), nil, true), (.noResponse(.refused), nil, false),
             (.noResponse(.refused), Fixture.now, true),
         ] as [(AuthorityError, Date?, Bool)] {
-            var run = try refreshing(after: Self.refusals[0], unfinished: unfinished)
-            run.answer(.refused(failure))
-            try run.expect("begin", then: .done)
-            try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+            var run = try await refreshing(after: Self.refusals[0], unfinished: unfinished)
+            await run.answer(.refused(failure))
+            try await run.expect("begin", then: .done)
+            try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
             guard case .recordFailure(_, mayBeSpent) = run.action else {
                 Issue.record("\(run.actions)")
                 continue
             }
-            run.answer(.done)
+            await run.answer(.done)
             #expect(run.outcome?.text == "kept access-1: offline")
         }
     }
 
-    @Test func `A refused derivation adopts tokens that another process has stored`() throws {
-        #expect(
+    @Test func `A refused derivation adopts tokens that another process has stored`() async throws {
+        await #expect(
             try refreshing(after: Self.refusals[0], stored: Fixture.replaced).outcome?.text
                 == "kept other-access: misconfigured")
         let found = Self.holding("other", in: Fixture.replaced)
-        #expect(try refreshing(after: Self.refusals[0], stored: found).outcome?.text == "adopted other-access")
-        #expect(try refreshing(after: Self.refusals[0], stored: Fixture.bob).outcome?.text == "adopted bob-access")
+        #expect(try await refreshing(after: Self.refusals[0], stored: found).outcome?.text == "adopted other-access")
+        #expect(
+            try await refreshing(after: Self.refusals[0], stored: Fixture.bob).outcome?.text == "adopted bob-access")
     }
 
     @Test(arguments: refusals)
-    func `A refused token exchange ends no session and sends no refresh`(failure: AuthorityError) throws {
-        var run = try asking(Self.byExchange)
-        run.answer(.refused(failure))
+    func `A refused token exchange ends no session and sends no refresh`(failure: AuthorityError) async throws {
+        var run = try await asking(Self.byExchange)
+        await run.answer(.refused(failure))
         while run.outcome == nil {
             try #require(run.action.name != "clear" && run.action.name != "request tokens")
-            run.answer(run.action.name == "load" ? .content(.present(Fixture.alice, Fixture.old)) : .done)
+            await run.answer(run.action.name == "load" ? .content(.present(Fixture.alice, Fixture.old)) : .done)
         }
     }
 
     @Test(arguments: [byRefresh, byExchange])
-    func `A service in trouble is left alone for a while`(derivation: Derivation) throws {
-        var run = try asking(derivation)
-        run.answer(.refused(.unavailable(status: 503, retryAfter: nil)))
-        try run.expect("begin", then: .done)
-        try run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
+    func `A service in trouble is left alone for a while`(derivation: Derivation) async throws {
+        var run = try await asking(derivation)
+        await run.answer(.refused(.unavailable(status: 503, retryAfter: nil)))
+        try await run.expect("begin", then: .done)
+        try await run.expect("load", then: .content(.present(Fixture.alice, Fixture.old)))
         guard case .recordFailure(_, let mayBeSpent) = run.action else {
             Issue.record("\(run.actions)")
             return
         }
         #expect(mayBeSpent == (derivation.means == .refresh))
-        run.answer(.done)
+        await run.answer(.done)
         #expect(run.outcome?.text == "kept access-1: serverError")
     }
 
     // MARK: What cannot be saved
 
-    @Test func `A refresh token that was spent is remembered, and what can be had again is not`() throws {
+    @Test func `A refresh token that was spent is remembered, and what can be had again is not`() async throws {
         for (next, derivation, isKept) in [
             ("refresh-2" as String?, Self.byRefresh, true), (nil, Self.byRefresh, false), ("x", Self.byExchange, false),
         ] {
-            var (run, account) = try saving(Self.response(refreshToken: next), derivation)
-            try run.expect("save", then: .failed(Fixture.diskFull))
-            try run.expect("save", then: .failed(Fixture.diskFull))
-            if isKept { try run.expect("keep unsaved", then: .done) }
+            var (run, account) = try await saving(Self.response(refreshToken: next), derivation)
+            try await run.expect("save", then: .failed(Fixture.diskFull))
+            try await run.expect("save", then: .failed(Fixture.diskFull))
+            if isKept { try await run.expect("keep unsaved", then: .done) }
             guard case .unsaved(account, _)? = run.outcome else {
                 Issue.record("\(run.actions)")
                 continue
@@ -344,14 +347,14 @@ struct DerivationStateMachineTests {
         }
     }
 
-    @Test func `An archive that is full gives its derived tokens for the refresh token`() throws {
+    @Test func `An archive that is full gives its derived tokens for the refresh token`() async throws {
         let tooLarge = AccountError(.tooLarge, "full")
         let other = TokenTarget(stored: "other", [], [])
         var stored = Fixture.alice
         stored.credentials.keep(Self.response("kept"), for: other, at: Fixture.now)
-        var (run, account) = try saving(Self.response(refreshToken: "refresh-2"), Self.byRefresh, stored: stored)
+        var (run, account) = try await saving(Self.response(refreshToken: "refresh-2"), Self.byRefresh, stored: stored)
         #expect(account.credentials.derivedTokens.count == 2)
-        try run.expect("save", then: .failed(tooLarge))
+        try await run.expect("save", then: .failed(tooLarge))
         guard case .save(let bare, Fixture.old) = run.action else {
             Issue.record("\(run.actions)")
             return
@@ -359,8 +362,8 @@ struct DerivationStateMachineTests {
         #expect(bare.credentials.refreshToken == Secret("refresh-2"))
         #expect(bare.credentials.derivedTokens.isEmpty)
 
-        (run, account) = try saving(Self.response(), Self.byExchange, stored: stored)
-        try run.expect("save", then: .failed(tooLarge))
+        (run, account) = try await saving(Self.response(), Self.byExchange, stored: stored)
+        try await run.expect("save", then: .failed(tooLarge))
         #expect(run.outcome?.text == "unsaved access-1: tooLarge")
     }
 
@@ -376,8 +379,8 @@ struct DerivationStateMachineTests {
             .unreadable(AccountError(.damaged, "")),
         ]
         let refusals = Fixture.authorityErrors + [.oauthError(.invalidTarget)]
-        let failures: [SessionEvent] = [.failed(Fixture.diskFull), .failed(Fixture.conflict)]
-        let machine = RefreshStateMachine(
+        let failures: [EffectResult] = [.failed(Fixture.diskFull), .failed(Fixture.conflict)]
+        let machine = RefreshFlow(
             of: Fixture.alice, deriving: derivation, now: Fixture.now, revokesSingleGrants: true)
         // The first load is without the lock. The plain refresh after a refused derivation has two exchanges on its path.
         let endCount = await Run.explore(machine, limit: 64) { run in
@@ -420,7 +423,7 @@ struct DerivationStateMachineTests {
     }
 
     /// How often the service has refused the tokens.
-    private static func refusalCount(_ events: [SessionEvent]) -> Int {
+    private static func refusalCount(_ events: [EffectResult]) -> Int {
         events.count { event in
             if case .refused(.oauthError(.invalidGrant, _)) = event { return true }
             if case .refused(.rejected) = event { return true }
@@ -428,7 +431,7 @@ struct DerivationStateMachineTests {
         }
     }
 
-    private func check(_ run: Run, after events: [SessionEvent], _ derivation: Derivation) {
+    private func check(_ run: Run, after events: [EffectResult], _ derivation: Derivation) {
         let actions = run.actions
         let isLocked = run.isInTransaction(after: events)
         let lastContent = events.compactMap { if case .content(let content) = $0 { content } else { nil } }.last
@@ -456,7 +459,8 @@ struct DerivationStateMachineTests {
             #expect(account.profile == stored.profile && account.isSameUser(as: stored), "\(actions)")
             let next = isByRefresh ? Secret("refresh-2") : stored.credentials.refreshToken
             #expect(account.credentials.refreshToken == next, "\(actions)")
-        case .finish(let outcome):
+        case .finish:
+            guard let outcome = run.outcome else { return }
             let hasResponse = events.contains { if case .renewed = $0 { true } else { false } }
             let isSaved = events.contains { if case .saved = $0 { true } else { false } }
             guard hasResponse else {

@@ -1,0 +1,197 @@
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// The start-up check: is the stored account still good?
+///
+/// 1. Read the account.
+/// 2. Refresh its tokens if the access token looks expired.
+/// 3. Ask the service whose token it is.
+/// 4. Store the response, or decide what the failure means.
+///
+/// If another process has stored other tokens in between, the check begins again with those, twice at most.
+struct CheckFlow {
+    /// How often the check begins again with tokens that another process has stored.
+    private static let repetitionLimit = 2
+
+    let now: Date
+
+    /// How many seconds a confirmation is valid; with 0 the service is always asked.
+    let maximumAge: TimeInterval
+
+    /// Returns why an account does not belong to the service; `nil` if it does.
+    var mismatch: @Sendable (Account) -> String? = { _ in nil }
+
+    private enum Step {
+        case ended(SessionState)
+
+        /// Another process has stored this account.
+        case replaced(Account)
+    }
+
+    func run(_ effects: any SessionEffects) async -> SessionState {
+        let content = await effects.load()
+        guard case .present(var account, _) = content else { return state(without: content) }
+        var repetitionCount = 0
+        while true {
+            switch await check(account, effects) {
+            case .ended(let state): return state
+            case .replaced(let stored):
+                if stored.isConfirmed(within: maximumAge, of: now) { return .verified(stored) }
+                repetitionCount += 1
+                guard repetitionCount <= Self.repetitionLimit else {
+                    return .unverified(stored, .init(.replacedMeanwhile))
+                }
+                account = stored
+            }
+        }
+    }
+
+    private func check(_ account: Account, _ effects: any SessionEffects) async -> Step {
+        if account.isConfirmed(within: maximumAge, of: now) { return .ended(.verified(account)) }
+        if let mismatch = mismatch(account) {
+            return .ended(.unverified(account, .init(.misconfigured, detail: mismatch)))
+        }
+        let isExpired = account.credentials.expires(within: .zero, of: now)
+        if isExpired, let move = account.move { return .ended(.unverified(account, .init(move))) }
+        if isExpired, account.credentials.refreshToken != nil {
+            return await refresh(account, isAfterRefusal: false, effects)
+        }
+        return await verify(account, isRefreshed: false, effects)
+    }
+
+    private func refresh(_ account: Account, isAfterRefusal: Bool, _ effects: any SessionEffects) async -> Step {
+        switch await effects.refresh(account) {
+        case .renewed(let account):
+            guard isAfterRefusal || account.credentials.isWithheld else { return .ended(.verified(account)) }
+            return await verify(account, isRefreshed: true, effects)
+        // Another process has obtained these, and the service has not confirmed them here.
+        case .adopted(let account): return await verify(account, isRefreshed: true, effects)
+        case .kept(let account, let reason): return .ended(.unverified(account, reason))
+        case .unsaved(let account, let error):
+            return .ended(.unverified(account, .init(.notSaved, detail: error.description)))
+        case .signedOut(let signOut): return .ended(.signedOut(signOut))
+        case .unreadable(let error): return .ended(.unreadable(error))
+        }
+    }
+
+    /// - Parameter isRefreshed: Whether the token was refreshed a moment ago.
+    private func verify(_ account: Account, isRefreshed: Bool, _ effects: any SessionEffects) async -> Step {
+        if mismatch(account) != nil { return await check(account, effects) }
+        let failure: AuthorityError
+        do throws(AuthorityError) {
+            let identity = try await effects.verify(account)
+            if identity.id == account.id { return await store(identity, of: account, effects) }
+            failure = .otherUser(id: identity.id)
+        } catch {
+            failure = error
+        }
+        let context = SessionDecision.Context(
+            holdsRefreshToken: account.credentials.refreshToken != nil, justRefreshed: isRefreshed)
+        // The service speaks of a token that may have been replaced at the new place of the session.
+        if let move = account.move, failure.isAboutToken { return .ended(.unverified(account, .init(move))) }
+        switch SessionDecision.afterVerification(failure, context) {
+        case .keep(let reason): return .ended(.unverified(account, reason))
+        case .refreshOnce: return await refresh(account, isAfterRefusal: true, effects)
+        case .clear: return await clear(account, because: failure, effects)
+        case .adoptStored: return .ended(.unverified(account, .init(.unclearReply)))
+        }
+    }
+
+    /// The service has confirmed the account, also if that cannot be stored.
+    private func store(_ identity: Identity, of account: Account, _ effects: any SessionEffects) async -> Step {
+        do throws(AccountError) {
+            return try await effects.withTransaction(isBrief: true) { transaction in
+                let content = await transaction.load()
+                guard case .present(let stored, let revision) = content else { return .ended(state(without: content)) }
+                guard stored.isSameGrant(as: account) else { return .replaced(stored) }
+                let confirmed = stored.confirmed(as: identity, at: now)
+                let saved = try? await transaction.save(confirmed, ifRevision: revision)
+                return .ended(.verified(saved ?? confirmed))
+            }
+        } catch {
+            return .ended(.verified(account.confirmed(as: identity, at: now)))
+        }
+    }
+
+    /// Removes the account, unless another process has stored other tokens in between.
+    private func clear(_ account: Account, because failure: AuthorityError, _ effects: any SessionEffects) async -> Step
+    {
+        do throws(AccountError) {
+            return try await effects.withTransaction { transaction in
+                let content = await transaction.load()
+                guard case .present(let stored, let revision) = content else { return .ended(state(without: content)) }
+                if let move = stored.move { return .ended(.unverified(stored, .init(move))) }
+                let context = SessionDecision.Context(
+                    holdsRefreshToken: stored.credentials.refreshToken != nil,
+                    sentTokenIsStored: stored.isSameGrant(as: account))
+                guard case .clear(let detail) = SessionDecision.afterVerification(failure, context) else {
+                    return .replaced(stored)
+                }
+                let signOut = SignOut(.sessionEnded, date: now, issuer: stored.issuer, detail: detail)
+                do throws(AccountError) {
+                    try await transaction.clear(signOut, ifRevision: revision)
+                    return .ended(.signedOut(signOut))
+                } catch {
+                    return .ended(.unverified(stored, .cannotClear(error)))
+                }
+            }
+        } catch {
+            return .ended(.unverified(account, .cannotClear(error)))
+        }
+    }
+
+    private func state(without content: AccountArchive.Content) -> SessionState {
+        switch content {
+        case .absent(let signOut): .signedOut(signOut)
+        case .unreadable(let error): .unreadable(error)
+        case .present(let account, _): .unverified(account, .init(.notChecked))
+        }
+    }
+}
+
+extension AccountAuthority {
+    /// Why an account is not of this service, and what to do; `nil` if it is.
+    func mismatch(with account: Account) -> String? {
+        guard !isAuthority(of: account) else { return nil }
+        return "you are signed in at \(account.issuer ?? "another service"), but this program uses "
+            + "\(accountIssuer ?? "another one"): sign in again"
+    }
+}
+
+extension Account {
+    /// Whether the service confirmed the account in the last `seconds`. A confirmation from the future does not count.
+    package func isConfirmed(within seconds: TimeInterval, of date: Date) -> Bool {
+        guard seconds > 0, let verifiedAt, !credentials.isWithheld else { return false }
+        let age = date.timeIntervalSince(verifiedAt)
+        return age >= 0 && age < seconds
+    }
+
+    func confirmed(as identity: Identity, at date: Date) -> Account {
+        var account = self
+        account.username = identity.username ?? username
+        account.profile.merge(identity.profile)
+        account.verifiedAt = date
+        account.credentials.isWithheld = false
+        return account
+    }
+}
+
+extension AuthorityError {
+    fileprivate var isAboutToken: Bool {
+        switch self {
+        case .bearerChallenge(error: "invalid_token"), .unauthorized, .rejected: true
+        default: false
+        }
+    }
+}
+
+extension UnverifiedReason {
+    static func cannotClear(_ error: AccountError) -> UnverifiedReason {
+        UnverifiedReason(
+            .init(savingFailure: error),
+            detail: "the service ended this session, and the archive could not be changed: \(error)")
+    }
+}

@@ -1,0 +1,237 @@
+import Logging
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Performs what a session flow does: on the archive, at the service, and in the shared account.
+///
+/// An instance serves one flow. The instance of a refresh must be ended with ``end()``.
+final class LiveSessionEffects: SessionEffects {
+    private let driver: SessionDriver
+    private let authority: (any AccountAuthority)?
+
+    /// When to stop waiting for a request that can be cancelled.
+    private let deadline: ContinuousClock.Instant?
+
+    /// Reports how far a refresh is.
+    private let progress: SingleFlight<SessionDriver.Request, RefreshOutcome>.Progress?
+
+    /// How many refreshes of these tokens had failed before the flow waited for the lease.
+    fileprivate let failureCount: Int
+
+    private var lease: (any ArchiveLease)?
+    private var exchange: (any PreparedExchange)?
+    private var isExchanging = false
+
+    /// - Parameters:
+    ///   - authority: The service. Only ``SignOutFlow`` needs none.
+    ///   - lease: The lease of a refresh. Its transactions are the flow's, and ``end()`` releases it.
+    init(
+        _ driver: SessionDriver, authority: (any AccountAuthority)? = nil, lease: (any ArchiveLease)? = nil,
+        deadline: ContinuousClock.Instant? = nil,
+        progress: SingleFlight<SessionDriver.Request, RefreshOutcome>.Progress? = nil, failureCount: Int = 0
+    ) {
+        self.driver = driver
+        self.authority = authority
+        self.lease = lease
+        self.deadline = deadline
+        self.progress = progress
+        self.failureCount = failureCount
+    }
+
+    /// Closes a connection that was not used, and releases the lease.
+    func end() async {
+        exchange.take()?.abandon()
+        if isExchanging { driver.exchanges.end() }
+        isExchanging = false
+        await lease.take()?.end()
+    }
+
+    private var service: any AccountAuthority {
+        guard let authority else { preconditionFailure("a flow that asks a service has an authority") }
+        return authority
+    }
+
+    // MARK: The archive
+
+    func load() async -> AccountArchive.Content { await driver.load() }
+
+    func withTransaction<Value>(
+        isBrief: Bool, _ body: (any SessionTransaction) async -> Value
+    ) async throws(AccountError) -> Value {
+        let timeout = isBrief ? min(driver.lockTimeout, .seconds(1)) : driver.lockTimeout
+        return try await driver.withTransaction(timeout: timeout, under: lease) { transaction in
+            await body(LiveTransaction(driver: driver, transaction: transaction, effects: self))
+        }
+    }
+
+    func renewLease() async throws(AccountError) {
+        guard await lease?.lasts(for: .zero) != true else { return }
+        await lease.take()?.end()
+        do {
+            lease = try await driver.archive.storage.acquireRefreshLease(timeout: driver.lockTimeout)
+        } catch {
+            throw AccountError(wrapping: error)
+        }
+    }
+
+    func keepUnsaved(_ account: Account, inPlaceOf spent: Account, ifRevision revision: ArchiveRevision) async {
+        driver.archive.unsaved.keep(account, inPlaceOf: spent, ifRevision: revision)
+        driver.shared.publish(account, isSignIn: false)
+    }
+
+    // MARK: The service
+
+    func verify(_ account: Account) async throws(AuthorityError) -> Identity {
+        let identity: Identity?
+        do {
+            identity = try await withDeadline(deadline) { [service] in try await service.verify(account) }
+        } catch {
+            throw AuthorityError(error)
+        }
+        guard let identity else { throw .noResponse(.timeout) }
+        return identity
+    }
+
+    func refresh(_ account: Account) async -> RefreshOutcome {
+        await driver.refresh(account, service, until: deadline)
+    }
+
+    func revoke(_ account: Account, _ pending: RevocationQueue.Pending?) async {
+        _ = await driver.revoke(account, pending, at: service)
+    }
+
+    func prepareExchange(
+        of account: Account, deriving derivation: Derivation?
+    ) async throws(AuthorityError) -> UnverifiedReason? {
+        if let reason = await driver.pauseOfAnother(failureCount: failureCount) { return reason }
+        exchange.take()?.abandon()
+        progress?.begin()
+        defer { progress?.wait() }
+        let request = derivation?.request ?? .refresh
+        do {
+            exchange =
+                if let authority = service as? any ExchangeAuthority {
+                    try await authority.prepare(request, of: account)
+                } else {
+                    UnpreparedExchange(authority: service, request: request, account: account)
+                }
+            return nil
+        } catch {
+            throw AuthorityError(error)
+        }
+    }
+
+    /// Sends the prepared request.
+    ///
+    /// A process that was suspended after it acquired the lease may have lost it, and another machine may have spent the refresh token.
+    /// So the storage is asked first. The process can be suspended after that as well, so the clock decides immediately before
+    /// the first byte.
+    func requestTokens(
+        of account: Account, deriving derivation: Derivation?
+    ) async throws(AuthorityError) -> Credentials {
+        guard let exchange = exchange.take() else {
+            preconditionFailure("a flow prepares an exchange before it sends it")
+        }
+        let lease = derivation?.means == .tokenExchange ? nil : lease
+        let limit = service.exchangeTimeout
+        guard await lease?.lasts(for: limit) != false else {
+            exchange.abandon()
+            throw .withheld
+        }
+        do {
+            return try await exchange.send { lease?.isHeld(for: limit) != false }
+        } catch {
+            throw AuthorityError(error)
+        }
+    }
+
+    /// Announces the exchange, so that it is finished whatever becomes of its callers.
+    fileprivate func commit() throws {
+        // A refresh after a refused token for another API continues the same exchange.
+        if isExchanging { return }
+        driver.exchanges.begin(limit: service.exchangeTimeout)
+        isExchanging = true
+        // In this order: a caller that leaves after the commit finds an exchange to wait for. If all callers left before it, nothing is
+        // sent.
+        if let progress, !progress.commit() { throw CancellationError() }
+    }
+}
+
+private struct LiveTransaction: SessionTransaction {
+    let driver: SessionDriver
+    let transaction: any ArchiveTransaction
+    let effects: LiveSessionEffects
+
+    func load() async -> AccountArchive.Content { await driver.load(transaction) }
+
+    func prepareSave() async throws(AccountError) {
+        try await step { try await driver.archive.prepareSave(in: transaction) }
+    }
+
+    func beginExchange(isSpending: Bool) async throws(AccountError) -> ExchangeStart {
+        try await step {
+            let record = try await driver.archive.journal.record(in: transaction)
+            // If the refresh of another process failed while this one waited for the lease, it does not send another at once.
+            if let record, record.failureCount ?? 0 != effects.failureCount,
+                let reason = record.pause(at: driver.clock.now)
+            {
+                return .paused(reason)
+            }
+            try effects.commit()
+            guard isSpending else { return .begun(unfinished: record?.date) }
+            driver.archive.unsaved.markSpending()
+            return .begun(
+                unfinished: try await driver.archive.journal.recordIntent(at: driver.clock.now, in: transaction))
+        }
+    }
+
+    func recordFailure(_ reason: UnverifiedReason, mayBeSpent: Bool) async throws(AccountError) {
+        try await step {
+            try await driver.archive.journal.recordFailure(
+                reason, mayBeSpent: mayBeSpent, at: driver.clock.now, in: transaction)
+        }
+    }
+
+    func forgetRefreshRecord() async throws(AccountError) {
+        try await step { try await driver.archive.journal.forget(in: transaction) }
+    }
+
+    func save(_ account: Account, ifRevision revision: ArchiveRevision) async throws(AccountError) -> Account {
+        try await step { try await driver.save(account, revision, transaction) }
+    }
+
+    func queueRevocation(
+        _ account: Account, isSignOut: Bool
+    ) async throws(AccountError) -> RevocationQueue.Pending {
+        try await step {
+            let (queue, now) = (driver.revocations, driver.clock.now)
+            if isSignOut { await queue.release(beside: account, at: now, in: transaction) }
+            return try await queue.add(account, at: now, in: transaction)
+        }
+    }
+
+    func withdrawRevocation(_ account: Account) async throws(AccountError) {
+        try await step { try await driver.revocations.withdraw(account, in: transaction) }
+    }
+
+    func quarantine(_ signOut: SignOut) async throws(AccountError) -> String {
+        try await step { try await driver.quarantine(signOut, transaction) }
+    }
+
+    func clear(_ signOut: SignOut, ifRevision revision: ArchiveRevision) async throws(AccountError) {
+        try await step { try await driver.clear(signOut, revision, transaction) }
+    }
+
+    private func step<Value>(_ body: () async throws -> Value) async throws(AccountError) -> Value {
+        do {
+            return try await body()
+        } catch {
+            driver.logger?.debug("a step of the session failed", metadata: ["error": "\(error)"])
+            throw AccountError(wrapping: error)
+        }
+    }
+}

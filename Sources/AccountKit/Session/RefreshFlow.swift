@@ -1,0 +1,479 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A refresh, by the holder of the refresh lease. It sends a refresh token only if the response can be stored, and sends no token
+/// twice at a time.
+///
+/// 1. `connect`, without the lock: check whether another process was faster. Find the token endpoint and connect to it. Nothing is
+///    sent.
+/// 2. `begin`, under the lock: read the account again, remove its tokens from the revocation queue, make sure that the result can
+///    be saved, and record the intent. From here on the flow is not cancelled.
+/// 3. `exchange`, without the lock: send the request if the lease lasts for the whole exchange. During the request, others can sign in,
+///    sign out and change the profile.
+/// 4. `store`, under the lock: read the account again. If the tokens that were spent are still stored, save the new ones and remove
+///    the record of the intent. Otherwise change nothing, and revoke the new tokens.
+/// 5. If the service refused, under the lock: `clear` the account after a definite rejection, or `keep` it and record the failure,
+///    but only if the tokens that were sent are still stored.
+///
+/// On storage that machines share, a suspended process may have lost the lock or the lease. A change then fails with a conflict. The
+/// new tokens are not lost: the flow acquires both again and repeats step 4.
+///
+/// A token for another API takes the same steps. It may cost the refresh token, and is stored together with the next one. If the service
+/// refuses the refresh token, it may mean only this request, so a plain refresh follows, and its response decides. A token exchange
+/// spends no refresh token, so it records no intent.
+struct RefreshFlow {
+    /// How often the flow prepares a request, if other processes replace the tokens in between.
+    private static let connectionLimit = 3
+
+    /// How often the lock or the lease may be lost before the new tokens stay in memory.
+    private static let conflictLimit = 3
+
+    /// The account whose tokens are used: first the given one, then the stored one.
+    private var account: Account
+    private var derivation: Derivation?
+    private let now: Date
+    private let revokesSingleGrants: Bool
+
+    /// The account that the prepared request was made for.
+    private var connected: Account?
+    private var connectionCount = 0
+
+    /// The token for another API that the service refused, so that a plain refresh follows.
+    private var refusal: (target: TokenTarget, reason: UnverifiedReason)?
+
+    /// Whether this refresh has recorded its intent.
+    private var hasIntent = false
+
+    /// When an earlier refresh of these tokens began whose response was never stored.
+    private var unfinishedRefresh: Date?
+
+    /// How often the lock or the lease was lost after the response.
+    private var conflictCount = 0
+
+    /// - Parameters:
+    ///   - account: The account whose tokens to replace. If other tokens are stored, those are the result.
+    ///   - derivation: The token for another API that is wanted. If the archive holds a good one, or another one than `account`, that
+    ///     is the result. `nil` for new tokens of the account.
+    ///   - revokesSingleGrants: Whether a revocation leaves the user's other sign-ins alone.
+    init(
+        of account: Account, deriving derivation: Derivation? = nil, now: Date, revokesSingleGrants: Bool = false
+    ) {
+        self.account = account
+        self.derivation = derivation
+        self.now = now
+        self.revokesSingleGrants = revokesSingleGrants
+    }
+
+    mutating func run(_ effects: any SessionEffects) async -> RefreshOutcome {
+        let outcome = await refresh(effects)
+        // After a refused token for another API, the reason for that refusal is the result, unless the session ended.
+        guard let refusal else { return outcome }
+        switch outcome {
+        case .adopted(let account) where account.credentials.derivedToken(for: refusal.target) != nil: return outcome
+        case .renewed(let found), .adopted(let found), .unsaved(let found, _):
+            // If another user has signed in, the caller reports a conflict.
+            return found.isSameUser(as: account) ? .kept(found, refusal.reason) : outcome
+        case .kept, .signedOut, .unreadable: return outcome
+        }
+    }
+
+    private mutating func refresh(_ effects: any SessionEffects) async -> RefreshOutcome {
+        // If no account can be read without the lock, step 2 finds out what is stored.
+        if case .present(let stored, _) = await effects.load() {
+            guard isToBeUsed(stored) else { return .adopted(stored) }
+            if let obstacle = obstacle(in: stored) { return .kept(stored, obstacle) }
+            if let outcome = await connect(stored, effects) { return outcome }
+        }
+        while true {
+            switch await begin(effects) {
+            case .ended(let outcome): return outcome
+            case .unconnected(let stored):
+                if let outcome = await connect(stored, effects) { return outcome }
+            case .begun(let stored, let revision):
+                switch await exchange(stored, effects) {
+                case .received(let credentials): return await store(credentials, ifRevision: revision, effects)
+                case .rejected(let detail): return await clear(stored, detail, effects)
+                case .failed(let reason, let failure): return await keep(stored, reason, failure, effects)
+                case .derivationRefused:
+                    if let outcome = await connect(stored, effects) { return outcome }
+                }
+            }
+        }
+    }
+
+    // MARK: 1. Without the lock
+
+    /// - Returns: The outcome if no request can be sent; otherwise `nil`.
+    private mutating func connect(_ stored: Account, _ effects: any SessionEffects) async -> RefreshOutcome? {
+        account = stored
+        connected = stored
+        connectionCount += 1
+        do throws(AuthorityError) {
+            let pause = try await effects.prepareExchange(of: stored, deriving: derivation)
+            return pause.map { .kept(stored, $0) }
+        } catch {
+            // Nothing was sent, so no failure is a rejection of the tokens.
+            let reason = SessionDecision.reason(for: error)
+            if reason.code == .cancelled || derivation != nil && reason.isAboutRequest { return .kept(stored, reason) }
+            return await keep(stored, reason, error, effects)
+        }
+    }
+
+    // MARK: 2. The intent
+
+    private enum Beginning {
+        case begun(Account, ArchiveRevision)
+
+        /// The prepared request has other tokens than this account, which is stored now.
+        case unconnected(Account)
+        case ended(RefreshOutcome)
+    }
+
+    private mutating func begin(_ effects: any SessionEffects) async -> Beginning {
+        do throws(AccountError) {
+            return try await effects.withTransaction { transaction in await begin(in: transaction) }
+        } catch {
+            return .ended(.kept(account, .cannotSave(error)))
+        }
+    }
+
+    private mutating func begin(in transaction: any SessionTransaction) async -> Beginning {
+        let content = await transaction.load()
+        guard case .present(let stored, let revision) = content else { return .ended(outcome(of: content)) }
+        guard isToBeUsed(stored) else { return .ended(.adopted(stored)) }
+        account = stored
+        if let obstacle = obstacle(in: stored) { return .ended(.kept(stored, obstacle)) }
+        guard connected?.isSameGrant(as: stored) == true else {
+            guard connectionCount < Self.connectionLimit else {
+                return .ended(.kept(stored, .init(.replacedMeanwhile)))
+            }
+            return .unconnected(stored)
+        }
+        do throws(AccountError) {
+            // A process that was killed during a sign-out has left these tokens in the queue. Once they are replaced, no process could
+            // see that they belong to a session that continues.
+            try await transaction.withdrawRevocation(stored)
+            try await transaction.prepareSave()
+            switch try await transaction.beginExchange(isSpending: spendsRefreshToken) {
+            case .paused(let reason): return .ended(.kept(stored, reason))
+            case .begun(let unfinished):
+                // After a refused token for another API, the record is this flow's own.
+                if !hasIntent { unfinishedRefresh = unfinished }
+                hasIntent = true
+                return .begun(stored, revision)
+            }
+        } catch {
+            return .ended(.kept(stored, .cannotSave(error)))
+        }
+    }
+
+    // MARK: 3. The request
+
+    private enum Response {
+        case received(Credentials)
+
+        /// The session is over, for this reason.
+        case rejected(String)
+
+        /// The service refused a token for another API. A plain refresh follows.
+        case derivationRefused
+        case failed(UnverifiedReason, AuthorityError)
+    }
+
+    private mutating func exchange(_ stored: Account, _ effects: any SessionEffects) async -> Response {
+        let failure: AuthorityError
+        do throws(AuthorityError) {
+            return .received(try await effects.requestTokens(of: stored, deriving: derivation))
+        } catch {
+            failure = error
+        }
+        switch derivation?.means {
+        case nil:
+            switch SessionDecision.afterRefresh(failure) {
+            case .clear(let detail): return .rejected(detail)
+            case .keep(let reason): return .failed(reason, failure)
+            }
+        case .refresh?:
+            switch SessionDecision.afterDerivation(failure) {
+            case .refreshOnce(let reason):
+                refusal = derivation.map { ($0.target, reason) }
+                derivation = nil
+                return .derivationRefused
+            case .keep(let reason): return .failed(reason, failure)
+            }
+        case .tokenExchange?: return .failed(SessionDecision.afterTokenExchange(failure), failure)
+        }
+    }
+
+    // MARK: 4. New tokens
+
+    private enum Storing {
+        case ended(RefreshOutcome)
+
+        /// The lock or the lease was lost.
+        case conflict(Account, ArchiveRevision, orphanedBy: RefreshOutcome?)
+
+        /// The new tokens belong to no stored session.
+        case orphaned(Account, RevocationQueue.Pending?, RefreshOutcome)
+    }
+
+    private mutating func store(
+        _ credentials: Credentials, ifRevision revision: ArchiveRevision, _ effects: any SessionEffects
+    ) async -> RefreshOutcome {
+        while true {
+            let storing: Storing
+            do throws(AccountError) {
+                storing = try await effects.withTransaction { transaction in
+                    await store(credentials, ifRevision: revision, transaction, effects)
+                }
+            } catch {
+                return await keepUnsaved(
+                    renewed(account, credentials), revision, .unsaved(account, error), effects)
+            }
+            switch storing {
+            case .ended(let outcome): return outcome
+            case .orphaned(let orphan, let pending, let outcome):
+                await effects.revoke(orphan, pending)
+                return outcome
+            case .conflict(let renewed, let revision, let outcome):
+                do throws(AccountError) {
+                    try await effects.renewLease()
+                } catch {
+                    guard let outcome else {
+                        return await keepUnsaved(renewed, revision, .unsaved(renewed, error), effects)
+                    }
+                    // Without an entry in the queue there is one attempt.
+                    await effects.revoke(renewed, nil)
+                    return outcome
+                }
+            }
+        }
+    }
+
+    private mutating func store(
+        _ credentials: Credentials, ifRevision sentRevision: ArchiveRevision, _ transaction: any SessionTransaction,
+        _ effects: any SessionEffects
+    ) async -> Storing {
+        let content = await transaction.load()
+        switch content {
+        case .present(let stored, let revision) where isStillStored(stored):
+            // A process that was killed during a sign-out may have queued the spent tokens. If they cannot be withdrawn, each entry
+            // is compared with the stored account before it is delivered.
+            try? await transaction.withdrawRevocation(stored)
+            return await save(renewed(stored, credentials), ifRevision: revision, transaction, effects)
+        case .unreadable(let error):
+            return .ended(
+                await keepUnsaved(renewed(account, credentials), sentRevision, .unreadable(error), effects))
+        default:
+            return await revoke(renewed(account, credentials), sentRevision, inPlaceOf: content, transaction)
+        }
+    }
+
+    /// Saves new tokens. The refresh token is spent, so a failed write is repeated once.
+    private mutating func save(
+        _ renewed: Account, ifRevision revision: ArchiveRevision, _ transaction: any SessionTransaction,
+        _ effects: any SessionEffects
+    ) async -> Storing {
+        var renewed = renewed
+        var isRetry = false
+        while true {
+            do throws(AccountError) {
+                let saved = try await transaction.save(renewed, ifRevision: revision)
+                // After a token exchange, the record of an interrupted refresh still applies to the stored refresh token.
+                if spendsRefreshToken { try? await transaction.forgetRefreshRecord() }
+                return .ended(.renewed(saved))
+            } catch {
+                switch error.code {
+                case .conflict:
+                    conflictCount += 1
+                    if conflictCount < Self.conflictLimit {
+                        return .conflict(renewed, revision, orphanedBy: nil)
+                    }
+                case .tooLarge where !isRetry:
+                    if renewed.isSameGrant(as: account) { return .ended(.unsaved(renewed, error)) }
+                    // Data that can be obtained again makes room.
+                    if renewed.makeRoom() { continue }
+                default:
+                    if !isRetry {
+                        isRetry = true
+                        continue
+                    }
+                }
+                return .ended(await keepUnsaved(renewed, revision, .unsaved(renewed, error), effects))
+            }
+        }
+    }
+
+    /// Queues new tokens for revocation: the user has signed out or signed in again, or another user has signed in.
+    private mutating func revoke(
+        _ renewed: Account, _ revision: ArchiveRevision, inPlaceOf content: AccountArchive.Content,
+        _ transaction: any SessionTransaction
+    ) async -> Storing {
+        let outcome = outcome(of: content)
+        if case .present(let stored, _) = content, !mayRevoke(renewed, beside: stored) { return .ended(outcome) }
+        do throws(AccountError) {
+            let pending = try await transaction.queueRevocation(renewed, isSignOut: false)
+            return .orphaned(renewed, pending, outcome)
+        } catch {
+            guard error.code == .conflict else { return .orphaned(renewed, nil, outcome) }
+            conflictCount += 1
+            guard conflictCount < Self.conflictLimit else { return .orphaned(renewed, nil, outcome) }
+            return .conflict(renewed, revision, orphanedBy: outcome)
+        }
+    }
+
+    /// Whether the stored session certainly continues if the service revokes these new tokens.
+    private func mayRevoke(_ renewed: Account, beside stored: Account) -> Bool {
+        guard stored.isSameUser(as: renewed) else {
+            return !stored.isEnded(byRevoking: renewed, revokesSingleGrants: revokesSingleGrants)
+        }
+        // The new tokens belong to a session that continues at its new place.
+        if stored.move != nil { return false }
+        // A token exchange replaces no tokens, so the sent token may belong to the stored session. After a conflict another machine may have
+        // refreshed the same session: some services accept a spent token for a while.
+        if !spendsRefreshToken || conflictCount > 0 { return false }
+        return !stored.isEnded(byRevoking: renewed, revokesSingleGrants: revokesSingleGrants)
+    }
+
+    private func keepUnsaved(
+        _ renewed: Account, _ revision: ArchiveRevision, _ outcome: RefreshOutcome, _ effects: any SessionEffects
+    ) async -> RefreshOutcome {
+        var outcome = outcome
+        if case .unsaved(_, let error) = outcome { outcome = .unsaved(renewed, error) }
+        // Nothing was spent: the stored tokens are still valid, and such a token can be obtained again.
+        guard !renewed.isSameGrant(as: account) else { return outcome }
+        await effects.keepUnsaved(renewed, inPlaceOf: account, ifRevision: revision)
+        return outcome
+    }
+
+    private func renewed(_ stored: Account, _ credentials: Credentials) -> Account {
+        var renewed = stored
+        if let derivation {
+            renewed.credentials.keep(credentials, for: derivation.target, at: now)
+            if spendsRefreshToken, let next = credentials.refreshToken { renewed.credentials.refreshToken = next }
+            return renewed
+        }
+        renewed.credentials = stored.credentials.renewed(by: credentials)
+        // An authority may take the date from its service. A date in the future must not cause the next refresh.
+        if renewed.credentials.isFromFuture(at: now) { renewed.credentials.issuedAt = now }
+        renewed.verifiedAt = now
+        return renewed
+    }
+
+    // MARK: 5. Refusals
+
+    /// Removes the account after a definite rejection, if it still has the tokens that were sent.
+    private func clear(
+        _ stored: Account, _ detail: String, _ effects: any SessionEffects
+    ) async -> RefreshOutcome {
+        do throws(AccountError) {
+            return try await effects.withTransaction { transaction in
+                let content = await transaction.load()
+                guard case .present(let stored, let revision) = content, isStillStored(stored) else {
+                    return outcome(of: content)
+                }
+                let signOut = SignOut(
+                    .sessionEnded, date: now, issuer: stored.issuer, detail: detail,
+                    unfinishedRefresh: unfinishedRefresh)
+                do throws(AccountError) {
+                    try await transaction.clear(signOut, ifRevision: revision)
+                    return .signedOut(signOut)
+                } catch {
+                    guard error.code == .conflict else { return .kept(stored, .cannotClear(error)) }
+                    let content = await transaction.load()
+                    guard case .present(let stored, _) = content, isStillStored(stored) else {
+                        return outcome(of: content)
+                    }
+                    return .kept(stored, .init(.replacedMeanwhile))
+                }
+            }
+        } catch {
+            return .kept(stored, .cannotClear(error))
+        }
+    }
+
+    /// Keeps the account, and records the failure if the archive still has the tokens that were sent.
+    private func keep(
+        _ stored: Account, _ reason: UnverifiedReason, _ failure: AuthorityError, _ effects: any SessionEffects
+    ) async -> RefreshOutcome {
+        // A refused token exchange recorded nothing, and no other request needs to wait.
+        if !spendsRefreshToken, reason.isAboutRequest { return .kept(stored, reason) }
+        do throws(AccountError) {
+            return try await effects.withTransaction { transaction in
+                let content = await transaction.load()
+                guard case .present(let stored, _) = content, isStillStored(stored) else {
+                    return outcome(of: content)
+                }
+                await record(reason, failure, transaction)
+                return .kept(stored, reason)
+            }
+        } catch {
+            // The record of the intent stays, and says that the token may be spent, even if it is not. The next refresh whose tokens
+            // are saved removes it.
+            return .kept(stored, reason)
+        }
+    }
+
+    private func record(
+        _ reason: UnverifiedReason, _ failure: AuthorityError, _ transaction: any SessionTransaction
+    ) async {
+        // A refused request for another API's token does not delay refreshes.
+        if derivation != nil, reason.isAboutRequest {
+            if unfinishedRefresh == nil { try? await transaction.forgetRefreshRecord() }
+            return
+        }
+        // While the token may have been spent, now or before, the record says so. Before its intent, a flow has not read the record.
+        let mayBeSpent =
+            !hasIntent || unfinishedRefresh != nil || spendsRefreshToken && !failure.wasCertainlyNotCarriedOut
+        try? await transaction.recordFailure(reason, mayBeSpent: mayBeSpent)
+    }
+
+    // MARK: Helpers
+
+    private var spendsRefreshToken: Bool { derivation?.means != .tokenExchange }
+
+    /// Why the stored tokens cannot be exchanged; `nil` if they can.
+    private func obstacle(in stored: Account) -> UnverifiedReason? {
+        guard spendsRefreshToken else { return nil }
+        if let move = stored.move { return .init(move) }
+        return stored.credentials.refreshToken == nil
+            ? .init(.notChecked, detail: "there is no refresh token") : nil
+    }
+
+    /// Whether to use the stored tokens: they are the tokens to replace, or a missing token can be derived from them.
+    func isToBeUsed(_ stored: Account) -> Bool {
+        guard stored.isSameUser(as: account) else { return false }
+        // A token for another API may have replaced the refresh token, but not the access token.
+        guard let derivation else { return stored.credentials.accessToken == account.credentials.accessToken }
+        let known = account.credentials.derivedToken(for: derivation.target)
+        guard let found = stored.credentials.derivedToken(for: derivation.target) else { return true }
+        // Another process has just obtained it.
+        guard found.credentials.accessToken == known?.credentials.accessToken else { return false }
+        return !found.credentials.isGood(for: derivation.validity, at: now)
+    }
+
+    /// Whether the archive still holds the tokens of this refresh.
+    private func isStillStored(_ stored: Account) -> Bool { stored.isSameGrant(as: account) }
+
+    private func outcome(of content: AccountArchive.Content) -> RefreshOutcome {
+        switch content {
+        // The lease was lost: another machine replaced only the refresh token, or obtained another token than the wanted one.
+        case .present(let stored, _) where isToBeUsed(stored): .kept(stored, .init(.replacedMeanwhile))
+        case .present(let stored, _): .adopted(stored)
+        case .absent(let signOut): .signedOut(signOut)
+        case .unreadable(let error): .unreadable(error)
+        }
+    }
+}
+
+extension UnverifiedReason {
+    /// Whether the service, or the app's registration there, is not set up for the request.
+    fileprivate var isAboutRequest: Bool { code == .misconfigured || code == .insufficientScope }
+
+    fileprivate static func cannotSave(_ error: AccountError) -> UnverifiedReason {
+        UnverifiedReason(.init(savingFailure: error), detail: error.description)
+    }
+}

@@ -1,0 +1,316 @@
+@testable import AccountKit
+import Testing
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A call of a session flow to its effects. The comments list the possible results.
+enum EffectCall: Sendable {
+    /// `content`
+    case load
+
+    /// The lock is acquired: `done`, `failed`.
+    case beginTransaction
+
+    /// The same with a short timeout: `done`, `failed`.
+    case beginTransactionSoon
+
+    /// The lock is released, and the flow continues: `done`.
+    case endTransaction
+
+    /// `done`, `failed`
+    case renewLease
+
+    /// `done`, `refused`, `postponed`
+    case prepareExchange(Account, Derivation?)
+
+    /// `done`, `failed`
+    case prepareSave
+
+    /// The exchange begins, and spends the refresh token: `intentRecorded`, `postponed`, `failed`.
+    case recordIntent
+
+    /// The exchange begins, and spends no refresh token: `intentRecorded`, `postponed`, `failed`.
+    case beginExchange
+
+    /// `done`, `failed`
+    case recordFailure(UnverifiedReason, mayBeSpent: Bool)
+
+    /// `done`, `failed`
+    case forgetRefreshRecord
+
+    /// `verified`, `refused`
+    case verify(Account)
+
+    /// `renewed`, `refused`
+    case requestTokens(Account)
+
+    /// `renewed`, `refused`
+    case deriveToken(Account, Derivation)
+
+    /// `refreshEnded`
+    case refresh(Account)
+
+    /// `saved`, `failed`
+    case save(Account, ifRevision: ArchiveRevision)
+
+    /// `queued`, `failed`
+    case queueRevocation(Account, isSignOut: Bool)
+
+    /// `done`, `failed`
+    case withdrawRevocation(Account)
+
+    /// `done`
+    case revoke(Account, RevocationQueue.Pending?)
+
+    /// `done`
+    case keepUnsaved(Account, inPlaceOf: Account, ifRevision: ArchiveRevision)
+
+    /// `quarantined`, `failed`
+    case quarantine(SignOut)
+
+    /// `done`, `failed`
+    case clear(SignOut, ifRevision: ArchiveRevision)
+
+    /// The flow has ended.
+    case finish
+
+    var name: String {
+        switch self {
+        case .load: "load"
+        case .beginTransaction: "begin"
+        case .beginTransactionSoon: "begin soon"
+        case .endTransaction: "end"
+        case .renewLease: "renew lease"
+        case .prepareExchange: "prepare exchange"
+        case .prepareSave: "prepare save"
+        case .recordIntent: "record intent"
+        case .beginExchange: "begin exchange"
+        case .recordFailure: "record failure"
+        case .forgetRefreshRecord: "forget refresh record"
+        case .verify: "verify"
+        case .requestTokens: "request tokens"
+        case .deriveToken: "derive token"
+        case .refresh: "refresh"
+        case .save: "save"
+        case .queueRevocation: "queue revocation"
+        case .withdrawRevocation: "withdraw revocation"
+        case .revoke: "revoke"
+        case .keepUnsaved: "keep unsaved"
+        case .quarantine: "quarantine"
+        case .clear: "clear"
+        case .finish: "finish"
+        }
+    }
+}
+
+/// The result of a call.
+enum EffectResult: Sendable {
+    case done
+    case failed(AccountError)
+    case content(AccountArchive.Content)
+    case verified(Identity)
+    case renewed(Credentials)
+    case refused(AuthorityError)
+    case refreshEnded(RefreshOutcome)
+    case saved(Account)
+    case queued(RevocationQueue.Pending)
+    case quarantined(place: String)
+    case intentRecorded(unfinished: Date?)
+    case postponed(UnverifiedReason)
+}
+
+/// Answers the calls of a session flow from a script.
+///
+/// Where the script ends, the flow is abandoned: all further calls fail, so that it ends soon, and its outcome does not count.
+final class ScriptedEffects: SessionEffects, SessionTransaction {
+    private let script: (EffectCall, Int) -> EffectResult?
+    private var callCount = 0
+
+    /// The call at which the script ended.
+    private(set) var unanswered: EffectCall?
+
+    /// Whether the flow has released the lock. It counts as a call only if the flow continues.
+    private var hasReleasedLock = false
+
+    private static var abandoned: AccountError { AccountError(.busy, "the script has ended") }
+
+    /// - Parameter script: Returns the result of a call; `nil` ends the script. Its parameters are the call and the number of calls
+    ///   before it.
+    init(script: @escaping (EffectCall, Int) -> EffectResult?) { self.script = script }
+
+    /// - Returns: The result; `nil` if the flow is abandoned.
+    private func perform(_ call: EffectCall) -> EffectResult? {
+        guard unanswered == nil else { return nil }
+        if hasReleasedLock {
+            hasReleasedLock = false
+            // A lease is renewed without the lock.
+            if case .renewLease = call {} else if answer(.endTransaction) == nil { return nil }
+        }
+        return answer(call)
+    }
+
+    private func answer(_ call: EffectCall) -> EffectResult? {
+        let result = script(call, callCount)
+        callCount += 1
+        if result == nil { unanswered = call }
+        return result
+    }
+
+    private func unexpected(_ result: EffectResult) {
+        Issue.record("\(result) is no result of call \(callCount)")
+    }
+
+    /// For calls that succeed or fail.
+    private func attempt(_ call: EffectCall) throws(AccountError) {
+        switch perform(call) {
+        case .done?: return
+        case .failed(let error)?: throw error
+        case nil: throw Self.abandoned
+        case let result?: unexpected(result)
+        }
+    }
+
+    func load() async -> AccountArchive.Content {
+        switch perform(.load) {
+        case .content(let content)?: return content
+        case nil: return .absent(.neverSignedIn)
+        case let result?:
+            unexpected(result)
+            return .absent(.neverSignedIn)
+        }
+    }
+
+    func withTransaction<Value>(
+        isBrief: Bool, _ body: (any SessionTransaction) async -> Value
+    ) async throws(AccountError) -> Value {
+        try attempt(isBrief ? .beginTransactionSoon : .beginTransaction)
+        let value = await body(self)
+        hasReleasedLock = true
+        return value
+    }
+
+    func renewLease() async throws(AccountError) { try attempt(.renewLease) }
+
+    func prepareExchange(
+        of account: Account, deriving derivation: Derivation?
+    ) async throws(AuthorityError) -> UnverifiedReason? {
+        switch perform(.prepareExchange(account, derivation)) {
+        case .done?: return nil
+        case .postponed(let reason)?: return reason
+        case .refused(let failure)?: throw failure
+        case nil: throw .noResponse(.cancelled)
+        case let result?:
+            unexpected(result)
+            return nil
+        }
+    }
+
+    func requestTokens(
+        of account: Account, deriving derivation: Derivation?
+    ) async throws(AuthorityError) -> Credentials {
+        switch perform(derivation.map { .deriveToken(account, $0) } ?? .requestTokens(account)) {
+        case .renewed(let credentials)?: return credentials
+        case .refused(let failure)?: throw failure
+        case nil: throw .noResponse(.cancelled)
+        case let result?:
+            unexpected(result)
+            throw .noResponse(.cancelled)
+        }
+    }
+
+    func verify(_ account: Account) async throws(AuthorityError) -> Identity {
+        switch perform(.verify(account)) {
+        case .verified(let identity)?: return identity
+        case .refused(let failure)?: throw failure
+        case nil: throw .noResponse(.cancelled)
+        case let result?:
+            unexpected(result)
+            throw .noResponse(.cancelled)
+        }
+    }
+
+    func refresh(_ account: Account) async -> RefreshOutcome {
+        switch perform(.refresh(account)) {
+        case .refreshEnded(let outcome)?: return outcome
+        case nil: return .kept(account, .init(.cancelled))
+        case let result?:
+            unexpected(result)
+            return .kept(account, .init(.cancelled))
+        }
+    }
+
+    func revoke(_ account: Account, _ pending: RevocationQueue.Pending?) async {
+        try? attempt(.revoke(account, pending))
+    }
+
+    func keepUnsaved(_ account: Account, inPlaceOf spent: Account, ifRevision revision: ArchiveRevision) async {
+        try? attempt(.keepUnsaved(account, inPlaceOf: spent, ifRevision: revision))
+    }
+
+    func prepareSave() async throws(AccountError) { try attempt(.prepareSave) }
+
+    func beginExchange(isSpending: Bool) async throws(AccountError) -> ExchangeStart {
+        switch perform(isSpending ? .recordIntent : .beginExchange) {
+        case .intentRecorded(let unfinished)?: return .begun(unfinished: unfinished)
+        case .postponed(let reason)?: return .paused(reason)
+        case .failed(let error)?: throw error
+        case nil: throw Self.abandoned
+        case let result?:
+            unexpected(result)
+            throw Self.abandoned
+        }
+    }
+
+    func recordFailure(_ reason: UnverifiedReason, mayBeSpent: Bool) async throws(AccountError) {
+        try attempt(.recordFailure(reason, mayBeSpent: mayBeSpent))
+    }
+
+    func forgetRefreshRecord() async throws(AccountError) { try attempt(.forgetRefreshRecord) }
+
+    func save(_ account: Account, ifRevision revision: ArchiveRevision) async throws(AccountError) -> Account {
+        switch perform(.save(account, ifRevision: revision)) {
+        case .saved(let saved)?: return saved
+        case .failed(let error)?: throw error
+        case nil: throw Self.abandoned
+        case let result?:
+            unexpected(result)
+            throw Self.abandoned
+        }
+    }
+
+    func queueRevocation(
+        _ account: Account, isSignOut: Bool
+    ) async throws(AccountError) -> RevocationQueue.Pending {
+        switch perform(.queueRevocation(account, isSignOut: isSignOut)) {
+        case .queued(let pending)?: return pending
+        case .failed(let error)?: throw error
+        case nil: throw Self.abandoned
+        case let result?:
+            unexpected(result)
+            throw Self.abandoned
+        }
+    }
+
+    func withdrawRevocation(_ account: Account) async throws(AccountError) {
+        try attempt(.withdrawRevocation(account))
+    }
+
+    func quarantine(_ signOut: SignOut) async throws(AccountError) -> String {
+        switch perform(.quarantine(signOut)) {
+        case .quarantined(let place)?: return place
+        case .failed(let error)?: throw error
+        case nil: throw Self.abandoned
+        case let result?:
+            unexpected(result)
+            throw Self.abandoned
+        }
+    }
+
+    func clear(_ signOut: SignOut, ifRevision revision: ArchiveRevision) async throws(AccountError) {
+        try attempt(.clear(signOut, ifRevision: revision))
+    }
+}
