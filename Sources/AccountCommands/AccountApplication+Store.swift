@@ -30,7 +30,7 @@ extension AccountApplication {
     /// `AccountStore.delaySignals()`.
     ///
     /// ```swift
-    /// try Notes.store().share()
+    /// try Notes.store().makeShared()
     /// ```
     ///
     /// - Parameters:
@@ -48,11 +48,12 @@ extension AccountApplication {
     }
 
     static func store(
-        of session: SessionName, in container: AppContainer, at location: StoreLocation?, asksPerson: Bool = true,
+        of session: SessionName, in container: AppContainer, at location: StoreLocation?, isInteractive: Bool = true,
         logger: Logger?
     ) throws(AccountError) -> AccountStore {
         guard let token = environmentToken else {
-            return try archiveStore(of: session, in: container, at: location, asksPerson: asksPerson, logger: logger)
+            return try archiveStore(
+                of: session, in: container, at: location, isInteractive: isInteractive, logger: logger)
         }
         return AccountStore(
             token: token, from: tokenVariable, appIdentifier: identifier, session: session, logger: logger)
@@ -60,15 +61,15 @@ extension AccountApplication {
 
     /// Ignores a token from the environment.
     ///
-    /// - Parameter asksPerson: Whether a passphrase may be asked for.
+    /// - Parameter isInteractive: Whether a passphrase may be asked for.
     static func archiveStore(
-        of session: SessionName, in container: AppContainer, at location: StoreLocation?, asksPerson: Bool = true,
+        of session: SessionName, in container: AppContainer, at location: StoreLocation?, isInteractive: Bool = true,
         logger: Logger?
     ) throws(AccountError) -> AccountStore {
         let keys = try Preferences(container: container).keySettings(of: session)
         return try archiveStore(
             of: session, in: container, at: location,
-            with: try keys.sources(of: session, container, Self.self, asksPerson: asksPerson), logger: logger)
+            with: try keys.sources(of: session, container, Self.self, isInteractive: isInteractive), logger: logger)
     }
 
     /// - Parameter location: `nil` means the files of the container.

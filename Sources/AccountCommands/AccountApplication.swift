@@ -50,7 +50,7 @@ public protocol AccountApplication: Sendable {
     /// are lost that were not sent, and removes it.
     ///
     /// - Throws: `notSignedIn` if nobody is: then there is nothing.
-    static func accountData(of store: AccountStore) async throws -> (any AccountData)?
+    static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)?
 
     /// The storage of a session at the location that `--store` or `<PREFIX>_STORE` names, such as an etcd cluster; where neither
     /// does, or it is `file:`, sessions are kept in files.
@@ -94,7 +94,7 @@ extension AccountApplication {
     public static func tokenURLs(of service: AccountService) -> [String] { [] }
 
     /// There is nothing.
-    public static func accountData(of store: AccountStore) async throws -> (any AccountData)? { nil }
+    public static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)? { nil }
 
     /// The app keeps its sessions in files only.
     public static func storage(

@@ -67,7 +67,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
                 code = report(error)
             }
             // After all output, since this may wait.
-            await SignalGuard.shared.finishExchanges()
+            await SignalGuard.shared.finishPendingRequests()
             endProcess(code)
         }
     }
@@ -107,7 +107,7 @@ extension AccountStore {
     /// what the process waits for, and the user can give up with a second Ctrl-C.
     ///
     /// A tool that runs in another way than with `runTool(parsing:)` also calls
-    /// `finishExchanges()` before it ends.
+    /// `finishPendingRequests()` before it ends.
     public func delaySignals() { observeExchanges(StoreSignalGuard(self)) }
 }
 

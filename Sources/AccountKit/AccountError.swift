@@ -37,7 +37,7 @@ extension AccountError {
         public static let noKey = Code(rawValue: "noKey")
 
         /// The archive is whole in form and does not open: the key is another one, or bytes were changed.
-        public static let wrongKeyOrDamaged = Code(rawValue: "wrongKeyOrDamaged")
+        public static let authenticationFailed = Code(rawValue: "wrongKeyOrDamaged")
 
         /// The file is not an archive, or not all of one.
         public static let damaged = Code(rawValue: "damaged")

@@ -11,7 +11,7 @@ import Foundation
 ///
 /// Each kind of request has a list of responses; the last one is given again and again, and without a list the service
 /// accepts everything.
-public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, ProfileAuthority, DerivingAuthority {
+public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, ProfileAuthority, TokenExchangeAuthority {
     /// A kind of request.
     public enum Request: Sendable, Hashable, CaseIterable {
         case verify, refresh, revoke, signIn, updateProfile, derive
@@ -148,7 +148,7 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
     }
 
     /// Gives out `derived-1`, then `derived-2`…, good for an hour and without a refresh token, unless the script has others.
-    public func deriveToken(
+    public func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws -> Credentials {
         if case .tokens(let credentials) = try await next(.derive) { return credentials }

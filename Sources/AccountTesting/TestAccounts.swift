@@ -59,7 +59,7 @@ extension AccountStore {
     /// }
     /// ```
     ///
-    /// What ``AccountStore/share()`` does meanwhile counts there only. A detached task has the process's shared store.
+    /// What ``AccountStore/makeShared()`` does meanwhile counts there only. A detached task has the process's shared store.
     public static func withShared<Result>(
         _ store: AccountStore, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {

@@ -92,7 +92,8 @@ import Testing
 
     @Test func `Each error has the exit code of sysexits`() {
         let codes: [(AccountError.Code, Int32)] = [
-            (.invalidArgument, 64), (.noKey, 65), (.wrongKeyOrDamaged, 65), (.damaged, 65), (.unsupportedVersion, 65),
+            (.invalidArgument, 64), (.noKey, 65), (.authenticationFailed, 65), (.damaged, 65),
+            (.unsupportedVersion, 65),
             (.tooLarge, 65), (.insecureContainer, 65), (.serviceUnavailable, 69), (.requestFailed, 69),
             (.inaccessible, 74),
             (.durabilityUnknown, 74), (.busy, 75), (.conflict, 75), (.notSignedIn, 77), (.signInRefused, 77),

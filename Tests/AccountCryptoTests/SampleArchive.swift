@@ -72,11 +72,11 @@ extension Envelope {
         for slot in slots where slot.kind == kind {
             do throws(EnvelopeError) {
                 return try unlock(slot, with: opener, context: context)
-            } catch .wrongKeyOrDamaged {
+            } catch .authenticationFailed {
                 continue
             }
         }
-        throw .wrongKeyOrDamaged
+        throw .authenticationFailed
     }
 
     /// The payload without its padding.
@@ -91,14 +91,14 @@ extension Envelope {
 extension EnvelopeError {
     /// An error without what it says.
     enum Category {
-        case damaged, unsupported, wrongKeyOrDamaged, unfitKey, outOfMemory
+        case damaged, unsupported, authenticationFailed, unfitKey, outOfMemory
     }
 
     var category: Category {
         switch self {
         case .damaged: .damaged
         case .unsupported: .unsupported
-        case .wrongKeyOrDamaged: .wrongKeyOrDamaged
+        case .authenticationFailed: .authenticationFailed
         case .unfitKey: .unfitKey
         case .outOfMemory: .outOfMemory
         }

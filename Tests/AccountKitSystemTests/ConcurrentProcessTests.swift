@@ -74,7 +74,7 @@ import Testing
         let events = store.events()
         let following = Task {
             do {
-                try await store.followChanges()
+                try await store.observeExternalChanges()
             } catch is CancellationError {
             } catch {
                 Issue.record(error, "nobody hears of anything any more")

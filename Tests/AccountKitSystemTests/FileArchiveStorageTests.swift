@@ -187,7 +187,7 @@ import Testing
             Issue.record("another app's archive opened")
             return
         }
-        #expect(error.code == .wrongKeyOrDamaged)
+        #expect(error.code == .authenticationFailed)
 
         let work = folder.documents + "/Sessions/work"
         try FileManager.default.createDirectory(
@@ -200,7 +200,7 @@ import Testing
             Issue.record("another session's archive opened")
             return
         }
-        #expect(error.code == .wrongKeyOrDamaged)
+        #expect(error.code == .authenticationFailed)
     }
 
     @Test func `Ten thousand sessions cost a sign-in no more than one`() throws {

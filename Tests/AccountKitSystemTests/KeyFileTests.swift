@@ -138,7 +138,7 @@ import Testing
         await expectAccountError(.noKey) { try await store.update { _ in } }
         #expect(!FileManager.default.fileExists(atPath: path), "only a sign-in makes a key")
         try write(byteCount: 32)
-        try await expect(.wrongKeyOrDamaged)
+        try await expect(.authenticationFailed)
         try write(byteCount: 31)
         try await expect(.damaged)
         try right.write(to: URL(filePath: path))

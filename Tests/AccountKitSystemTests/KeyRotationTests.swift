@@ -48,7 +48,7 @@ struct KeyRotationTests {
         // The old key is worth nothing for the new archive.
         try before.key.write(to: URL(filePath: file.path))
         let state = await AccountStore(container: container).load()
-        #expect(state == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
+        #expect(state == .unreadable(AccountError(.authenticationFailed, "")))
     }
 
     @Test func `Another process that has the archive open goes on with the new key`() async throws {
@@ -114,7 +114,7 @@ struct KeyRotationTests {
     private struct Wrapper: KeySource {
         let base: any KeySource
         var kind: KeyKind { base.kind }
-        var asksPerson: Bool { base.asksPerson }
+        var isInteractive: Bool { base.isInteractive }
         var storage: (any KeyStorage)? { base.storage }
         func key() async throws -> ArchiveKey? { try await base.key() }
         func keyFromPerson(attempt: Int) async throws -> ArchiveKey? { try await base.keyFromPerson(attempt: attempt) }

@@ -182,13 +182,13 @@ struct DocumentArchiveTests {
         let bytes = try folder.bytes(folder.document)
         try await other.archive(sealed: true).change(from: []) { _ in }
         try other.write(bytes, to: other.document)
-        await #expect(code { _ = try other.archive(sealed: true).read() } == .wrongKeyOrDamaged)
+        await #expect(code { _ = try other.archive(sealed: true).read() } == .authenticationFailed)
         var changed = bytes
         changed[bytes.count / 2] ^= 1
         try folder.write(changed, to: folder.document)
-        await #expect(code { _ = try sealed.read() } == .wrongKeyOrDamaged)
+        await #expect(code { _ = try sealed.read() } == .authenticationFailed)
         try folder.write(PropertyListDocument.encode([Note(text: "planted")], format: .xml), to: folder.document)
-        await #expect(code { _ = try sealed.read() } == .wrongKeyOrDamaged)
+        await #expect(code { _ = try sealed.read() } == .authenticationFailed)
     }
 
     @Test func `A sealed document is not taken for a plain one in which everything is optional`() async throws {

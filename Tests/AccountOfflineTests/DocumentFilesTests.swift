@@ -138,7 +138,7 @@ struct DocumentFilesTests {
         for (number, damage) in damages.enumerated() {
             try folder.write(damage, to: path)
             await #expect(
-                code { try await archive.exportFile(id, to: folder.root + "/export") } == .wrongKeyOrDamaged,
+                code { try await archive.exportFile(id, to: folder.root + "/export") } == .authenticationFailed,
                 "\(number)")
             #expect(!folder.names(in: folder.root).contains { $0.contains("export") }, "\(number)")
         }

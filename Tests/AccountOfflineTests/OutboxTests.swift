@@ -54,7 +54,7 @@ struct OutboxTests {
         let scene = try await scene()
         let notes = try await scene.open()
         let made = try #require(try await notes.add(.create("first")))
-        #expect(made.isOfLocalObject)
+        #expect(made.hasLocalID)
         // A lost response: no further edit can be joined with it.
         await scene.service.fail(.lost)
         _ = try await notes.synchronize()

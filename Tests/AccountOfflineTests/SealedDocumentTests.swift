@@ -100,8 +100,8 @@ struct SealedDocumentTests {
 
     @Test func `Signing out destroys it, asks before that, and nothing more is saved in it`() async throws {
         let archive = try await sealed()
-        #expect(try plain().accountData { _ in "everything" } == nil)
-        let data = try #require(archive.accountData { $0.isEmpty ? nil : "\($0.count) notes" })
+        #expect(try plain().linkedStorage { _ in "everything" } == nil)
+        let data = try #require(archive.linkedStorage { $0.isEmpty ? nil : "\($0.count) notes" })
         #expect(try await data.unsentWork() == nil)
         try await add("lost", to: archive)
         #expect(try await data.unsentWork() == "1 notes")

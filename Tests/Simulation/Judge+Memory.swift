@@ -122,7 +122,7 @@ extension Judge {
     private func look(_ operation: Operation, _ outcome: Operation.Outcome) {
         let process = operation.process
         let exchanges = world.turns.filter { $0.process === process && $0.call.isExchange }
-        if operation.kind == .finishExchanges, exchanges.contains(where: { $0.number <= operation.firstTurn }) {
+        if operation.kind == .finishPendingRequests, exchanges.contains(where: { $0.number <= operation.firstTurn }) {
             violate(.everythingEnds, "\(process.name) has waited for its exchanges, and there is one left")
         }
         if exchanges.contains(where: { $0.operation === operation }) { world.coverage.count(.callerLeft) }

@@ -301,7 +301,7 @@ final class Judge: @unchecked Sendable {
     private func isWaiting(_ queued: Account) -> Bool {
         if queued.waitsForSignOut { return true }
         guard let stored = versions.last!.account else { return false }
-        return !world.weather.revokesSingleGrants
+        return !world.weather.supportsPerGrantRevocation
             && (queued.id.isEmpty || world.service.isSameUser(stored.tokens.grant, queued.tokens.grant))
     }
 
@@ -338,8 +338,8 @@ final class Judge: @unchecked Sendable {
             }
         }
         if case .lease = call, operation.kind == .refresh { operation.isLeasing = true }
-        // An attempt without a timeout does not wait. `finishExchanges` is meant to wait.
-        if case .lease(isPatient: true) = call, !operation.kind.isRefreshing, operation.kind != .finishExchanges {
+        // An attempt without a timeout does not wait. `finishPendingRequests` is meant to wait.
+        if case .lease(isPatient: true) = call, !operation.kind.isRefreshing, operation.kind != .finishPendingRequests {
             violate(.nobodyWaitsForTheService, "\(operation.kind) \(operation.number) waits for a refresh")
         }
     }
@@ -469,7 +469,7 @@ final class Judge: @unchecked Sendable {
                 violate(
                     .refreshTokenIsSentOnce,
                     "the new tokens a\(tokens.text) were not saved, though the disk took writes")
-            } else if let account = stored.account, !world.weather.revokesSingleGrants,
+            } else if let account = stored.account, !world.weather.supportsPerGrantRevocation,
                 world.service.isSameUser(account.tokens.grant, tokens.grant)
             {
                 excuse(tokens.grant)

@@ -8,7 +8,7 @@ final class Operation: @unchecked Sendable {
 
     enum Kind: CaseIterable {
         case check, checkIfOld, accessToken, derivedToken, refresh, update, updateProfile, signIn, signInByDevice
-        case signOut, signOutLocally, load, deliverRevocations, unfinishedRefresh, finishExchanges
+        case signOut, signOutLocally, load, deliverRevocations, unfinishedRefresh, finishPendingRequests
 
         /// The relative frequency.
         var weight: Int {
@@ -27,7 +27,7 @@ final class Operation: @unchecked Sendable {
             case .load: 6
             case .deliverRevocations: 5
             case .unfinishedRefresh: 2
-            case .finishExchanges: 2
+            case .finishPendingRequests: 2
             }
         }
 
@@ -164,8 +164,8 @@ final class Operation: @unchecked Sendable {
             case .deliverRevocations:
                 _ = await store.deliverRevocations(with: { _ in authority }, ignoringPauses: ignoresPauses)
                 return .done
-            case .finishExchanges:
-                await store.finishExchanges()
+            case .finishPendingRequests:
+                await store.finishPendingRequests()
                 return .done
             case .unfinishedRefresh:
                 _ = try? await store.unfinishedRefresh()

@@ -84,7 +84,7 @@ final class SimulatedProcess: @unchecked Sendable {
                 heard.append(event)
             }
         }
-        if isFollowing { Task.detached { try? await store.followChanges() } }
+        if isFollowing { Task.detached { try? await store.observeExternalChanges() } }
     }
 
     func die() {
@@ -283,10 +283,11 @@ final class ProcessTransaction: ArchiveTransaction, @unchecked Sendable {
 }
 
 /// The service as one process sees it.
-struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, DerivingAuthority, ExchangeAuthority {
+struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, TokenExchangeAuthority, ExchangeAuthority
+{
     let process: SimulatedProcess
 
-    var revokesSingleGrants: Bool { process.world.weather.revokesSingleGrants }
+    var supportsPerGrantRevocation: Bool { process.world.weather.supportsPerGrantRevocation }
     var accountIssuer: String? { Service.issuer }
 
     func verify(_ account: Account) async throws -> Identity {
@@ -330,7 +331,7 @@ struct ProcessAuthority: PasswordAuthority, DeviceAuthority, ProfileAuthority, D
         account.credentials.refreshToken == nil ? .tokenExchange : .refresh
     }
 
-    func deriveToken(
+    func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws -> Credentials {
         try await derive(account, derivation) { true }

@@ -166,7 +166,7 @@ struct Weather {
     let revoking: Service.Revoking
 
     /// Whether AccountKit knows that the service ends only one sign-in when it revokes tokens.
-    let revokesSingleGrants: Bool
+    let supportsPerGrantRevocation: Bool
     let knowsSpent: Bool
     let lifetime: TimeInterval?
     let processCount: Int
@@ -230,6 +230,6 @@ struct Weather {
         stops = mistake?.store == .fenced ? 0.06 : [0, 0.02, 0.06].randomElement(using: &random)!
         cutOffs = mistake?.store == .fenced ? 0.02 : [0, 0, 0.02].randomElement(using: &random)!
         damage = [0, 0, 0, 0, 0, 0.03].randomElement(using: &random)!
-        revokesSingleGrants = Bool.random(using: &random) && revoking != .all
+        supportsPerGrantRevocation = Bool.random(using: &random) && revoking != .all
     }
 }

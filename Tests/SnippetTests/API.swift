@@ -31,7 +31,7 @@ enum APICalls {
 }
 
 enum OtherAPI {
-    static func token(_ store: AccountStore, _ authority: any DerivingAuthority) async throws -> Secret {
+    static func token(_ store: AccountStore, _ authority: any TokenExchangeAuthority) async throws -> Secret {
         // snippet.derived
         let billing = try TokenTarget(resources: ["https://billing.example.com/"], scopes: ["invoices:read"])
         let token = try await store.accessToken(for: billing, with: authority)

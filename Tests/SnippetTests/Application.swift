@@ -41,7 +41,7 @@ enum Stores {
         // snippet.stores
         let store = try Notes.store()  // the session that the commands use
         let work = try Notes.store(session: SessionName("work"))  // another one, whatever the commands use
-        store.share()  // from here on, this is AccountStore.shared
+        store.makeShared()  // from here on, this is AccountStore.shared
         // snippet.end
         return [store, work]
     }

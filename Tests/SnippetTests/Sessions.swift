@@ -28,7 +28,7 @@ enum Sessions {
     static func follow(_ store: AccountStore, _ report: (AccountEvent) -> Void) async {
         // snippet.follow
         let events = store.events()
-        let following = Task { try await store.followChanges() }  // what other processes do
+        let following = Task { try await store.observeExternalChanges() }  // what other processes do
         for await event in events {
             report(event)
             if case .signedOut = event { break }

@@ -164,7 +164,7 @@ do {
     case "follow":
         let store = AccountStore(container: container)
         let events = store.events()
-        let following = Task { try await store.followChanges() }
+        let following = Task { try await store.observeExternalChanges() }
         for await event in events {
             var line: String?
             switch event {

@@ -68,7 +68,7 @@ struct NoteRemote: RemoteCollection {
     func standing(
         of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
     ) async throws -> ChangeStanding {
-        guard wasSent, change.kind == .create || change.kind == .update else { return .toBeSent }
+        guard wasSent, change.kind == .create || change.kind == .update else { return .pending }
         var cursor: String? = "0"
         while let number = cursor {
             let (head, body) = try await fetch(request(for: "all", at: number), nil)
@@ -81,7 +81,7 @@ struct NoteRemote: RemoteCollection {
             }
             cursor = head.headerFields[.init("Link")!]
         }
-        return .toBeSent
+        return .pending
     }
 
     private func head(_ method: HTTPRequest.Method, _ path: String) -> HTTPRequest {

@@ -50,6 +50,6 @@ struct SessionService: Service {
 
     func run() async throws {
         try? await gracefulShutdown()
-        await store.finishExchanges()
+        await store.finishPendingRequests()
     }
 }

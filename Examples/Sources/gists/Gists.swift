@@ -40,7 +40,7 @@ import Terminal
             service: known, timeout: timeout, logger: logger)
     }
 
-    static func accountData(of store: AccountStore) async throws -> (any AccountData)? {
+    static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)? {
         // Signing out asks no service for gists, and needs to know of none.
         try await OfflineCollection("gists", GistsAPI(pause: .zero), of: store, in: try container()) { _, _ in
             throw AccountError(.misconfigured, "the service is not asked while signing out")

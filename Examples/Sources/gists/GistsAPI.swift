@@ -99,7 +99,7 @@ struct GistsAPI: RemoteCollection {
         }
     }
 
-    func joining(_ first: Change, _ second: Change) throws -> JoinedChanges {
+    func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges {
         switch (first.kind, second.kind) {
         case (.create, .delete): return .nothing
         case (.create, .update), (.update, .update):
@@ -119,7 +119,7 @@ struct GistsAPI: RemoteCollection {
         switch change.kind {
         case .create where wasSent: return try await madeBefore(change, claimed, fetch)
         case .update, .delete:
-            guard change.base != nil || wasSent else { return .toBeSent }
+            guard change.base != nil || wasSent else { return .pending }
             let (head, body) = try await fetch(request(forItem: change.object), nil)
             if head.status == .notFound {
                 return change.kind == .delete ? .done(nil) : .conflict("somebody has deleted it")
@@ -130,8 +130,8 @@ struct GistsAPI: RemoteCollection {
                 return .done(try item(head, body))
             }
             let isAsItWas = change.base == nil || gist.updatedAt == change.base
-            return isAsItWas ? .toBeSent : .conflict("somebody has changed it on \(gist.updatedAt)")
-        default: return .toBeSent
+            return isAsItWas ? .pending : .conflict("somebody has changed it on \(gist.updatedAt)")
+        default: return .pending
         }
     }
 
@@ -158,7 +158,7 @@ struct GistsAPI: RemoteCollection {
             }
             cursor = page.next
         }
-        return .toBeSent
+        return .pending
     }
 
     private func request(_ method: HTTPRequest.Method, _ path: String) -> HTTPRequest {

@@ -28,7 +28,7 @@ struct Interruption {
             if isRepeated { return }
             body()
             Task {
-                await store.finishExchanges()
+                await store.finishPendingRequests()
                 Self.endProcess()
             }
         }

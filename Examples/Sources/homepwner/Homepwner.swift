@@ -45,9 +45,9 @@ import Logging
             scopes: service.exactScopes, additionalScopes: service.additionalScopes, timeout: timeout, logger: logger)
     }
 
-    static func accountData(of store: AccountStore) async throws -> (any AccountData)? {
+    static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)? {
         guard try await isSealed(for: store) else { return nil }
-        return try await sealedItems(of: store).accountData { items in
+        return try await sealedItems(of: store).linkedStorage { items in
             items.isEmpty
                 ? nil : "\(items.count) item\(items.count == 1 ? " that is" : "s that are") kept only on this machine"
         }

@@ -26,7 +26,9 @@ import Logging
     }
 
     // snippet.data
-    static func accountData(of store: AccountStore) async throws -> (any AccountData)? { try await articles(of: store) }
+    static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)? {
+        try await articles(of: store)
+    }
     // snippet.end
 
     // snippet.open

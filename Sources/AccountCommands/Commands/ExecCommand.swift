@@ -50,7 +50,7 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
 
     func run() async throws {
         let replacement = ProcessReplacement()
-        try await perform({ try CommandContext(options, asksPerson: false) }) { context in
+        try await perform({ try CommandContext(options, isInteractive: false) }) { context in
             let failure = replacement.run(
                 words.first == "--" ? Array(words.dropFirst()) : words, token: try await token(context),
                 in: variables.isEmpty ? [App.tokenVariable] : variables, hiding: App.keyVariables)
@@ -65,7 +65,7 @@ struct ExecCommand<App: AccountApplication>: ContextCommand {
             let usable = try await context.withUsableToken(
                 try await context.signedInAccount(), minimumValidity: minValidity.map { .seconds(min($0, 1e12)) })
             // It would not survive the end of this program, and the tokens would be lost.
-            await Waiting.toFinish(SignalGuard.shared.timeLeft) { await context.store.finishExchanges() }
+            await Waiting.toFinish(SignalGuard.shared.timeLeft) { await context.store.finishPendingRequests() }
             let credentials = (context.store.account ?? usable).credentials
             context.warn(ifTokenUntil: credentials.expiresAt, isShorterThan: minValidity)
             token = credentials.accessToken

@@ -45,7 +45,7 @@ struct KeepCommand<App: AccountApplication>: ContextCommand {
     }
 
     func run() async throws {
-        try await perform({ try CommandContext(options, asksPerson: false) }) { try await run(in: $0) }
+        try await perform({ try CommandContext(options, isInteractive: false) }) { try await run(in: $0) }
     }
 
     private func run(in context: CommandContext<App>) async throws {

@@ -70,11 +70,13 @@ struct LogoutCommand<App: AccountApplication>: AccountSubcommand {
     }
 
     /// What the app keeps for the user; asked about before it goes.
-    private func data(of store: AccountStore, _ context: CommandContext<App>) async throws -> (any AccountData)? {
-        var data: (any AccountData)?
+    private func data(of store: AccountStore, _ context: CommandContext<App>) async throws -> (
+        any AccountLinkedStorage
+    )? {
+        var data: (any AccountLinkedStorage)?
         var work: String?
         do {
-            data = try await App.accountData(of: store)
+            data = try await App.linkedStorage(of: store)
             work = try await data?.unsentWork()
         } catch let error as AccountError where error.code == .notSignedIn || store.account == nil {
             // An account that cannot be read keeps nobody signed in.

@@ -16,7 +16,7 @@ struct SessionsCommand<App: AccountApplication>: AccountSubcommand {
             Terminal.say("There are no sign-ins yet. Sign in with `\(context.hint.command("login"))`.")
         }
         for session in sessions {
-            let state = try await context.archive(of: session, asksPerson: false).load()
+            let state = try await context.archive(of: session, isInteractive: false).load()
             if options.json {
                 var document = StateDocument(state, session: session)
                 document.isDefault = session == chosen
@@ -62,7 +62,7 @@ struct SwitchCommand<App: AccountApplication>: AccountSubcommand {
                     + (names.isEmpty ? "" : ", or choose one of: \(names)"))
         }
         try await context.preferences.setDefaultSession(session)
-        let state = try await context.archive(of: session, asksPerson: false).load()
+        let state = try await context.archive(of: session, isInteractive: false).load()
         if options.json { return try JSONDocument.print(StateDocument(state, session: session)) }
         let user =
             switch state {

@@ -127,7 +127,9 @@ struct RefreshCommand<App: AccountApplication>: AccountSubcommand {
         let authority = try context.authority(of: account)
         let refreshed: Account
         do {
-            refreshed = try await Waiting.shown(for: account.issuer ?? "the service", upTo: authority.exchangeTimeout) {
+            refreshed = try await Waiting.shown(
+                for: account.issuer ?? "the service", upTo: authority.tokenRequestTimeout
+            ) {
                 try await context.store.refresh(with: authority)
             }
         } catch {

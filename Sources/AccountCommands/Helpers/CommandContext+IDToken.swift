@@ -47,7 +47,7 @@ extension CommandContext {
     private func renew(_ token: KeptToken, of account: Account, isUsable: Bool) async throws -> KeptToken {
         let authority = try authority(of: account)
         let timeout: Duration? = isUsable ? .seconds(5) : nil
-        let limit = timeout ?? authority.exchangeTimeout
+        let limit = timeout ?? authority.tokenRequestTimeout
         let renewed = try await Waiting.shown(for: account.issuer ?? "the service", upTo: limit) {
             try await store.renew(token, .id, timeout: timeout) { try self.authority(of: $0) }
         }

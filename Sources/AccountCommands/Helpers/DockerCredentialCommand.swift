@@ -88,10 +88,10 @@ struct DockerCredentialCommand<App: AccountApplication>: HelperCommand {
                 DockerCredential.Credentials(
                     serverURL: server, username: username(rule, token.username, context), secret: token.token.reveal()))
         } catch {
-            await context.finishExchanges()
+            await context.finishPendingRequests()
             throw error
         }
-        await context.finishExchanges()
+        await context.finishPendingRequests()
     }
 
     /// Docker takes the user name `<token>` to mean that the secret is no password.

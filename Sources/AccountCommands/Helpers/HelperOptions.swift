@@ -33,6 +33,6 @@ extension HelperCommand {
     var options: CommonOptions { helper.common }
 
     func context(of session: SessionName) throws -> CommandContext<App> {
-        try CommandContext(options, session: session, asksPerson: false)
+        try CommandContext(options, session: session, isInteractive: false)
     }
 }

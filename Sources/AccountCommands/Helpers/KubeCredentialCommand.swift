@@ -57,7 +57,7 @@ struct KubeCredentialCommand<App: AccountApplication>: ContextCommand {
             version = try KubernetesAPIVersion(
                 named: info?.apiVersion ?? apiVersion ?? KubernetesAPIVersion.v1.rawValue)
             return try CommandContext(
-                options, session: try ruledSession(info?.spec?.cluster?.server), asksPerson: false)
+                options, session: try ruledSession(info?.spec?.cluster?.server), isInteractive: false)
         } _: { context in
             let token = usesIDToken ? try await idToken(context) : try await context.helperToken()
             try JSONDocument.print(KubernetesExecCredential(token, version: version))

@@ -49,7 +49,7 @@ struct ProgramInspection<App: AccountApplication> {
         var findings: [Finding] = []
         for session in Set(users.map(\.session)).sorted(by: { $0.rawValue < $1.rawValue }) {
             // One that cannot be read has a finding of its own.
-            guard let store = try? context.archive(of: session, asksPerson: false),
+            guard let store = try? context.archive(of: session, isInteractive: false),
                 case .signedOut(let signOut) = await store.load()
             else { continue }
             let places = users.filter { $0.session == session }.map(\.what)

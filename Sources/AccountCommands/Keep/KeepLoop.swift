@@ -131,7 +131,7 @@ struct KeepLoop: Sendable {
                 surroundings.report(.stopping)
                 refreshing?.cancel()
                 // Bounded by the time that an exchange may take.
-                await store.finishExchanges()
+                await store.finishPendingRequests()
                 return .signal(number)
             }
         }
@@ -188,7 +188,7 @@ struct KeepLoop: Sendable {
                 group.addTask {
                     while !Task.isCancelled {
                         // Whatever the reason, it is looked at again and again.
-                        try? await store.followChanges()
+                        try? await store.observeExternalChanges()
                         continuation.yield(.changed)
                         try? await Task.sleep(for: .seconds(5))
                     }

@@ -74,9 +74,9 @@ package final class SignalGuard: ExchangeObserver {
     }
 
     /// Waits until no store that delays signals is exchanging tokens.
-    func finishExchanges() async {
+    func finishPendingRequests() async {
         await Waiting.toFinish(timeLeft) {
-            while let store = state.withLock({ $0.stores.popLast() }) { await store.finishExchanges() }
+            while let store = state.withLock({ $0.stores.popLast() }) { await store.finishPendingRequests() }
         }
     }
 

@@ -19,13 +19,13 @@ extension CommandContext {
         {
             return kept
         }
-        guard let authority = try authority(of: account) as? any DerivingAuthority else {
+        guard let authority = try authority(of: account) as? any TokenExchangeAuthority else {
             throw AccountError(.misconfigured, "this tool's service does not issue tokens for other APIs")
         }
         // Without a valid token there is no alternative to waiting.
         let isUsable = kept.map { !$0.credentials.expires(within: .zero, of: now) } == true
         let timeout: Duration? = isUsable ? .seconds(5) : nil
-        let limit = timeout ?? authority.exchangeTimeout
+        let limit = timeout ?? authority.tokenRequestTimeout
         return try await Waiting.shown(for: account.issuer ?? "the service", upTo: limit) {
             try await store.derivedToken(
                 for: target, minimumValidity: minimumValidity, timeout: timeout, with: authority)

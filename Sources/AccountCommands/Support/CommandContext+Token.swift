@@ -32,7 +32,7 @@ extension CommandContext {
         // Without a valid token there is no alternative to waiting.
         let isExpired = account.credentials.expires(within: .zero, of: now)
         let timeout: Duration? = isExpired ? nil : .seconds(5)
-        let limit = timeout ?? authority.exchangeTimeout
+        let limit = timeout ?? authority.tokenRequestTimeout
         do {
             let usable = try await Waiting.shown(for: account.issuer ?? "the service", upTo: limit) {
                 try await (other ?? store).usableAccount(

@@ -31,8 +31,8 @@ struct CommandContext<App: AccountApplication> {
     /// - Parameters:
     ///   - options: What the person said.
     ///   - session: The session, if it is not the options' affair.
-    ///   - asksPerson: Whether a passphrase may be asked for.
-    init(_ options: CommonOptions, session: SessionName? = nil, asksPerson: Bool = true) throws {
+    ///   - isInteractive: Whether a passphrase may be asked for.
+    init(_ options: CommonOptions, session: SessionName? = nil, isInteractive: Bool = true) throws {
         self.options = options
         container = try App.container()
         preferences = Preferences(container: container)
@@ -50,12 +50,13 @@ struct CommandContext<App: AccountApplication> {
             logger = Logger(label: "account") { StreamLogHandler.standardError(label: $0) }
             logger?.logLevel = .debug
         }
-        store = try App.store(of: self.session, in: container, at: location, asksPerson: asksPerson, logger: logger)
+        store = try App.store(
+            of: self.session, in: container, at: location, isInteractive: isInteractive, logger: logger)
         archive =
             App.environmentToken == nil
             ? store
             : try App.archiveStore(
-                of: self.session, in: container, at: location, asksPerson: asksPerson, logger: logger)
+                of: self.session, in: container, at: location, isInteractive: isInteractive, logger: logger)
         store.observeExchanges(SignalGuard.shared)
         archive.observeExchanges(SignalGuard.shared)
     }
@@ -66,15 +67,15 @@ struct CommandContext<App: AccountApplication> {
     }
 
     /// A new store, with nothing in memory.
-    func archive(of session: SessionName, asksPerson: Bool = true) throws -> AccountStore {
-        try archive(of: session, at: location, asksPerson: asksPerson)
+    func archive(of session: SessionName, isInteractive: Bool = true) throws -> AccountStore {
+        try archive(of: session, at: location, isInteractive: isInteractive)
     }
 
     func archive(
-        of session: SessionName, at location: StoreLocation?, asksPerson: Bool = true
+        of session: SessionName, at location: StoreLocation?, isInteractive: Bool = true
     ) throws -> AccountStore {
         let store = try App.archiveStore(
-            of: session, in: container, at: location, asksPerson: asksPerson, logger: logger)
+            of: session, in: container, at: location, isInteractive: isInteractive, logger: logger)
         store.observeExchanges(SignalGuard.shared)
         return store
     }
@@ -110,10 +111,10 @@ struct CommandContext<App: AccountApplication> {
     var tool: String { CommandLine.toolName }
 
     /// After all output, since this may wait.
-    func finishExchanges() async {
+    func finishPendingRequests() async {
         await Waiting.toFinish(SignalGuard.shared.timeLeft) {
-            await store.finishExchanges()
-            if archive !== store { await archive.finishExchanges() }
+            await store.finishPendingRequests()
+            if archive !== store { await archive.finishPendingRequests() }
         }
     }
 
@@ -201,7 +202,7 @@ struct CommandContext<App: AccountApplication> {
         for session in sessionsWithRevocations() {
             guard isRequested || start.duration(to: .now) < .seconds(1) else { return }
             do {
-                let store = session == self.session ? archive : try archive(of: session, asksPerson: isRequested)
+                let store = session == self.session ? archive : try archive(of: session, isInteractive: isRequested)
                 await deliverRevocations(to: issuer, of: store, isRequested: isRequested)
             } catch {
                 // `doctor` reports what is wrong with that session.
@@ -239,7 +240,7 @@ struct CommandContext<App: AccountApplication> {
                 return try? authority(
                     for: AccountService(of: account, remembered: remembered),
                     timeout: .seconds(isRequested ? 5 : 1))
-            }, ignoringPauses: isRequested, asksPerson: isRequested && Terminal.isTerminal(.input))
+            }, ignoringPauses: isRequested, isInteractive: isRequested && Terminal.isTerminal(.input))
         for report in reports where report.isGivenUp {
             let reason = report.failure.map { " (\(SessionDecision.reason(for: $0)))" } ?? ""
             Terminal.say(
@@ -320,7 +321,7 @@ extension ContextCommand {
             failure = error
             say(error)
         }
-        await context.finishExchanges()
+        await context.finishPendingRequests()
         if failure == nil, context.store.hasUnsavedTokens {
             let error = AccountError(
                 context.location == nil ? .inaccessible : .storeUnreachable,

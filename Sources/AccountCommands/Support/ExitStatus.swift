@@ -7,7 +7,7 @@ extension AccountError {
     /// busy, 77 not signed in or rejected, 78 misconfigured, 130 interrupted (sysexits(3)).
     public var exitCode: Int32 {
         switch code {
-        case .noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion, .tooLarge, .insecureContainer: 65
+        case .noKey, .authenticationFailed, .damaged, .unsupportedVersion, .tooLarge, .insecureContainer: 65
         case .serviceUnavailable, .requestFailed: 69
         case .busy, .conflict, .storeUnreachable: 75
         case .notSignedIn, .signInRefused: 77

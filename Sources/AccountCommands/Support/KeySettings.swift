@@ -13,27 +13,27 @@ struct KeySettings: Codable, Equatable {
     var sources = [Source(kind: .keyFile)]
 
     func sources<App: AccountApplication>(
-        of session: SessionName, _ container: AppContainer, _: App.Type, asksPerson: Bool = true
+        of session: SessionName, _ container: AppContainer, _: App.Type, isInteractive: Bool = true
     ) throws(AccountError) -> [any KeySource] {
         guard !sources.isEmpty else {
             throw AccountError(.misconfigured, "the settings of session \(session) name no key for its archive")
         }
         return try sources.map { source throws(AccountError) in
-            try source.keySource(of: session, container, App.self, asksPerson: asksPerson)
+            try source.keySource(of: session, container, App.self, isInteractive: isInteractive)
         }
     }
 }
 
 extension KeySettings.Source {
     func keySource<App: AccountApplication>(
-        of session: SessionName, _ container: AppContainer, _: App.Type, asksPerson: Bool = true
+        of session: SessionName, _ container: AppContainer, _: App.Type, isInteractive: Bool = true
     ) throws(AccountError) -> any KeySource {
         switch kind {
         case .keyFile: KeyFile(container: container, session: session)
         case .passphrase:
             PassphraseKey { question in
                 let prompt = PassphrasePrompt(session: session)
-                guard asksPerson else { throw prompt.isLocked }
+                guard isInteractive else { throw prompt.isLocked }
                 return try prompt.answer(to: question)
             }
         case .command: try CommandKey(command ?? [], hiding: App.secretVariables)

@@ -58,13 +58,13 @@ package struct Envelope: Sendable {
         // An archive that isn't bound opens in any place: earlier versions wrote no other.
         guard keys.storeID == storeID, keys.dataKeyID == dataKeyID,
             let context = header.isBoundToPlace ? context.boundBytes : context.bytes
-        else { throw .wrongKeyOrDamaged }
+        else { throw .authenticationFailed }
         let fileKeys = keys.fileKeys(salt: header.salt)
         let expected = fileKeys.commitment(
             to: Self.commitmentMessage(prefix: prefix, context: context, nonce: header.nonce, ciphertext: ciphertext))
         guard Sodium.isEqual(expected, commitment),
             let plaintext = fileKeys.decrypt(ciphertext, nonce: header.nonce, additionalData: prefix + context)
-        else { throw .wrongKeyOrDamaged }
+        else { throw .authenticationFailed }
         var count = 0
         let status = plaintext.withUnsafeBytes { plaintext in
             sodium_unpad(

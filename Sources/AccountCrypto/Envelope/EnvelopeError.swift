@@ -7,7 +7,7 @@ package enum EnvelopeError: Error, Hashable, Sendable {
     case unsupported(String)
 
     /// A key slot or the payload does not open. A wrong key and changed bytes cannot be told apart, by design.
-    case wrongKeyOrDamaged
+    case authenticationFailed
 
     /// A slot of this kind cannot be made for what was given: a passphrase's takes a passphrase, any other 32 bytes.
     case unfitKey(KeySlot.Kind)

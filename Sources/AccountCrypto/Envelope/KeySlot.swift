@@ -74,7 +74,7 @@ package struct KeySlot: Hashable, Sendable {
 
     /// What Argon2id makes of a passphrase for this slot: the costly part of opening it.
     package func derivedKey(of passphrase: GuardedBytes) throws(EnvelopeError) -> GuardedBytes {
-        guard let cost else { throw .wrongKeyOrDamaged }
+        guard let cost else { throw .authenticationFailed }
         guard let key = cost.key(passphrase: passphrase, salt: salt) else { throw .outOfMemory }
         return key
     }
@@ -116,7 +116,7 @@ package struct KeySlot: Hashable, Sendable {
         guard Sodium.isEqual(keys.commitment(to: commitmentMessage(storeID: storeID, context: context)), commitment),
             let dataKey = keys.decrypt(
                 wrappedKey[...], nonce: nonce, additionalData: wrapData(storeID: storeID, context: context))
-        else { throw .wrongKeyOrDamaged }
+        else { throw .authenticationFailed }
         return dataKey
     }
 
@@ -140,7 +140,7 @@ package struct KeySlot: Hashable, Sendable {
         case (.key(let raw), nil) where raw.count == Self.keyByteCount: key = raw
         case (.passphrase(let passphrase), _?): key = try derivedKey(of: passphrase)
         case (.derived(let derived, keyID), _?) where derived.count == Self.keyByteCount: key = derived
-        default: throw .wrongKeyOrDamaged
+        default: throw .authenticationFailed
         }
         return SubkeyPair(key: key, message: storeID + [kind.rawValue] + salt, purpose: .slot)
     }

@@ -139,7 +139,7 @@ extension OAuthAuthority: AccountAuthority {
     }
 
     /// As the service's entry says; `false` for a service without one.
-    public var revokesSingleGrants: Bool { service?.revokesSingleGrants ?? false }
+    public var supportsPerGrantRevocation: Bool { service?.supportsPerGrantRevocation ?? false }
 }
 
 extension OAuthAuthority: EndSessionAuthority {

@@ -1,6 +1,6 @@
 public import AccountKit
 
-extension OAuthAuthority: DerivingAuthority {
+extension OAuthAuthority: TokenExchangeAuthority {
     private static let tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
     private static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
 
@@ -46,7 +46,7 @@ extension OAuthAuthority: DerivingAuthority {
     ///
     /// - Throws: An `AuthorityError`; `oauthError(.invalidTarget, …)` and `oauthError(.invalidScope, …)` if the service does not
     ///   issue such a token to this user and client.
-    public func deriveToken(
+    public func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws(AuthorityError) -> Credentials {
         try await prepare(target, of: account, by: derivation).exchange { true }.credentials

@@ -131,7 +131,7 @@ extension OAuthAuthority {
         return Secret(text.base64)
     }
 
-    /// Sends a grant to the token endpoint (RFC 6749, section 5). Once it is sent, only ``exchangeTimeout`` ends the wait
+    /// Sends a grant to the token endpoint (RFC 6749, section 5). Once it is sent, only ``tokenRequestTimeout`` ends the wait
     /// for the response.
     ///
     /// - Parameter resources: The APIs that the access token is for (RFC 8707, section 2.2); `nil` for those of the sign-in.
@@ -156,7 +156,7 @@ extension OAuthAuthority {
         for resource in resources ?? options.resources { form.append("resource", resource) }
         var request = try request(
             form, to: endpoint, as: client, authentication: endpoint.document.tokenAuthentication)
-        request.exchangeTimeout = exchangeTimeout
+        request.tokenRequestTimeout = tokenRequestTimeout
         return OAuthExchange(
             request: try await transport.prepare(request, timeout: timeout, clock: clock, logger: logger),
             parser: ResponseParser(.token, sent: request.secrets, quirks: quirks, isRefresh: isRefresh), client: client)

@@ -39,7 +39,7 @@ public struct OAuthAuthority: Sendable {
     ///
     /// Such a request spends a refresh token, or a code, so nothing else ends the wait for its response once it is sent:
     /// neither ``timeout`` nor the cancellation of the task.
-    public let exchangeTimeout: Duration
+    public let tokenRequestTimeout: Duration
 
     let issuerIdentifier: Issuer
     let clock: any WallClock
@@ -69,7 +69,7 @@ public struct OAuthAuthority: Sendable {
     ///   - service: Which service it is, for a copy of a known one that runs elsewhere; with `nil` the issuer says it.
     ///   - endpoints: The endpoints of a service without a discovery document; with `nil` they are looked up.
     ///   - timeout: How long one request may take. A call may need up to three: discovery, tokens, user info.
-    ///   - exchangeTimeout: How long the response to a request for tokens may take, from the first byte of the request on.
+    ///   - tokenRequestTimeout: How long the response to a request for tokens may take, from the first byte of the request on.
     ///   - clock: Tells the date.
     ///   - logger: Gets a line a request at debug level: method, host, path and status, and nothing else.
     /// - Throws: `invalidArgument`, and what to write instead.
@@ -77,7 +77,8 @@ public struct OAuthAuthority: Sendable {
         issuer: String, clientID: String?, clientSecret: Secret? = nil, scopes: [String]? = nil,
         additionalScopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions(),
         service: KnownService? = nil,
-        endpoints: OAuthEndpoints? = nil, timeout: Duration = .seconds(10), exchangeTimeout: Duration = .seconds(60),
+        endpoints: OAuthEndpoints? = nil, timeout: Duration = .seconds(10),
+        tokenRequestTimeout: Duration = .seconds(60),
         clock: any WallClock = SystemWallClock(), logger: Logger? = nil
     ) throws(AccountError) {
         let named = try Issuer(issuer)
@@ -93,7 +94,7 @@ public struct OAuthAuthority: Sendable {
             throw AccountError(.invalidArgument, "\"\(scope)\" is not one scope: give a list, one scope an element")
         }
         try options.check()
-        guard timeout > .zero, exchangeTimeout > .zero else {
+        guard timeout > .zero, tokenRequestTimeout > .zero else {
             throw AccountError(.invalidArgument, "the timeout must be longer than nothing")
         }
         issuerIdentifier = issuer
@@ -103,7 +104,7 @@ public struct OAuthAuthority: Sendable {
         self.scopes = scopes
         self.options = options
         self.timeout = timeout
-        self.exchangeTimeout = exchangeTimeout
+        self.tokenRequestTimeout = tokenRequestTimeout
         self.clock = clock
         self.logger = logger
         let transport = HTTPTransport.shared

@@ -34,7 +34,7 @@ public struct KnownService: Sendable, Hashable {
     public internal(set) var wantsClientSecret = false
 
     /// Whether revoking a token leaves other sign-ins of the same user with the same program alone.
-    var revokesSingleGrants = false
+    var supportsPerGrantRevocation = false
 
     var quirks = ServiceQuirks.standard
 

@@ -53,7 +53,7 @@ extension KnownService {
         name: "gitlab", issuer: "https://gitlab.com",
         registrationPage: "https://gitlab.com/-/user_settings/applications", scopes: ["openid", "profile", "email"],
         endpoints: [.deviceAuthorization: "/oauth/authorize_device"],
-        tokenURLs: ["https://gitlab.com", "https://registry.gitlab.com"], revokesSingleGrants: true)
+        tokenURLs: ["https://gitlab.com", "https://registry.gitlab.com"], supportsPerGrantRevocation: true)
 
     /// Google.
     ///

@@ -143,7 +143,7 @@ final class HTTPTransport: Sendable {
         clock: any WallClock
     ) async -> Result<ServiceResponse, AuthorityError> {
         let peer = peer(of: request.url)
-        let exchange = request.exchangeTimeout.flatMap { limit in body.map { (body: $0, limit: limit) } }
+        let exchange = request.tokenRequestTimeout.flatMap { limit in body.map { (body: $0, limit: limit) } }
         let lookUp = NameLookUp(of: peer.host)
         return await withTaskGroup(of: Event.self) { group in
             group.addTask { .finished(await self.exchange(request, body, peer, clock: clock)) }
@@ -248,7 +248,7 @@ final class HTTPTransport: Sendable {
         }
         let route = environment.route(to: request.url)
         if case .impossible(let problem) = route { throw .misconfigured(problem) }
-        let way = Way(isProxied: route != .direct, isExchange: request.exchangeTimeout != nil)
+        let way = Way(isProxied: route != .direct, isExchange: request.tokenRequestTimeout != nil)
         return clients.withLock { clients in
             let client = clients[way] ?? makeClient(way)
             clients[way] = client

@@ -26,7 +26,7 @@ struct ServiceRequest: Sendable {
 
     /// How long the response to a form that spends a token or a code may take, from the first byte sent; `nil` if it
     /// spends nothing, and may be given up at any time.
-    var exchangeTimeout: Duration?
+    var tokenRequestTimeout: Duration?
 
     /// Of the response, in bytes.
     var bodyLimit = ServiceResponse.bodyLimit

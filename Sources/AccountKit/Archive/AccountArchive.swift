@@ -91,7 +91,7 @@ final class AccountArchive: Sendable {
                 do {
                     var opened = cache.archive(of: stored.revision)
                     if opened == nil {
-                        opened = try await open(stored, asksPerson: !isLocked)
+                        opened = try await open(stored, isInteractive: !isLocked)
                         changeCount = cache.replace(with: opened!, readSince: isLocked ? nil : changeCount)
                     }
                     let account = unsaved.merged(into: opened!.account, stored.revision, isLocked: isLocked)
@@ -128,14 +128,14 @@ final class AccountArchive: Sendable {
         guard let stored = try await transaction.read(.account), stored.revision == revision else {
             throw AccountError(.conflict, "the archive was changed by another process meanwhile: try again")
         }
-        return try await open(stored, asksPerson: false)
+        return try await open(stored, isInteractive: false)
     }
 
-    /// - Parameter asksPerson: Not under the lock, where others would wait.
-    private func open(_ stored: StoredEntry, asksPerson: Bool) async throws -> OpenedArchive {
+    /// - Parameter isInteractive: Not under the lock, where others would wait.
+    private func open(_ stored: StoredEntry, isInteractive: Bool) async throws -> OpenedArchive {
         let envelope = try codec.envelope(in: stored.bytes)
         var keys = knownKeys(for: envelope)
-        if keys == nil { keys = try await ring.unlock(envelope, asksPerson: asksPerson) }
+        if keys == nil { keys = try await ring.unlock(envelope, isInteractive: isInteractive) }
         return OpenedArchive(
             account: try codec.open(envelope, with: keys!), generation: envelope.generation, keys: keys!,
             revision: stored.revision, byteCount: stored.bytes.count)
@@ -171,13 +171,13 @@ final class AccountArchive: Sendable {
     ///
     /// - Parameter before: Keys of the account from before they were changed.
     func keysBeside(
-        of envelope: Envelope, before: ArchiveKeys?, asksPerson: Bool
+        of envelope: Envelope, before: ArchiveKeys?, isInteractive: Bool
     ) async throws(AccountError) -> ArchiveKeys {
         // Other slots than the account's, such as those from before a key was added, have the same data key behind them.
         for known in [cache.keys, before] {
             if let known, known.isOfSameData(as: envelope) { return known }
         }
-        return try await ring.unlock(envelope, asksPerson: asksPerson)
+        return try await ring.unlock(envelope, isInteractive: isInteractive)
     }
 
     // MARK: Writing, for whoever holds the lock
@@ -307,7 +307,7 @@ extension ArchiveTransaction {
 }
 
 extension AccountError {
-    fileprivate var isAboutKey: Bool { code == .wrongKeyOrDamaged || code == .noKey }
+    fileprivate var isAboutKey: Bool { code == .authenticationFailed || code == .noKey }
 
     /// - Parameter isShared: Whether other machines use the storage too. They may be able to open the archive, so the
     ///   advice is not to sign in again.
@@ -326,15 +326,15 @@ extension AccountError {
         case .unsupported(let what):
             self.init(
                 .unsupportedVersion, "Account.plist was written by a later version (\(what)): update this program")
-        case .wrongKeyOrDamaged where isShared:
+        case .authenticationFailed where isShared:
             self.init(
-                .wrongKeyOrDamaged,
+                .authenticationFailed,
                 "the archive in the shared store does not open here: this machine has another key than the machine that wrote "
                     + "it, or the entry was changed or copied from another place. You are not signed out, and nothing was "
                     + "changed; give this machine the key that the other machines use")
-        case .wrongKeyOrDamaged:
+        case .authenticationFailed:
             self.init(
-                .wrongKeyOrDamaged,
+                .authenticationFailed,
                 "Account.plist does not open: the key is not the one that it was sealed with, it is another app's or "
                     + "session's, or it was changed. Nobody was signed out; put the right file back, or sign in again")
         case .unfitKey(let kind):

@@ -57,17 +57,17 @@ extension AccountArchive {
 
     /// - Parameters:
     ///   - keys: The other place's, which may open it.
-    ///   - asksPerson: Not under the lock, where others would wait.
+    ///   - isInteractive: Not under the lock, where others would wait.
     /// - Returns: `nil` if none waits.
     func incoming(
-        knowing keys: ArchiveKeys? = nil, asksPerson: Bool = false,
+        knowing keys: ArchiveKeys? = nil, isInteractive: Bool = false,
         _ read: (ArchiveEntry) async throws -> StoredEntry?
     ) async throws -> Incoming? {
         guard let stored = try await read(.incoming) else { return nil }
         let session = try IncomingSession.decode(stored.bytes)
         let envelope = try codec.envelope(in: [UInt8](session.account))
         let account = try codec.open(
-            envelope, with: try await keysBeside(of: envelope, before: keys, asksPerson: asksPerson))
+            envelope, with: try await keysBeside(of: envelope, before: keys, isInteractive: isInteractive))
         guard let transfer = account.transfer, transfer.role == .arrived else {
             throw AccountError(.damaged, "the copy of a session that was to come here is damaged")
         }

@@ -57,11 +57,11 @@ struct OfflineKeys: Sendable {
         var isMarked: Bool { record.profile[OfflineKeys.mark] != nil }
     }
 
-    /// - Parameter asksPerson: Whether a person may be asked for the passphrase that it was sealed with, where that is another
+    /// - Parameter isInteractive: Whether a person may be asked for the passphrase that it was sealed with, where that is another
     ///   archive's by now: the one from before the service ended a session.
     /// - Returns: `nil` if the user has none yet, or one that is to be kept with ``makeKey(of:knowing:at:in:)`` first.
-    func key(of user: Account, asksPerson: Bool = false) async throws -> OfflineKey? {
-        let found = try await found(asksPerson: asksPerson) { try await records.archive.storage.read($0) }
+    func key(of user: Account, isInteractive: Bool = false) async throws -> OfflineKey? {
+        let found = try await found(isInteractive: isInteractive) { try await records.archive.storage.read($0) }
         guard let mine = found.first(where: { $0.record.isSameUser(as: user) && !$0.isMarked }) else { return nil }
         return OfflineKey(mine.record, mine.place, mine.revision)
     }
@@ -239,13 +239,13 @@ struct OfflineKeys: Sendable {
 
     /// Those that open; another's, or one whose key is not at hand now, stays where it is.
     private func found(
-        asksPerson: Bool = false, _ read: (ArchiveEntry) async throws -> StoredEntry?
+        isInteractive: Bool = false, _ read: (ArchiveEntry) async throws -> StoredEntry?
     ) async throws -> [Found] {
         var found: [Found] = []
         for place in records.places {
             do {
                 guard let stored = try await read(place) else { continue }
-                let record = try await records.open(stored.bytes, asksPerson: asksPerson).account
+                let record = try await records.open(stored.bytes, isInteractive: isInteractive).account
                 found.append(Found(place: place, revision: stored.revision, record: record))
             } catch let error as AccountError where error.isAboutContent {
                 continue

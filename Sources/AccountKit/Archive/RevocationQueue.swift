@@ -119,7 +119,7 @@ struct RevocationQueue: Sendable {
         for entry in records.places {
             guard let stored = try? await transaction.read(entry),
                 let (queued, keys) = try? await records.open(stored.bytes),
-                account.isEnded(byRevoking: queued, revokesSingleGrants: false)
+                account.isEnded(byRevoking: queued, supportsPerGrantRevocation: false)
             else { continue }
             var pending = Pending(entry: entry, revision: stored.revision, account: queued, keys: keys)
             guard pending.waitsForSignOut else { continue }
@@ -154,13 +154,13 @@ struct RevocationQueue: Sendable {
 
     /// What is in the queue and opens, without a lock: a sign-out that is just under way may be among it.
     ///
-    /// - Parameter asksPerson: Whether a person may be asked for a passphrase. Never under the lock, where others would wait.
-    func pending(asksPerson: Bool = false) async throws -> [Pending] {
+    /// - Parameter isInteractive: Whether a person may be asked for a passphrase. Never under the lock, where others would wait.
+    func pending(isInteractive: Bool = false) async throws -> [Pending] {
         var pending: [Pending] = []
         for entry in records.places {
             // One that cannot be read or opened now stays in the queue, for whoever can.
             guard let stored = try? await archive.storage.read(entry),
-                let (account, keys) = try? await records.open(stored.bytes, asksPerson: asksPerson)
+                let (account, keys) = try? await records.open(stored.bytes, isInteractive: isInteractive)
             else { continue }
             pending.append(Pending(entry: entry, revision: stored.revision, account: account, keys: keys))
         }

@@ -33,10 +33,10 @@ struct SealedRecords: Sendable {
     }
 
     func open(
-        _ bytes: [UInt8], before: ArchiveKeys? = nil, asksPerson: Bool = false
+        _ bytes: [UInt8], before: ArchiveKeys? = nil, isInteractive: Bool = false
     ) async throws -> (account: Account, keys: ArchiveKeys) {
         let envelope = try codec.envelope(in: bytes)
-        let keys = try await archive.keysBeside(of: envelope, before: before, asksPerson: asksPerson)
+        let keys = try await archive.keysBeside(of: envelope, before: before, isInteractive: isInteractive)
         return (try codec.open(envelope, with: keys), keys)
     }
 

@@ -26,14 +26,14 @@ public protocol AccountAuthority: Sendable {
     /// Whether revoking the tokens of one sign-in leaves other sign-ins of the same user and client alone.
     ///
     /// Then a sign-in that replaces another of the same user revokes what it replaces.
-    var revokesSingleGrants: Bool { get }
+    var supportsPerGrantRevocation: Bool { get }
 
     /// Whether an account is of this service, so that what has to do with this service may see its tokens.
     func isAuthority(of account: Account) -> Bool
 
     /// How long an exchange of tokens may take from the first byte of its request on; 60 s unless the authority says
     /// otherwise. Nothing cuts it off before that, since what was sent is spent.
-    var exchangeTimeout: Duration { get }
+    var tokenRequestTimeout: Duration { get }
 
     /// The issuer that the accounts of this service have; `nil` for an app that knows one service only.
     var accountIssuer: String? { get }
@@ -49,10 +49,10 @@ extension AccountAuthority {
     public func revoke(_ account: Account) async throws -> RevocationOutcome { .notSupported }
 
     /// For a service that does not say: revoking one sign-in may end others.
-    public var revokesSingleGrants: Bool { false }
+    public var supportsPerGrantRevocation: Bool { false }
 
     /// A minute.
-    public var exchangeTimeout: Duration { .seconds(60) }
+    public var tokenRequestTimeout: Duration { .seconds(60) }
 
     /// For an app that knows one service only.
     public var accountIssuer: String? { nil }

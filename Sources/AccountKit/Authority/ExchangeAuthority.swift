@@ -14,7 +14,7 @@ package enum TokenRequest: Sendable {
     /// New tokens, as ``AccountAuthority/refresh(_:)``.
     case refresh
 
-    /// A token for another API, as ``DerivingAuthority/deriveToken(for:of:by:)``.
+    /// A token for another API, as ``TokenExchangeAuthority/exchangeToken(for:of:by:)``.
     case derivation(TokenTarget, TokenDerivation)
 }
 
@@ -47,10 +47,10 @@ struct UnpreparedExchange: PreparedExchange {
         switch request {
         case .refresh: return try await authority.refresh(account)
         case .derivation(let target, let means):
-            guard let authority = authority as? any DerivingAuthority else {
+            guard let authority = authority as? any TokenExchangeAuthority else {
                 throw AuthorityError.misconfigured("this service is not known to issue tokens for other APIs")
             }
-            return try await authority.deriveToken(for: target, of: account, by: means)
+            return try await authority.exchangeToken(for: target, of: account, by: means)
         }
     }
 

@@ -31,16 +31,16 @@ extension AccountArchive {
 
     /// What opens each slot, as far as that can be had.
     ///
-    /// - Parameter asksPerson: Whether to ask for passphrases, and to open the archive with what they open from now on. Not
+    /// - Parameter isInteractive: Whether to ask for passphrases, and to open the archive with what they open from now on. Not
     ///   under the lock, where others would wait.
     func openers(
-        of envelope: Envelope, where isNeeded: (KeySlot) -> Bool = { _ in true }, asksPerson: Bool
+        of envelope: Envelope, where isNeeded: (KeySlot) -> Bool = { _ in true }, isInteractive: Bool
     ) async throws(AccountError) -> Openers {
         var openers: Openers = [:]
         for slot in envelope.slots where isNeeded(slot) {
             do {
-                let match = try await ring.match(for: [slot], of: envelope, asksPerson: asksPerson)
-                if asksPerson, openers.isEmpty { use(match.keys) }
+                let match = try await ring.match(for: [slot], of: envelope, isInteractive: isInteractive)
+                if isInteractive, openers.isEmpty { use(match.keys) }
                 openers[slot.keyID] = match.opener
             } catch  where error.code == .cancelled {
                 throw error
@@ -68,7 +68,7 @@ extension AccountArchive {
         let envelope = try codec.envelope(in: stored.bytes)
         for opener in checked {
             let isOpened = envelope.slots.contains { keys.isOpened($0, by: opener, context: codec.context) }
-            guard isOpened else { throw AccountError(EnvelopeError.wrongKeyOrDamaged, isShared: isShared) }
+            guard isOpened else { throw AccountError(EnvelopeError.authenticationFailed, isShared: isShared) }
         }
         _ = try codec.open(envelope, with: keys)
         if case .unknown(let reason) = receipt.durability {

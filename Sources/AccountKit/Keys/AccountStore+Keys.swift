@@ -13,7 +13,7 @@ extension AccountStore {
     public func keySlots() async throws(AccountError) -> [ArchiveKeySlot] {
         try await accountErrors {
             guard let envelope = try await archive.envelope() else { return [] }
-            let openers = try await archive.openers(of: envelope, asksPerson: false)
+            let openers = try await archive.openers(of: envelope, isInteractive: false)
             return envelope.slots.map { ArchiveKeySlot($0, isAvailable: openers[$0.keyID] != nil) }
         }
     }
@@ -45,7 +45,7 @@ extension AccountStore {
                 let slot = keys.slots.last!
                 let opener = try await archive.ring.opener(of: added, for: slot)
                 _ = try await archive.reseal(opened, with: keys, opening: [opener], in: transaction)
-                return ArchiveKeySlot(slot, isAvailable: !source.asksPerson)
+                return ArchiveKeySlot(slot, isAvailable: !source.isInteractive)
             }
         }
     }
@@ -98,7 +98,7 @@ extension AccountStore {
             }
             if let storage = source.storage {
                 try await rotate(StoredSource(source: source, storage: storage))
-            } else if source.asksPerson {
+            } else if source.isInteractive {
                 try await rotateAsking(source)
             } else {
                 throw AccountError(
@@ -230,7 +230,7 @@ extension AccountStore {
         where isNeeded: (KeySlot) -> Bool = { _ in true }
     ) async throws -> AccountArchive.Openers {
         guard let envelope = try await archive.envelope() else { throw AccountError.noArchive }
-        return try await archive.openers(of: envelope, where: isNeeded, asksPerson: true)
+        return try await archive.openers(of: envelope, where: isNeeded, isInteractive: true)
     }
 
     private func withOpenedArchive<Value>(
@@ -265,7 +265,7 @@ extension AccountStore {
         try await accountErrors {
             let envelope = try await passphraseArchive()
             let slots = envelope.slots.filter { $0.kind == .passphrase }
-            let match = try await archive.ring.match(for: slots, of: envelope, asksPerson: true)
+            let match = try await archive.ring.match(for: slots, of: envelope, isInteractive: true)
             guard case .derived(let key, let keyID) = match.opener else {
                 preconditionFailure("a passphrase is opened by what was derived from it")
             }

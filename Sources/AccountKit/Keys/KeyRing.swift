@@ -34,13 +34,13 @@ struct KeyRing: Sendable {
 
     // MARK: Opening
 
-    func unlock(_ envelope: Envelope, asksPerson: Bool) async throws(AccountError) -> ArchiveKeys {
-        try await match(for: envelope.slots, of: envelope, asksPerson: asksPerson).keys
+    func unlock(_ envelope: Envelope, isInteractive: Bool) async throws(AccountError) -> ArchiveKeys {
+        try await match(for: envelope.slots, of: envelope, isInteractive: isInteractive).keys
     }
 
     /// The first of some slots that a source opens. Sources that ask nobody come first.
     func match(
-        for slots: [KeySlot], of envelope: Envelope, asksPerson: Bool
+        for slots: [KeySlot], of envelope: Envelope, isInteractive: Bool
     ) async throws(AccountError) -> Match {
         var failure: AccountError?
         func note(_ error: AccountError) {
@@ -56,12 +56,12 @@ struct KeyRing: Sendable {
                 for opener in openers {
                     if let match = try firstMatch(of: slots, with: opener, of: envelope) { return match }
                 }
-                note(AccountError(EnvelopeError.wrongKeyOrDamaged, isShared: isShared))
+                note(AccountError(EnvelopeError.authenticationFailed, isShared: isShared))
             } catch {
                 note(error)
             }
         }
-        for source in asked where asksPerson {
+        for source in asked where isInteractive {
             let slots = slots.filter { $0.kind == source.kind.slot }
             for attempt in 1...3 {
                 let key: ArchiveKey?
@@ -78,7 +78,7 @@ struct KeyRing: Sendable {
                 }
                 note(
                     AccountError(
-                        .wrongKeyOrDamaged,
+                        .authenticationFailed,
                         "Account.plist does not open with what was entered. Nobody was signed out; try again"))
             }
         }
@@ -115,7 +115,7 @@ struct KeyRing: Sendable {
         for slot in slots {
             do throws(EnvelopeError) {
                 return (slot, opener, try envelope.unlock(slot, with: opener, context: context))
-            } catch .wrongKeyOrDamaged {
+            } catch .authenticationFailed {
                 continue
             } catch {
                 throw AccountError(error, isShared: isShared)
@@ -234,5 +234,5 @@ struct KeyRing: Sendable {
 
 extension KeySource {
     /// Whether a person or a program is asked, never under the lock if that can be avoided.
-    var asksOutside: Bool { asksPerson || kind == .command }
+    var asksOutside: Bool { isInteractive || kind == .command }
 }

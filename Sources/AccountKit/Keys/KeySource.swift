@@ -27,7 +27,7 @@ public protocol KeySource: Sendable {
     /// locked, where others would wait.
     ///
     /// By default, whether it is a passphrase.
-    var asksPerson: Bool { get }
+    var isInteractive: Bool { get }
 
     /// The key where this source stores it itself, and can replace and remove it; `nil` if it cannot, as by default.
     ///
@@ -40,7 +40,7 @@ extension KeySource {
     public func keyFromPerson(attempt: Int) async throws -> ArchiveKey? { nil }
 
     /// Whether it is a passphrase.
-    public var asksPerson: Bool { kind == .passphrase }
+    public var isInteractive: Bool { kind == .passphrase }
 
     /// It cannot be replaced or removed from here.
     public var storage: (any KeyStorage)? { nil }

@@ -23,7 +23,7 @@ extension AccountStore {
     ///   - minimumValidity: For how long the token should still be good; with `nil` 60 s, or half of its whole
     ///     lifetime if that is less. A token of unknown expiry always is.
     ///   - timeout: How long to wait; `nil` as long as it takes. What has been sent goes on afterwards, and what it brings is
-    ///     stored; see ``finishExchanges()``.
+    ///     stored; see ``finishPendingRequests()``.
     ///   - authority: The service.
     /// - Returns: The token. If none could be had now and the one that is kept has not expired yet, that one.
     /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if the service does not issue such tokens to this app, or
@@ -33,7 +33,7 @@ extension AccountStore {
     ///   ``AccountError/Code-swift.struct/tooLarge`` if the token has more than 16 KiB, or the account has no room for it.
     public func accessToken(
         for target: TokenTarget, minimumValidity: Duration? = nil, timeout: Duration? = .seconds(10),
-        with authority: any DerivingAuthority
+        with authority: any TokenExchangeAuthority
     ) async throws(AccountError) -> Secret {
         try await derivedToken(for: target, minimumValidity: minimumValidity, timeout: timeout, with: authority)
             .credentials.accessToken
@@ -41,7 +41,7 @@ extension AccountStore {
 
     package func derivedToken(
         for target: TokenTarget, minimumValidity: Duration? = nil, timeout: Duration? = .seconds(10),
-        with authority: any DerivingAuthority
+        with authority: any TokenExchangeAuthority
     ) async throws(AccountError) -> DerivedToken {
         try refuseGivenToken()
         let deadline = timeout.map { ContinuousClock.now + $0 }
@@ -60,7 +60,7 @@ extension AccountStore {
     }
 
     private func derive(
-        _ target: TokenTarget, from account: Account, _ validity: Duration?, _ authority: any DerivingAuthority,
+        _ target: TokenTarget, from account: Account, _ validity: Duration?, _ authority: any TokenExchangeAuthority,
         until deadline: ContinuousClock.Instant?
     ) async throws(AccountError) -> DerivedToken {
         let record = await driver.archive.journal.readableRecord()
@@ -113,7 +113,7 @@ extension AccountStore {
     }
 
     private func means(
-        for target: TokenTarget, of account: Account, _ authority: any DerivingAuthority,
+        for target: TokenTarget, of account: Account, _ authority: any TokenExchangeAuthority,
         until deadline: ContinuousClock.Instant?
     ) async throws(AccountError) -> TokenDerivation {
         let failure: AuthorityError

@@ -4,10 +4,10 @@ extension AccountStore {
     ///
     /// For an app's own end. A refresh token that was sent is spent, and so is the code of a sign-in: a process that ends
     /// before the response is stored may lose the login. A function of this store that was cancelled, or whose time was over, has left its
-    /// exchange behind, which goes on for at most ``AccountAuthority/exchangeTimeout``. Tokens that could not be saved when they
+    /// exchange behind, which goes on for at most ``AccountAuthority/tokenRequestTimeout``. Tokens that could not be saved when they
     /// came are saved now if that can be done; otherwise they are lost when the process ends. A refresh that was given up before it was
     /// sent lets go of its lease, for which other machines would wait. Returns at once if there is nothing to wait for.
-    public func finishExchanges() async {
+    public func finishPendingRequests() async {
         await driver.exchanges.finish()
         await driver.refreshes.finishGivenUp()
         guard driver.archive.unsaved.storedAccount != nil else { return }

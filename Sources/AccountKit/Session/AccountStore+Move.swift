@@ -27,7 +27,7 @@ extension AccountStore {
     /// What is left here is the account without its refresh token: an access token that is still good is handed out, and whoever needs
     /// a new one is told where the session is (``AccountError/Code-swift.struct/moved``). The keys and key slots of the archive go along as
     /// they are, as do the keys of offline data. The queue of revocations stays; see
-    /// ``deliverRevocations(with:ignoringPauses:asksPerson:)``.
+    /// ``deliverRevocations(with:ignoringPauses:isInteractive:)``.
     ///
     /// If it fails, or the process dies, call it again: it goes on where it was. Meanwhile there are never two copies that refresh. A
     /// session that is at the target already is left alone.
@@ -78,10 +78,10 @@ extension AccountStore {
 
     /// The session whose move to here was begun and not completed, if there is one that opens.
     ///
-    /// - Parameter asksPerson: Whether a person may be asked for a passphrase.
-    package func incomingMove(asksPerson: Bool = false) async throws -> SessionMove? {
+    /// - Parameter isInteractive: Whether a person may be asked for a passphrase.
+    package func incomingMove(isInteractive: Bool = false) async throws -> SessionMove? {
         guard givenToken == nil else { return nil }
-        let incoming = try await driver.archive.incoming(asksPerson: asksPerson) {
+        let incoming = try await driver.archive.incoming(isInteractive: isInteractive) {
             try await driver.archive.storage.read($0)
         }
         return incoming.map { SessionMove($0.transfer, isComplete: false) }
@@ -101,7 +101,7 @@ extension AccountStore {
         // The copy may be all that is left of the session, and another machine may have its key.
         if driver.keepsUnreadable, let copy, !driver.archive.isDamagedIncoming(copy) {
             do {
-                _ = try await incomingMove(asksPerson: true)
+                _ = try await incomingMove(isInteractive: true)
             } catch {
                 throw AccountError(wrapping: error)
             }

@@ -10,7 +10,7 @@ extension AccountStore {
         do {
             if let key = try await driver.offlineKeys.key(of: user) { return key }
             // A person is not asked under the lock, where others would wait.
-            known = try await driver.offlineKeys.key(of: user, asksPerson: true)
+            known = try await driver.offlineKeys.key(of: user, isInteractive: true)
         } catch {
             throw AccountError(wrapping: error)
         }

@@ -4,9 +4,9 @@ import Synchronization
 /// Signing in, in each of the ways that an authority may have.
 ///
 /// A sign-in that replaces another puts the tokens of that one into the queue of revocations; see
-/// ``deliverRevocations(with:ignoringPauses:asksPerson:)``. A code or password that has been sent is spent: from then on nothing cuts the
+/// ``deliverRevocations(with:ignoringPauses:isInteractive:)``. A code or password that has been sent is spent: from then on nothing cuts the
 /// exchange off. If the caller is cancelled meanwhile nothing is stored, and what the exchange brings is revoked; see
-/// ``finishExchanges()``.
+/// ``finishPendingRequests()``.
 extension AccountStore {
     /// Signs in: makes sure that the account can be stored, gets it from `obtain`, and puts it in place of the old one.
     ///
@@ -72,7 +72,7 @@ extension AccountStore {
         return try await signInErrors {
             // Nothing is issued, so nothing is lost if this is broken off.
             let account = try await authority.signIn(token: try await ask())
-            return try await storeSignIn(account, revokesSingleGrants: authority.revokesSingleGrants)
+            return try await storeSignIn(account, supportsPerGrantRevocation: authority.supportsPerGrantRevocation)
         }
     }
 
@@ -192,7 +192,7 @@ extension AccountStore {
         with authority: any AccountAuthority, _ body: @escaping @Sendable (any Storing) async throws -> Value
     ) async throws -> Value {
         try Task.checkCancellation()
-        return try await driver.exchanges.run(limit: authority.exchangeTimeout, body)
+        return try await driver.exchanges.run(limit: authority.tokenRequestTimeout, body)
     }
 
     /// Asks whose tokens are, again and again until `end`, and stores the account; or has the tokens revoked.
@@ -236,7 +236,7 @@ extension AccountStore {
         do {
             try checkInterruption()
             try exchange.beginStoring()
-            return try await storeSignIn(account, revokesSingleGrants: authority.revokesSingleGrants)
+            return try await storeSignIn(account, supportsPerGrantRevocation: authority.supportsPerGrantRevocation)
         } catch {
             exchange.giveUpStoring()
             _ = await revokeUnstored(account, with: authority)
@@ -265,14 +265,15 @@ extension AccountStore {
 
     /// Stores a new sign-in. The handler of ``confirmReplacements(_:)`` decides whether it replaces another user's.
     ///
-    /// - Parameter revokesSingleGrants: Whether revoking tokens of a user leaves the user's other sign-ins alone.
+    /// - Parameter supportsPerGrantRevocation: Whether revoking tokens of a user leaves the user's other sign-ins alone.
     func storeSignIn(
-        _ account: Account, revokesSingleGrants: Bool = false
+        _ account: Account, supportsPerGrantRevocation: Bool = false
     ) async throws(AccountError) -> Account {
         let handler = replacementHandler.withLock(\.self)
         var replaceable: Account?
         while true {
-            let outcome = try await storeSignIn(account, revokesSingleGrants: revokesSingleGrants) { old in
+            let outcome = try await storeSignIn(account, supportsPerGrantRevocation: supportsPerGrantRevocation) {
+                old in
                 handler == nil || account.isSameUser(as: old) || replaceable?.isSameUser(as: old) == true
             }
             switch outcome {
@@ -281,7 +282,7 @@ extension AccountStore {
                 // Not under the lock, where other processes would wait for the user.
                 switch try await handler?(old, account) {
                 case .store(let other)?:
-                    return try await other.storeSignIn(account, revokesSingleGrants: revokesSingleGrants)
+                    return try await other.storeSignIn(account, supportsPerGrantRevocation: supportsPerGrantRevocation)
                 case .replace?, nil: replaceable = old
                 }
             }
@@ -295,7 +296,7 @@ extension AccountStore {
 
     /// Puts a new sign-in in place of the stored account, if there is none or `mayReplace` allows it.
     private func storeSignIn(
-        _ account: Account, revokesSingleGrants: Bool, ifItMayReplace mayReplace: (Account) -> Bool
+        _ account: Account, supportsPerGrantRevocation: Bool, ifItMayReplace mayReplace: (Account) -> Bool
     ) async throws(AccountError) -> StoredSignIn {
         try await driver.withTransaction { transaction in
             switch await driver.load(transaction) {
@@ -305,7 +306,7 @@ extension AccountStore {
                 guard old.move != nil || mayReplace(old) else { return .occupied(by: old) }
                 try await driver.discardLeftover(of: old, in: transaction)
                 let isReplaced = old.move == nil && !account.sharesTokens(with: old)
-                let endsBoth = account.isEnded(byRevoking: old, revokesSingleGrants: revokesSingleGrants)
+                let endsBoth = account.isEnded(byRevoking: old, supportsPerGrantRevocation: supportsPerGrantRevocation)
                 if isReplaced { await queueReplaced(old, waitsForSignOut: endsBoth, transaction) }
                 do {
                     return .stored(try await driver.save(account, revision, isSignIn: true, transaction))

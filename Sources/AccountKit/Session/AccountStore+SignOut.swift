@@ -9,7 +9,7 @@ extension AccountStore {
     /// Signs out: removes the account here at once, and tells the service then.
     ///
     /// If the service cannot be told, the tokens are kept, sealed, for
-    /// ``deliverRevocations(with:ignoringPauses:asksPerson:)``. A disk that is full keeps nobody signed in, nor does an archive that does not
+    /// ``deliverRevocations(with:ignoringPauses:isInteractive:)``. A disk that is full keeps nobody signed in, nor does an archive that does not
     /// open: it is moved aside, and the service cannot be told, since nobody can read the tokens.
     ///
     /// If machines share the storage, signing out of an archive that does not open fails instead; see
@@ -52,13 +52,13 @@ extension AccountStore {
     /// - Parameters:
     ///   - authority: The service of an account; `nil` leaves that one for later.
     ///   - ignoringPauses: Whether to ask also those that are to be left alone for a while.
-    ///   - asksPerson: Whether a person may be asked for the passphrase that what was kept is sealed with.
+    ///   - isInteractive: Whether a person may be asked for the passphrase that what was kept is sealed with.
     /// - Returns: What became of each that a service was asked to take.
     @discardableResult
     public func deliverRevocations(
-        with authority: (Account) -> (any AccountAuthority)?, ignoringPauses: Bool = false, asksPerson: Bool = false
+        with authority: (Account) -> (any AccountAuthority)?, ignoringPauses: Bool = false, isInteractive: Bool = false
     ) async -> [RevocationReport] {
-        guard let pending = try? await driver.revocations.pending(asksPerson: asksPerson), !pending.isEmpty else {
+        guard let pending = try? await driver.revocations.pending(isInteractive: isInteractive), !pending.isEmpty else {
             return []
         }
         let addressed = pending.map { ($0, authority($0.account)) }
@@ -98,7 +98,8 @@ extension AccountStore {
                 let isSignedIn = current.map { $0.sharesTokens(with: revocation.account) } ?? false
                 let endsCurrent =
                     current?.isEnded(
-                        byRevoking: revocation.account, revokesSingleGrants: authority?.revokesSingleGrants ?? false)
+                        byRevoking: revocation.account,
+                        supportsPerGrantRevocation: authority?.supportsPerGrantRevocation ?? false)
                     ?? false
                 if !isSignedIn, endsCurrent || revocation.waitsForSignOut {
                     guard !revocation.waitsForSignOut else { continue }
@@ -171,7 +172,7 @@ public struct SignOutReport: Sendable {
         /// The service has revoked the tokens, or never knew them.
         case done
         /// The service could not be told yet, and will be: see
-        /// ``AccountStore/deliverRevocations(with:ignoringPauses:asksPerson:)``.
+        /// ``AccountStore/deliverRevocations(with:ignoringPauses:isInteractive:)``.
         case queued(AuthorityError)
         /// The service said that it does not do this.
         case refused(AuthorityError)

@@ -11,7 +11,7 @@ extension AccountStore {
     ///   - minimumValidity: For how long the token should still be good; with `nil` 60 s, or half of its whole
     ///     lifetime if that is less. A token of unknown expiry always is.
     ///   - timeout: How long to wait for a refresh; `nil` as long as it takes. One that has been sent goes on afterwards, and
-    ///     its tokens are stored; see ``finishExchanges()``.
+    ///     its tokens are stored; see ``finishPendingRequests()``.
     ///   - authority: The service.
     /// - Returns: The token. If it could not be refreshed and has not expired yet, the one that there is. After a failure
     ///   the service is left alone for a while by all processes, which grows from 2 s to 5 min; to 5 s only while it cannot be reached.

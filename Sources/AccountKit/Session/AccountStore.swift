@@ -34,7 +34,7 @@ public final class AccountStore: Sendable {
 
     @TaskLocal package static var sharing = Sharing()
 
-    /// The store that the app made shared with ``share()``; `nil` until then.
+    /// The store that the app made shared with ``makeShared()``; `nil` until then.
     public static var shared: AccountStore? { sharing.store.withLock { $0 } }
 
     /// Makes a store for a session of a container. Nothing is read yet.
@@ -125,7 +125,7 @@ public final class AccountStore: Sendable {
     }
 
     /// Makes this the store that ``shared`` returns, for apps that want one for all of their code.
-    public func share() {
+    public func makeShared() {
         Self.sharing.store.withLock { $0 = self }
     }
 
@@ -159,7 +159,7 @@ public final class AccountStore: Sendable {
     ///
     /// - Throws: An ``AccountError`` when changes cannot be followed any more, since the storage does not tell of them. The
     ///   shared account stays what it is; call it again, or ``load()`` now and then.
-    public func followChanges() async throws(AccountError) {
+    public func observeExternalChanges() async throws(AccountError) {
         let changes = driver.archive.storage.changes(of: .account)
         // What happened before the watch began.
         _ = await load()
@@ -173,7 +173,8 @@ public final class AccountStore: Sendable {
             throw AccountError(.inaccessible, "the storage no longer reports changes", cause: error)
         }
         guard Task.isCancelled else {
-            throw AccountError(.inaccessible, "the storage no longer reports changes: call followChanges() again")
+            throw AccountError(
+                .inaccessible, "the storage no longer reports changes: call observeExternalChanges() again")
         }
     }
 
@@ -182,7 +183,7 @@ public final class AccountStore: Sendable {
     /// Reads the archive: no network, and usually no lock and no write. A person may be asked for the passphrase.
     ///
     /// Tokens that this process could not save are saved now if that can be done, or, if another process has ended their
-    /// sign-in meanwhile, put into the queue of ``deliverRevocations(with:ignoringPauses:asksPerson:)``: nobody else
+    /// sign-in meanwhile, put into the queue of ``deliverRevocations(with:ignoringPauses:isInteractive:)``: nobody else
     /// knows them.
     ///
     /// - Returns: `.unverified` with the reason `notChecked`, or `wrongAccount` if the service said so before; `.signedOut` or
@@ -206,7 +207,7 @@ public final class AccountStore: Sendable {
     ///   - authority: The service.
     ///   - policy: When to ask.
     ///   - timeout: How long to wait for all of it; `nil` as long as it takes. A refresh that has been sent goes on
-    ///     afterwards, and its tokens are stored; see ``finishExchanges()``.
+    ///     afterwards, and its tokens are stored; see ``finishPendingRequests()``.
     /// - Returns: How things stand. Being offline, a service in trouble, an unclear answer and a time that is over are
     ///   `.unverified`, and keep the account.
     public func checkSession(

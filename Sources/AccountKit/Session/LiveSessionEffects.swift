@@ -137,7 +137,7 @@ final class LiveSessionEffects: SessionEffects {
             preconditionFailure("a flow prepares an exchange before it sends it")
         }
         let lease = derivation?.means == .tokenExchange ? nil : lease
-        let limit = service.exchangeTimeout
+        let limit = service.tokenRequestTimeout
         guard await lease?.lasts(for: limit) != false else {
             exchange.abandon()
             throw .withheld
@@ -153,7 +153,7 @@ final class LiveSessionEffects: SessionEffects {
     fileprivate func commit() throws {
         // A refresh after a refused token for another API continues the same exchange.
         if isExchanging { return }
-        driver.exchanges.begin(limit: service.exchangeTimeout)
+        driver.exchanges.begin(limit: service.tokenRequestTimeout)
         isExchanging = true
         // In this order: a caller that leaves after the commit finds an exchange to wait for. If all callers left before it, nothing is
         // sent.

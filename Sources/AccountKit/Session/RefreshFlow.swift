@@ -35,7 +35,7 @@ struct RefreshFlow {
     private var account: Account
     private var derivation: Derivation?
     private let now: Date
-    private let revokesSingleGrants: Bool
+    private let supportsPerGrantRevocation: Bool
 
     /// The account that the prepared request was made for.
     private var connected: Account?
@@ -57,14 +57,14 @@ struct RefreshFlow {
     ///   - account: The account whose tokens to replace. If other tokens are stored, those are the result.
     ///   - derivation: The token for another API that is wanted. If the archive holds a good one, or another one than `account`, that
     ///     is the result. `nil` for new tokens of the account.
-    ///   - revokesSingleGrants: Whether a revocation leaves the user's other sign-ins alone.
+    ///   - supportsPerGrantRevocation: Whether a revocation leaves the user's other sign-ins alone.
     init(
-        of account: Account, deriving derivation: Derivation? = nil, now: Date, revokesSingleGrants: Bool = false
+        of account: Account, deriving derivation: Derivation? = nil, now: Date, supportsPerGrantRevocation: Bool = false
     ) {
         self.account = account
         self.derivation = derivation
         self.now = now
-        self.revokesSingleGrants = revokesSingleGrants
+        self.supportsPerGrantRevocation = supportsPerGrantRevocation
     }
 
     mutating func run(_ effects: any SessionEffects) async -> RefreshOutcome {
@@ -328,14 +328,14 @@ struct RefreshFlow {
     /// Whether the stored session certainly continues if the service revokes these new tokens.
     private func mayRevoke(_ renewed: Account, beside stored: Account) -> Bool {
         guard stored.isSameUser(as: renewed) else {
-            return !stored.isEnded(byRevoking: renewed, revokesSingleGrants: revokesSingleGrants)
+            return !stored.isEnded(byRevoking: renewed, supportsPerGrantRevocation: supportsPerGrantRevocation)
         }
         // The new tokens belong to a session that continues at its new place.
         if stored.move != nil { return false }
         // A token exchange replaces no tokens, so the sent token may belong to the stored session. After a conflict another machine may have
         // refreshed the same session: some services accept a spent token for a while.
         if !spendsRefreshToken || conflictCount > 0 { return false }
-        return !stored.isEnded(byRevoking: renewed, revokesSingleGrants: revokesSingleGrants)
+        return !stored.isEnded(byRevoking: renewed, supportsPerGrantRevocation: supportsPerGrantRevocation)
     }
 
     private func keepUnsaved(

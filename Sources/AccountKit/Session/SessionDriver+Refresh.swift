@@ -55,7 +55,7 @@ extension SessionDriver {
             self, authority: authority, lease: lease, progress: progress, failureCount: failureCount)
         var flow = RefreshFlow(
             of: account, deriving: request.derivation, now: clock.now,
-            revokesSingleGrants: authority.revokesSingleGrants)
+            supportsPerGrantRevocation: authority.supportsPerGrantRevocation)
         // The task is cancelled only if all callers have left before the request is sent.
         let outcome = await flow.run(effects)
         await effects.end()

@@ -59,7 +59,8 @@ extension SessionDriver {
         try await withTransaction(timeout: min(lockTimeout, .seconds(1))) { transaction in
             switch await archive.load(in: transaction) {
             case .present(let stored, _):
-                return !stored.isEnded(byRevoking: account, revokesSingleGrants: authority.revokesSingleGrants)
+                return !stored.isEnded(
+                    byRevoking: account, supportsPerGrantRevocation: authority.supportsPerGrantRevocation)
             case .absent: return true
             case .unreadable(let error): throw error
             }
@@ -72,11 +73,11 @@ extension Account {
     ///
     /// - Parameters:
     ///   - other: Whose tokens; its id is empty if the service has not said who it is.
-    ///   - revokesSingleGrants: Whether the service leaves the user's other sign-ins alone.
-    func isEnded(byRevoking other: Account, revokesSingleGrants: Bool) -> Bool {
+    ///   - supportsPerGrantRevocation: Whether the service leaves the user's other sign-ins alone.
+    func isEnded(byRevoking other: Account, supportsPerGrantRevocation: Bool) -> Bool {
         guard issuer == other.issuer, other.id.isEmpty || id == other.id else { return false }
         if let token = credentials.refreshToken, token == other.credentials.refreshToken { return true }
         if credentials.accessToken == other.credentials.accessToken { return true }
-        return credentials.clientID == other.credentials.clientID && !revokesSingleGrants
+        return credentials.clientID == other.credentials.clientID && !supportsPerGrantRevocation
     }
 }

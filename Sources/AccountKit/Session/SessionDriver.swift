@@ -95,7 +95,9 @@ struct SessionDriver: Sendable {
         for orphan in archive.unsaved.takeOrphans() {
             // Another process may have refreshed the stored tokens too, since some services accept a spent one for a while. So
             // the stored tokens may be of the same sign-in as the orphan, even where the service revokes single grants.
-            if let stored = content.account, stored.isEnded(byRevoking: orphan, revokesSingleGrants: false) { continue }
+            if let stored = content.account, stored.isEnded(byRevoking: orphan, supportsPerGrantRevocation: false) {
+                continue
+            }
             do {
                 try await revocations.add(orphan, at: clock.now, in: transaction)
             } catch {

@@ -84,6 +84,6 @@ struct SignOutFlow: Sendable {
 extension AccountError {
     /// Whether the archive was reached, but does not open.
     package var isAboutContent: Bool {
-        [.noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion].contains(code)
+        [.noKey, .authenticationFailed, .damaged, .unsupportedVersion].contains(code)
     }
 }

@@ -353,7 +353,7 @@ public final class OfflineBlobs: Sendable {
     }
 }
 
-extension OfflineBlobs: AccountData {
+extension OfflineBlobs: AccountLinkedStorage {
     /// Blobs can be fetched again: nothing is lost.
     public func unsentWork() async -> String? { nil }
 

@@ -13,7 +13,7 @@ extension DocumentArchive {
     /// A document that only the signed-in user can read, `Offline/<user>/<name>.plist`, where `<user>` is a keyed hash.
     ///
     /// It and its files are sealed with the key that seals what the user has offline. Signing out destroys that key, and so the
-    /// document; see ``accountData(_:)``. A session that the service ended keeps it for the same user's next sign-in. Who signs in
+    /// document; see ``linkedStorage(_:)``. A session that the service ended keeps it for the same user's next sign-in. Who signs in
     /// as somebody else has a document of their own.
     ///
     /// - Parameters:
@@ -61,17 +61,19 @@ extension DocumentArchive {
 
     private static func sealedFolder(in container: AppContainer) -> String { container.documentsPath + "/Offline" }
 
-    /// What signing out would lose with this document, for an app's `accountData(of:)`.
+    /// What signing out would lose with this document, for an app's `linkedStorage(of:)`.
     ///
     /// ```swift
-    /// try await DocumentArchive<[Note]>("Notes", of: store, in: container).accountData { notes in
+    /// try await DocumentArchive<[Note]>("Notes", of: store, in: container).linkedStorage { notes in
     ///     notes.isEmpty ? nil : "\(notes.count) notes that are kept only on this machine"
     /// }
     /// ```
     ///
     /// - Parameter description: What would be lost with a value, for a person; `nil` if nothing.
     /// - Returns: `nil` for a document in plain text, which stays when somebody signs out.
-    public func accountData(_ description: @escaping @Sendable (_ value: Value) -> String?) -> (any AccountData)? {
+    public func linkedStorage(_ description: @escaping @Sendable (_ value: Value) -> String?) -> (
+        any AccountLinkedStorage
+    )? {
         owner == nil ? nil : SealedDocumentData(archive: self, description: description)
     }
 
@@ -83,7 +85,7 @@ extension DocumentArchive {
     }
 }
 
-private struct SealedDocumentData<Value: Codable & Sendable>: AccountData {
+private struct SealedDocumentData<Value: Codable & Sendable>: AccountLinkedStorage {
     let archive: DocumentArchive<Value>
     let description: @Sendable (Value) -> String?
 

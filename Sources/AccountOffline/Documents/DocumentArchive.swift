@@ -112,7 +112,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     ///
     /// - Returns: `nil` if there is none yet.
     /// - Throws: `damaged` if there is one that cannot be read, or if there are files of one that is gone; `inaccessible`,
-    ///   `insecureContainer` or `tooLarge` if it could not be looked at; `noKey` or `wrongKeyOrDamaged` if it is sealed and does
+    ///   `insecureContainer` or `tooLarge` if it could not be looked at; `noKey` or `authenticationFailed` if it is sealed and does
     ///   not open. Nothing is changed.
     public func read() throws(AccountError) -> Value? {
         if let stored = try storage.read(entry) { return try codec.decode(stored.bytes) }
@@ -243,7 +243,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     /// - Parameters:
     ///   - id: The file's id.
     ///   - destination: The path of the copy.
-    /// - Throws: `damaged` if the file is not there; `wrongKeyOrDamaged` if it is sealed and does not open; `inaccessible` if the
+    /// - Throws: `damaged` if the file is not there; `authenticationFailed` if it is sealed and does not open; `inaccessible` if the
     ///   copy cannot be written.
     public func exportFile(_ id: String, to destination: String) async throws(AccountError) {
         let files = try files()

@@ -40,7 +40,7 @@ struct DocumentCodec<Value: Codable & Sendable>: Sendable {
         guard let sealed = SealedDocument(bytes) else {
             guard seal == nil else {
                 throw AccountError(
-                    .wrongKeyOrDamaged, "\(path) is not a sealed document, or is damaged; it was left as it is")
+                    .authenticationFailed, "\(path) is not a sealed document, or is damaged; it was left as it is")
             }
             return try decodePlain(bytes)
         }
@@ -55,7 +55,7 @@ struct DocumentCodec<Value: Codable & Sendable>: Sendable {
         let id = seal.keyedID(name.utf8, type: Self.sealedType)
         guard let plaintext = seal.open(sealed.sealed, type: Self.sealedType, id: id) else {
             throw AccountError(
-                .wrongKeyOrDamaged,
+                .authenticationFailed,
                 "\(path) does not open: the key is another one, or the file was changed; it was left as it is")
         }
         return try decodePlain(plaintext)

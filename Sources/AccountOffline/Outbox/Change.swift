@@ -32,7 +32,7 @@ public struct Change: Codable, Sendable, Hashable, Identifiable {
     public static let localPrefix = "local-"
 
     /// Whether the item has no id of the service yet.
-    public var isOfLocalObject: Bool { object.hasPrefix(Self.localPrefix) }
+    public var hasLocalID: Bool { object.hasPrefix(Self.localPrefix) }
 
     /// Creates a change.
     ///

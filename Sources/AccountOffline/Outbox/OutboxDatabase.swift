@@ -173,11 +173,11 @@ struct OutboxDatabase: Sendable {
     ///
     /// - Returns: What was added, or changed; `nil` if nothing is left to be sent.
     func add(
-        _ change: Change, joining: @escaping @Sendable (Change, Change) throws -> JoinedChanges
+        _ change: Change, joining: @escaping @Sendable (Change, Change) throws -> CoalescedChanges
     ) async throws -> Change? {
         try await database.write { database in
             var change = change
-            if change.isOfLocalObject, let id = try alias(of: change.object, database) { change.object = id }
+            if change.hasLocalID, let id = try alias(of: change.object, database) { change.object = id }
             while let before = try entries(database).last(where: { $0.change.object == change.object }),
                 before.pending.state == .queued, before.change.sentAt == nil
             {
@@ -255,7 +255,7 @@ struct OutboxDatabase: Sendable {
                 later.pending = later.pending.of(object, version: version)
                 try update(later, database)
             }
-            guard let id, entry.change.isOfLocalObject else { return }
+            guard let id, entry.change.hasLocalID else { return }
             let local = objectKey(entry.change.object)
             try database.execute(
                 sql: "INSERT OR REPLACE INTO alias(local, sealed) VALUES (?, ?)",

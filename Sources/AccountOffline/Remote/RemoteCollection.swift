@@ -60,7 +60,7 @@ public protocol RemoteCollection: Sendable {
     func effect(of change: Change, on list: String) -> ListEffect
 
     /// What two changes of one object come to of which neither was sent yet.
-    func joining(_ first: Change, _ second: Change) throws -> JoinedChanges
+    func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges
 
     /// Whether the service makes one item of a change, however often that is sent: it takes the item's id from the request, where
     /// the adapter makes one of ``Change/id``, or honours an `Idempotency-Key`. Otherwise ``standing(of:wasSent:claimed:fetching:)``
@@ -103,7 +103,7 @@ extension RemoteCollection {
     public var isCreateIdempotent: Bool { false }
 
     /// Made and deleted is nothing; all else stays apart.
-    public func joining(_ first: Change, _ second: Change) throws -> JoinedChanges {
+    public func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges {
         first.kind == .create && second.kind == .delete ? .nothing : .both
     }
 
@@ -116,16 +116,16 @@ extension RemoteCollection {
     public func standing(
         of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
     ) async throws -> ChangeStanding {
-        guard wasSent else { return .toBeSent }
-        if change.kind == .create { return isCreateIdempotent ? .toBeSent : .unknown }
-        guard change.kind == .update else { return .toBeSent }
+        guard wasSent else { return .pending }
+        if change.kind == .create { return isCreateIdempotent ? .pending : .unknown }
+        guard change.kind == .update else { return .pending }
         let (head, body) = try await fetch(request(forItem: change.object), nil)
         // That it is gone, the service says to the change.
-        if head.status == .notFound || head.status == .gone { return .toBeSent }
+        if head.status == .notFound || head.status == .gone { return .pending }
         guard head.status == .ok else { throw RemoteFailure(head, body) }
         let found = try item(head, body)
-        guard let changed = try item(found.json, with: change) else { return .toBeSent }
-        return try JSONContent(changed) == JSONContent(found.json) ? .done(found) : .toBeSent
+        guard let changed = try item(found.json, with: change) else { return .pending }
+        return try JSONContent(changed) == JSONContent(found.json) ? .done(found) : .pending
     }
 
     /// None.
@@ -205,7 +205,7 @@ public enum ListEffect: Sendable, Hashable {
 }
 
 /// What two changes come to that were not sent yet.
-public enum JoinedChanges: Sendable, Hashable {
+public enum CoalescedChanges: Sendable, Hashable {
     /// Both are to be sent, one after the other.
     case both
     /// One is to be sent in place of both: the first one with this kind and body.
@@ -216,7 +216,7 @@ public enum JoinedChanges: Sendable, Hashable {
 
 /// Whether a change is still to be sent.
 public enum ChangeStanding: Sendable, Hashable {
-    case toBeSent
+    case pending
     /// It has been carried out, by an attempt whose response was lost; and what the item is now, if there is one.
     case done(RemoteItem?)
     /// Somebody else has changed the item meanwhile, or removed it: a person decides.

@@ -132,7 +132,8 @@ extension AccountError {
         if let failure = requestFailure ?? cause as? AuthorityError { return !failure.wasCertainlyNotCarriedOut }
         // What keeps a request from being made: no token can be had, or it is not of the right form.
         let before: [Code] = [
-            .notSignedIn, .noKey, .wrongKeyOrDamaged, .damaged, .unsupportedVersion, .inaccessible, .insecureContainer,
+            .notSignedIn, .noKey, .authenticationFailed, .damaged, .unsupportedVersion, .inaccessible,
+            .insecureContainer,
             .busy, .conflict, .signInRefused, .misconfigured, .invalidArgument,
         ]
         return !before.contains(code)

@@ -170,7 +170,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         // One that was being sent when its process died may have been carried out.
         let wasSent = entry.pending.state == .sending || entry.pending.state == .unknown
         let asBefore = wasSent ? ChangeState.unknown : .queued
-        guard entry.change.kind == .create || !entry.change.isOfLocalObject else {
+        guard entry.change.kind == .create || !entry.change.hasLocalID else {
             return try await park(entry, .conflict, "the item that it belongs to was never made")
         }
         let standing: ChangeStanding
@@ -185,7 +185,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
                 ifUnknown: asBefore)
         }
         switch standing {
-        case .toBeSent: try await send(entry)
+        case .pending: try await send(entry)
         case .done(let item): try await finish(entry, item)
         case .conflict(let why): try await park(entry, .conflict, why)
         case .unknown:

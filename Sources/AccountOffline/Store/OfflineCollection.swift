@@ -163,7 +163,7 @@ extension AppContainer {
     }
 }
 
-extension OfflineCollection: AccountData {
+extension OfflineCollection: AccountLinkedStorage {
     /// How many changes were not sent.
     public func unsentWork() async throws(AccountError) -> String? {
         let count = try await pendingChanges().count

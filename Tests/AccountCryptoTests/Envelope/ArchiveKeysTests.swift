@@ -46,12 +46,12 @@ struct ArchiveKeysTests {
         let envelope = try envelope(renewed)
         #expect(!envelope.slots.contains { $0.kind == .keyFile })
         for slot in envelope.slots {
-            #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+            #expect(throws: EnvelopeError.authenticationFailed) {
                 try envelope.unlock(slot, with: first, context: context)
             }
         }
         // Whoever has the old data key, also by the name of the new one, cannot read what is written now.
-        #expect(throws: EnvelopeError.wrongKeyOrDamaged) { try envelope.payload(with: keys) }
+        #expect(throws: EnvelopeError.authenticationFailed) { try envelope.payload(with: keys) }
         for (opener, kind) in [(second, KeySlot.Kind.command), (passphrase, .passphrase)] {
             let unlocked = try envelope.unlock(with: opener, kind: kind, context: context)
             #expect(try envelope.payload(with: unlocked) == [1, 2])
@@ -74,10 +74,10 @@ struct ArchiveKeysTests {
                 1, 2,
             ])
         for other in [envelope.slots[1], keys.slots[2]] {
-            #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+            #expect(throws: EnvelopeError.authenticationFailed) {
                 try envelope.unlock(other, with: opener, context: context)
             }
         }
-        #expect(throws: EnvelopeError.wrongKeyOrDamaged) { try keys.slots[2].derivedKey(of: text) }
+        #expect(throws: EnvelopeError.authenticationFailed) { try keys.slots[2].derivedKey(of: text) }
     }
 }

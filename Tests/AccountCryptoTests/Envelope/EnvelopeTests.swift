@@ -58,7 +58,7 @@ struct EnvelopeTests {
             if place == "team" {
                 #expect(try bound.payload(with: keys, context: context(place)) == sample.payload)
             } else {
-                #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+                #expect(throws: EnvelopeError.authenticationFailed) {
                     try bound.payload(with: keys, context: context(place))
                 }
             }
@@ -87,7 +87,7 @@ struct EnvelopeTests {
 
     @Test func `Another key does not open it`() throws {
         let sample = try SampleArchive()
-        #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+        #expect(throws: EnvelopeError.authenticationFailed) {
             try sample.read(sample.file, opener: .key(.random(count: 32)))
         }
     }
@@ -95,7 +95,7 @@ struct EnvelopeTests {
     @Test(arguments: ["", "Correct horse battery staple", "correct horse battery staple\n"])
     func `Another passphrase does not open it`(passphrase: String) throws {
         let sample = try SampleArchive(kinds: [.passphrase])
-        #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+        #expect(throws: EnvelopeError.authenticationFailed) {
             try sample.read(
                 sample.file, kind: .passphrase, opener: .passphrase(GuardedBytes(copying: passphrase.utf8)))
         }
@@ -108,8 +108,8 @@ struct EnvelopeTests {
     func `The right key does not open it for another app or session`(app: String, session: String) throws {
         let sample = try SampleArchive()
         let context = SealingContext(appIdentifier: app, sessionName: session)
-        #expect(throws: EnvelopeError.wrongKeyOrDamaged) { try sample.read(sample.file, context: context) }
-        #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+        #expect(throws: EnvelopeError.authenticationFailed) { try sample.read(sample.file, context: context) }
+        #expect(throws: EnvelopeError.authenticationFailed) {
             try Envelope(parsing: sample.envelope).payload(with: sample.keys, context: context)
         }
     }
@@ -117,13 +117,13 @@ struct EnvelopeTests {
     @Test func `Keys of another archive do not open it`() throws {
         let sample = try SampleArchive()
         let other = try SampleArchive()
-        #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+        #expect(throws: EnvelopeError.authenticationFailed) {
             try Envelope(parsing: sample.envelope).payload(with: other.keys)
         }
         let sameNames = ArchiveKeys(
             storeID: sample.keys.storeID, dataKeyID: sample.keys.dataKeyID, dataKey: .random(count: 32),
             slots: sample.keys.slots)
-        #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+        #expect(throws: EnvelopeError.authenticationFailed) {
             try Envelope(parsing: sample.envelope).payload(with: sameNames)
         }
     }
@@ -134,7 +134,7 @@ struct EnvelopeTests {
         // Generation, salt, nonce, ciphertext, commitment.
         for range in [24..<32, 64..<96, 96..<120, 288..<816, 816..<848] {
             let mixed = sample.envelope.replacing(at: range.lowerBound, with: Array(next[range]))
-            #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+            #expect(throws: EnvelopeError.authenticationFailed) {
                 try Envelope(parsing: mixed).payload(with: sample.keys)
             }
         }
@@ -145,7 +145,7 @@ struct EnvelopeTests {
         let bytes = sample.envelope
         let changed = Array(bytes[..<128] + bytes[288..<448] + bytes[128..<288] + bytes[448...])
         for kind in [KeySlot.Kind.keyFile, .command] {
-            #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+            #expect(throws: EnvelopeError.authenticationFailed) {
                 try sample.read(ArchivePropertyList.encode(sealed: changed), kind: kind)
             }
         }

@@ -48,10 +48,10 @@ struct GoldenArchiveTests {
     }
 
     @Test func `It does not open with another key, for another app, or for another session`() throws {
-        expect(.wrongKeyOrDamaged) { _ = try payload(.key(.random(count: 32)), .keyFile) }
+        expect(.authenticationFailed) { _ = try payload(.key(.random(count: 32)), .keyFile) }
         let envelope = try Envelope(parsing: try ArchivePropertyList.decode(file))
         for (app, session) in [("com.example.gists", "default"), ("account", "work")] {
-            expect(.wrongKeyOrDamaged) {
+            expect(.authenticationFailed) {
                 _ = try envelope.unlock(
                     with: key, kind: .keyFile, context: SealingContext(appIdentifier: app, sessionName: session))
             }

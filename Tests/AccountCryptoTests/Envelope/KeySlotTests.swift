@@ -50,7 +50,7 @@ struct KeySlotTests {
         let key = KeySlot.Opener.key(.random(count: count))
         #expect(throws: EnvelopeError.unfitKey(.keyFile)) { try slot(key, .keyFile) }
         let fitting = try slot(SampleArchive.opener(of: .keyFile), .keyFile)
-        #expect(throws: EnvelopeError.wrongKeyOrDamaged) {
+        #expect(throws: EnvelopeError.authenticationFailed) {
             try fitting.unwrap(with: key, storeID: storeID, context: SampleArchive.context)
         }
     }
@@ -58,7 +58,7 @@ struct KeySlotTests {
     @Test func `A slot does not open with the same key in another archive, app or session`() throws {
         let opener = SampleArchive.opener(of: .keyFile)
         let slot = try slot(opener, .keyFile)
-        expect(.wrongKeyOrDamaged) {
+        expect(.authenticationFailed) {
             _ = try slot.unwrap(
                 with: opener, storeID: [UInt8](repeating: 0x5B, count: 16), context: SampleArchive.context)
         }
@@ -66,7 +66,7 @@ struct KeySlotTests {
             SealingContext(appIdentifier: "com.example.other", sessionName: "default"),
             SealingContext(appIdentifier: "com.example.gists", sessionName: "work"),
         ] {
-            expect(.wrongKeyOrDamaged) { _ = try slot.unwrap(with: opener, storeID: storeID, context: context) }
+            expect(.authenticationFailed) { _ = try slot.unwrap(with: opener, storeID: storeID, context: context) }
         }
     }
 

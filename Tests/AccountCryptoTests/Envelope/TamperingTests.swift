@@ -17,11 +17,11 @@ struct TamperingTests {
     static let fields: [Field] = {
         let slot: [(String, Int, Set<EnvelopeError.Category>)] = [
             ("algorithm", 1, [.unsupported]), ("reserved bytes", 2, [.unsupported]),
-            ("date", 4, [.wrongKeyOrDamaged]), ("key id", 16, [.wrongKeyOrDamaged]),
+            ("date", 4, [.authenticationFailed]), ("key id", 16, [.authenticationFailed]),
         ]
         let slotEnd: [(String, Int, Set<EnvelopeError.Category>)] = [
-            ("salt", 16, [.wrongKeyOrDamaged]), ("nonce", 24, [.wrongKeyOrDamaged]),
-            ("wrapped key", 48, [.wrongKeyOrDamaged]), ("commitment", 32, [.wrongKeyOrDamaged]),
+            ("salt", 16, [.authenticationFailed]), ("nonce", 24, [.authenticationFailed]),
+            ("wrapped key", 48, [.authenticationFailed]), ("commitment", 32, [.authenticationFailed]),
             ("last reserved bytes", 8, [.unsupported]),
         ]
         let prefixed = { (prefix: String, fields: [(String, Int, Set<EnvelopeError.Category>)]) in
@@ -32,24 +32,24 @@ struct TamperingTests {
             ("property list, version", 1, [.unsupported]),
             ("property list, length of the data", 6, [.damaged]),
             ("magic", 8, [.damaged]), ("version", 2, [.unsupported]), ("suite", 1, [.unsupported]),
-            ("flags", 1, [.unsupported, .wrongKeyOrDamaged]), ("header length", 4, [.damaged]),
+            ("flags", 1, [.unsupported, .authenticationFailed]), ("header length", 4, [.damaged]),
             ("ciphertext length", 4, [.damaged]),
             ("slot count", 2, [.damaged]), ("reserved bytes", 2, [.unsupported]),
-            ("generation", 8, [.wrongKeyOrDamaged]), ("store id", 16, [.wrongKeyOrDamaged]),
-            ("data-key id", 16, [.wrongKeyOrDamaged]), ("salt", 32, [.wrongKeyOrDamaged]),
-            ("nonce", 24, [.wrongKeyOrDamaged]), ("last reserved bytes", 8, [.unsupported]),
+            ("generation", 8, [.authenticationFailed]), ("store id", 16, [.authenticationFailed]),
+            ("data-key id", 16, [.authenticationFailed]), ("salt", 32, [.authenticationFailed]),
+            ("nonce", 24, [.authenticationFailed]), ("last reserved bytes", 8, [.unsupported]),
         ]
-        all.append(("key file slot, type", 1, [.unsupported, .wrongKeyOrDamaged]))
+        all.append(("key file slot, type", 1, [.unsupported, .authenticationFailed]))
         all += prefixed("key file slot, ", slot)
         all.append(("key file slot, cost", 8, [.damaged]))
         all += prefixed("key file slot, ", slotEnd)
         all.append(("passphrase slot, type", 1, [.unsupported, .damaged]))
         all += prefixed("passphrase slot, ", slot)
-        all.append(("passphrase slot, cost", 8, [.unsupported, .wrongKeyOrDamaged]))
+        all.append(("passphrase slot, cost", 8, [.unsupported, .authenticationFailed]))
         all += prefixed("passphrase slot, ", slotEnd)
         all += [
-            ("ciphertext", 512, [.wrongKeyOrDamaged]), ("tag", 16, [.wrongKeyOrDamaged]),
-            ("commitment", 32, [.wrongKeyOrDamaged]), ("property list, end", 60, [.damaged]),
+            ("ciphertext", 512, [.authenticationFailed]), ("tag", 16, [.authenticationFailed]),
+            ("commitment", 32, [.authenticationFailed]), ("property list, end", 60, [.damaged]),
         ]
         var offset = 0
         return all.map { name, count, outcomes in
@@ -78,7 +78,7 @@ struct TamperingTests {
                 changed[offset] ^= 1 << bit
                 let place = Comment(rawValue: "bit \(bit) of byte \(offset)")
                 #expect(refuses(changed, as: field.outcomes), place)
-                #expect(refuses(changed, as: field.outcomes.union([.wrongKeyOrDamaged]), keys: sample.keys), place)
+                #expect(refuses(changed, as: field.outcomes.union([.authenticationFailed]), keys: sample.keys), place)
             }
         }
     }
@@ -121,7 +121,7 @@ struct TamperingTests {
                 file[offset] = Bool.random(using: &random) ? 0xFF : UInt8.random(in: 0...255, using: &random)
             }
             if file == sample.file { continue }
-            #expect(refuses(file, as: [.damaged, .unsupported, .wrongKeyOrDamaged]))
+            #expect(refuses(file, as: [.damaged, .unsupported, .authenticationFailed]))
         }
     }
 

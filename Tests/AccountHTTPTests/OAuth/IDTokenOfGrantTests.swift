@@ -66,7 +66,7 @@ struct IDTokenOfGrantTests {
             let target = try TokenTarget(scopes: ["openid"])
             let refusal = await asyncFailure { try await authority.refresh(old) }
             #expect(refusal == lie.otherUser)
-            let derived = await asyncFailure { try await authority.deriveToken(for: target, of: old, by: .refresh) }
+            let derived = await asyncFailure { try await authority.exchangeToken(for: target, of: old, by: .refresh) }
             #expect(derived == lie.otherUser)
             // The account's own session may share its grant with what came.
             #expect(server.targets == ["/token", "/token"])

@@ -106,7 +106,7 @@ struct TokenDerivationTests {
             response: #"{"access_token":"derived","refresh_token":"r2","scope":"a"}"#, resources: ["urn:own"]
         ) { authority, server in
             let target = try TokenTarget(resources: ["urn:b", "https://a.example/"], scopes: ["b", "a"])
-            let credentials = try await authority.deriveToken(
+            let credentials = try await authority.exchangeToken(
                 for: target, of: account(at: server.address, refreshToken: "r+1"), by: .refresh)
             #expect(credentials.accessToken == Secret("derived"))
             #expect(credentials.refreshToken == Secret("r2"))
@@ -121,7 +121,7 @@ struct TokenDerivationTests {
     @Test("A narrower scope is for the APIs of the sign-in")
     func scopeOnly() async throws {
         try await run(resources: ["urn:own"]) { authority, server in
-            _ = try await authority.deriveToken(
+            _ = try await authority.exchangeToken(
                 for: try TokenTarget(scopes: ["a"]), of: account(at: server.address, refreshToken: "r"), by: .refresh)
             #expect(
                 body(server) == "grant_type=refresh_token&refresh_token=r&scope=a&resource=urn%3Aown&client_id=tool")
@@ -134,17 +134,17 @@ struct TokenDerivationTests {
             var renewable = account(at: server.address, refreshToken: "r")
             renewable.credentials.scopes = ["z"] + (isGranted ? ["offline_access"] : [])
             for scopes in [["z"], isGranted ? ["z", "offline_access"] : ["z"]] {
-                _ = try await authority.deriveToken(
+                _ = try await authority.exchangeToken(
                     for: try TokenTarget(scopes: scopes), of: renewable, by: .refresh)
                 let words = body(server)?.split(separator: "&").first { $0.hasPrefix("scope=") }?.dropFirst(6)
                 let sent = words?.split(separator: "+").sorted()
                 #expect(sent == (isGranted ? ["offline_access", "z"] : ["z"]))
             }
             // Without a scope nothing is narrowed, and an exchange brings no refresh token.
-            _ = try await authority.deriveToken(
+            _ = try await authority.exchangeToken(
                 for: try TokenTarget(resources: ["urn:a"]), of: renewable, by: .refresh)
             #expect(body(server)?.contains("scope=") == false)
-            _ = try await authority.deriveToken(
+            _ = try await authority.exchangeToken(
                 for: try TokenTarget(audience: "a", scopes: ["z"]), of: renewable, by: .tokenExchange)
             #expect(body(server)?.contains("scope=z&") == true)
         }
@@ -155,7 +155,7 @@ struct TokenDerivationTests {
         let response =
             #"{"access_token":"derived","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","token_type":"Bearer"}"#
         try await run(response: response, resources: ["urn:own"]) { authority, server in
-            let credentials = try await authority.deriveToken(
+            let credentials = try await authority.exchangeToken(
                 for: try TokenTarget(audience: "the api", scopes: ["a"]),
                 of: account(at: server.address, refreshToken: "secret refresh"), by: .tokenExchange)
             #expect(credentials.accessToken == Secret("derived"))
@@ -175,7 +175,9 @@ struct TokenDerivationTests {
                 (account(at: "https://other.example", refreshToken: "r"), TokenDerivation.refresh),
                 (account(at: "https://other.example"), .tokenExchange), (account(at: server.address), .refresh),
             ] {
-                let thrown = await asyncFailure { try await authority.deriveToken(for: target, of: account, by: means) }
+                let thrown = await asyncFailure {
+                    try await authority.exchangeToken(for: target, of: account, by: means)
+                }
                 #expect(kind(thrown) == .misconfigured("…"))
             }
             #expect(server.requests.isEmpty)
@@ -193,7 +195,7 @@ struct TokenDerivationTests {
                 response: #"{"error":"\#(code)","error_description":"not for \#(canary)"}"#, status: 400
             ) { authority, server in
                 let thrown = await asyncFailure {
-                    try await authority.deriveToken(
+                    try await authority.exchangeToken(
                         for: try TokenTarget(resources: ["urn:a"]),
                         of: account(at: server.address, refreshToken: canary), by: means)
                 }
@@ -210,7 +212,7 @@ struct TokenDerivationTests {
                 response: #"{"access_token":"x","issued_token_type":"\#(type)","token_type":"Bearer"}"#
             ) { authority, server in
                 let thrown = await asyncFailure {
-                    try await authority.deriveToken(
+                    try await authority.exchangeToken(
                         for: try TokenTarget(audience: "api"), of: account(at: server.address), by: .tokenExchange)
                 }
                 #expect(kind(thrown) == .unclear("…"))
@@ -221,7 +223,7 @@ struct TokenDerivationTests {
                 #"{"access_token":"x","issued_token_type":"urn:ietf:params:oauth:token-type:id_token","token_type":"N_A"}"#
         ) { authority, server in
             let thrown = await asyncFailure {
-                try await authority.deriveToken(
+                try await authority.exchangeToken(
                     for: try TokenTarget(audience: "api"), of: account(at: server.address), by: .tokenExchange)
             }
             #expect(kind(thrown) == .unclear("…"))

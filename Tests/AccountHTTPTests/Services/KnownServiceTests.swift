@@ -66,9 +66,9 @@ struct KnownServiceTests {
 
     @Test("Only where an entry says that revoking one sign-in leaves others alone does an authority say so")
     func singleGrants() throws {
-        #expect(try OAuthAuthority(issuer: "https://gitlab.com", clientID: "tool").revokesSingleGrants)
-        #expect(try !OAuthAuthority(issuer: "https://accounts.google.com", clientID: "tool").revokesSingleGrants)
-        #expect(try !OAuthAuthority(issuer: "https://login.example", clientID: "tool").revokesSingleGrants)
+        #expect(try OAuthAuthority(issuer: "https://gitlab.com", clientID: "tool").supportsPerGrantRevocation)
+        #expect(try !OAuthAuthority(issuer: "https://accounts.google.com", clientID: "tool").supportsPerGrantRevocation)
+        #expect(try !OAuthAuthority(issuer: "https://login.example", clientID: "tool").supportsPerGrantRevocation)
     }
 
     @Test(

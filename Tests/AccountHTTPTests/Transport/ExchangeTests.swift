@@ -10,11 +10,11 @@ struct ExchangeTests {
     private static let tokens = #"{"access_token":"a2","refresh_token":"r2"}"#
 
     private func authority(
-        _ address: String, timeout: Duration = .seconds(20), exchangeTimeout: Duration = .seconds(60)
+        _ address: String, timeout: Duration = .seconds(20), tokenRequestTimeout: Duration = .seconds(60)
     ) throws -> OAuthAuthority {
         try OAuthAuthority(
             issuer: address, clientID: "tool", scopes: [], endpoints: .all(at: address), timeout: timeout,
-            exchangeTimeout: exchangeTimeout, clock: FixedClock())
+            tokenRequestTimeout: tokenRequestTimeout, clock: FixedClock())
     }
 
     private static func failure(_ signal: AuthorityError?) -> AuthorityError.Failure? {
@@ -59,7 +59,7 @@ struct ExchangeTests {
 
     @Test func `Its own limit ends the wait, and then nobody knows whether it was carried out`() async throws {
         try await LoopbackServer.run { server in
-            let authority = try authority(server.address, exchangeTimeout: .milliseconds(150))
+            let authority = try authority(server.address, tokenRequestTimeout: .milliseconds(150))
             let signal = await asyncFailure {
                 try await authority.refresh(account(at: server.address, refreshToken: "r"))
             }

@@ -50,7 +50,7 @@ struct AccountStoreKeysTests {
         #expect(person.questions == [.new])
         for source in [Self.file, Self.command, person.key] as [any KeySource] { #expect(await opens(source)) }
         #expect(await self.store(Self.environment).load() == .unreadable(AccountError(.noKey, "")))
-        #expect(await self.store(TestKey(.keyFile, 9)).load() == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
+        #expect(await self.store(TestKey(.keyFile, 9)).load() == .unreadable(AccountError(.authenticationFailed, "")))
     }
 
     @Test func `A save keeps every way in`() async throws {
@@ -94,7 +94,7 @@ struct AccountStoreKeysTests {
         #expect(slip.questions == [.existing(attempt: 1), .existing(attempt: 2)])
 
         let stranger = Person("a", "b", "c", "one two")
-        #expect(await store(stranger.key).load() == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
+        #expect(await store(stranger.key).load() == .unreadable(AccountError(.authenticationFailed, "")))
         #expect(stranger.questions == [1, 2, 3].map { .existing(attempt: $0) })
 
         let gone = Person()
@@ -318,7 +318,7 @@ struct AccountStoreKeysTests {
         #expect(await opens(Self.file))
         #expect(
             await self.store(Person("old", "old", "old").key).load()
-                == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
+                == .unreadable(AccountError(.authenticationFailed, "")))
         #expect(try archive().dataKeyID != dataKey)
         #expect(try await store.keySlots().map(\.kind) == [.keyFile, .passphrase])
     }
@@ -327,7 +327,7 @@ struct AccountStoreKeysTests {
     private struct Wrapper: KeySource {
         let base: any KeySource
         var kind: KeyKind { base.kind }
-        var asksPerson: Bool { base.asksPerson }
+        var isInteractive: Bool { base.isInteractive }
         func key() async throws -> ArchiveKey? { try await base.key() }
         func keyFromPerson(attempt: Int) async throws -> ArchiveKey? { try await base.keyFromPerson(attempt: attempt) }
         func makeKey() async throws -> ArchiveKey { try await base.makeKey() }

@@ -94,7 +94,7 @@ struct AccountStoreTests {
 
     @Test func `The shared store is the one that was shared`() async throws {
         let store = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now))
-        store.share()
+        store.makeShared()
         #expect(AccountStore.shared === store)
         #expect(AccountStore.shared?.account?.username == "alice")
 
@@ -107,7 +107,7 @@ struct AccountStoreTests {
             #expect(await Task.detached { AccountStore.shared }.value === store)
             // What the code that is tested shares is the test's too.
             let another = try await AccountStore.testing(signedIn: nil)
-            another.share()
+            another.makeShared()
             #expect(AccountStore.shared === another)
         }
         #expect(AccountStore.shared === store)

@@ -25,7 +25,7 @@ struct CheckFlowTests {
     @Test func `Without an account nobody is asked`() async throws {
         for (content, text) in [
             (AccountArchive.Content.absent(Self.never), "signed out: neverSignedIn"),
-            (.unreadable(AccountError(.wrongKeyOrDamaged, "")), "unreadable: wrongKeyOrDamaged"),
+            (.unreadable(AccountError(.authenticationFailed, "")), "unreadable: wrongKeyOrDamaged"),
         ] {
             var run = await Run(CheckFlow(now: Fixture.now, maximumAge: 0))
             try await run.expect("load", then: .content(content))

@@ -122,7 +122,7 @@ struct DerivationFlowTests {
 
     @Test func `Tokens that another process has replaced are what is derived from`() async throws {
         let run = try await asking(Self.byRefresh, stored: Fixture.replaced)
-        guard case .deriveToken(let sent, Self.byRefresh) = run.action else { return }
+        guard case .exchangeToken(let sent, Self.byRefresh) = run.action else { return }
         #expect(sent == Fixture.replaced)
         // One that is not good for long enough is no reason not to.
         let longer = Derivation(target: Self.target, means: .refresh, validity: .seconds(60))
@@ -381,7 +381,7 @@ struct DerivationFlowTests {
         let refusals = Fixture.authorityErrors + [.oauthError(.invalidTarget)]
         let failures: [EffectResult] = [.failed(Fixture.diskFull), .failed(Fixture.conflict)]
         let machine = RefreshFlow(
-            of: Fixture.alice, deriving: derivation, now: Fixture.now, revokesSingleGrants: true)
+            of: Fixture.alice, deriving: derivation, now: Fixture.now, supportsPerGrantRevocation: true)
         // The first load is without the lock. The plain refresh after a refused derivation has two exchanges on its path.
         let endCount = await Run.explore(machine, limit: 64) { run in
             switch run.action {
@@ -401,7 +401,7 @@ struct DerivationFlowTests {
                 [
                     .renewed(Fixture.newTokens), .refused(.oauthError(.invalidGrant)), .refused(.noResponse(.timeout)),
                 ]
-            case .deriveToken:
+            case .exchangeToken:
                 [.renewed(Self.response(refreshToken: "refresh-2"))] + refusals.map { .refused($0) }
             case .save(let account, _): failures + [.saved(account)]
             case .keepUnsaved, .endTransaction, .revoke: [.done]
@@ -437,7 +437,7 @@ struct DerivationFlowTests {
         let lastContent = events.compactMap { if case .content(let content) = $0 { content } else { nil } }.last
         let isByRefresh = derivation.means == .refresh
         switch run.action {
-        case .deriveToken(let sent, _):
+        case .exchangeToken(let sent, _):
             #expect(!isLocked && actions.contains("record intent") == isByRefresh, "\(actions)")
             #expect(sent == lastContent?.account, "\(actions)")
         case .prepareExchange: #expect(!isLocked, "\(actions)")

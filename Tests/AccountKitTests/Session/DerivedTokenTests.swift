@@ -152,7 +152,7 @@ struct DerivedTokenTests {
         only.cancel()
         await expectAccountError(.cancelled) { try await only.value }
         authority.release()
-        await store.finishExchanges()
+        await store.finishPendingRequests()
         #expect(
             try await stored().credentials.derivedToken(for: target)?.credentials.accessToken == Secret("derived-1"))
     }
@@ -275,13 +275,13 @@ struct DerivedTokenTests {
     }
 
     /// A service that has refreshes only.
-    private struct RefreshingAuthority: DerivingAuthority {
+    private struct RefreshingAuthority: TokenExchangeAuthority {
         func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }
         func isAuthority(of account: Account) -> Bool { true }
 
         func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation { .refresh }
 
-        func deriveToken(
+        func exchangeToken(
             for target: TokenTarget, of account: Account, by derivation: TokenDerivation
         ) async throws -> Credentials {
             throw AuthorityError.rejected("never asked")
@@ -289,7 +289,7 @@ struct DerivedTokenTests {
     }
 
     /// A service that offers token exchange, but not to this client.
-    private final class RefusingExchangeAuthority: DerivingAuthority {
+    private final class RefusingExchangeAuthority: TokenExchangeAuthority {
         let derivations = Mutex<[TokenDerivation]>([])
 
         func verify(_ account: Account) async throws -> Identity { Identity(id: account.id) }
@@ -299,7 +299,7 @@ struct DerivedTokenTests {
             .tokenExchange
         }
 
-        func deriveToken(
+        func exchangeToken(
             for target: TokenTarget, of account: Account, by derivation: TokenDerivation
         ) async throws -> Credentials {
             derivations.withLock { $0.append(derivation) }

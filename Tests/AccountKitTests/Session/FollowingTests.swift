@@ -9,7 +9,7 @@ struct FollowingTests {
         let other = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
         let store = try await AccountStore.testing(signedIn: nil, clock: clock, storage: storage)
         var events = store.events().makeAsyncIterator()
-        let following = Task { try await store.followChanges() }
+        let following = Task { try await store.observeExternalChanges() }
 
         try await other.signIn { .fresh(at: clock.now) }
         // If the watch began after the sign-in, the account was there when the archive was first read.
@@ -37,7 +37,7 @@ struct FollowingTests {
         let other = try await AccountStore.testing(signedIn: nil, storage: storage.base)
         let store = try await AccountStore.testing(signedIn: nil, storage: storage)
         let events = store.events()
-        let following = Task { try await store.followChanges() }
+        let following = Task { try await store.observeExternalChanges() }
         try await other.signIn { Fixture.alice }
         continuation.yield()
         for await _ in events.prefix(1) {}
@@ -51,7 +51,7 @@ struct FollowingTests {
         ] {
             let failing = HookedStorage(changes: AsyncThrowingStream { $0.finish(throwing: error) })
             let store = try await AccountStore.testing(signedIn: nil, storage: failing)
-            let thrown = await expectAccountError(code) { try await store.followChanges() }
+            let thrown = await expectAccountError(code) { try await store.observeExternalChanges() }
             #expect(thrown?.message == "full" || thrown?.cause is Broken)
         }
     }
@@ -59,12 +59,12 @@ struct FollowingTests {
     @Test func `Following ends without an error when its task is cancelled, before or meanwhile`() async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice)
         for _ in 0..<20 {
-            let following = Task { try await store.followChanges() }
+            let following = Task { try await store.observeExternalChanges() }
             following.cancel()
             try await following.value
         }
         let events = store.events()
-        let following = Task { try await store.followChanges() }
+        let following = Task { try await store.observeExternalChanges() }
         try await store.update { $0.profile.points = 1 }
         for await _ in events.prefix(1) {}
         following.cancel()

@@ -159,7 +159,7 @@ struct GivenTokenTests {
 
     @Test func `Following its changes ends with the task`() async throws {
         let store = store()
-        let task = Task { try await store.followChanges() }
+        let task = Task { try await store.observeExternalChanges() }
         task.cancel()
         try await task.value
     }

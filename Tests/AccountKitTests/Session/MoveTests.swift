@@ -53,7 +53,7 @@ struct MoveTests {
         let refreshed = try await places.store(.there, key: later.key).refresh(with: service)
         #expect(refreshed.username == "alice")
         #expect(later.questions.count == 1)
-        await expectAccountError(.wrongKeyOrDamaged, "another passphrase does not open it") {
+        await expectAccountError(.authenticationFailed, "another passphrase does not open it") {
             _ = try await places.store(.there, key: Person("other", "other", "other").key).refresh(with: service)
         }
     }

@@ -7,7 +7,7 @@ struct RefreshFlowSearchTests {
 
     @Test(arguments: [false, true])
     func `Whatever comes of each action, no token is lost and nobody is signed out by mistake`(
-        revokesSingleGrants: Bool
+        supportsPerGrantRevocation: Bool
     ) async {
         let contents: [AccountArchive.Content] = [
             .present(Fixture.alice, Fixture.old), .present(Fixture.renamed, Fixture.other),
@@ -16,7 +16,7 @@ struct RefreshFlowSearchTests {
         ]
         let failures: [EffectResult] = [.failed(Fixture.diskFull), .failed(Fixture.conflict)]
         let machine = RefreshFlow(
-            of: Fixture.alice, now: Fixture.now, revokesSingleGrants: revokesSingleGrants)
+            of: Fixture.alice, now: Fixture.now, supportsPerGrantRevocation: supportsPerGrantRevocation)
         let endCount = await Run.explore(machine) { run in
             switch run.action {
             case .load: contents.map { .content($0) }
@@ -33,7 +33,7 @@ struct RefreshFlowSearchTests {
             default: failures + [.done]
             }
         } visit: { run, events in
-            check(run, after: events, revokesSingleGrants: revokesSingleGrants)
+            check(run, after: events, supportsPerGrantRevocation: supportsPerGrantRevocation)
         }
         #expect(endCount > 500)
     }
@@ -61,7 +61,7 @@ struct RefreshFlowSearchTests {
     }
 
     /// What holds at each action of each run.
-    private func check(_ run: Run, after events: [EffectResult], revokesSingleGrants: Bool) {
+    private func check(_ run: Run, after events: [EffectResult], supportsPerGrantRevocation: Bool) {
         let actions = run.actions
         let isLocked = run.isInTransaction(after: events)
         let lastContent = events.compactMap { if case .content(let content) = $0 { content } else { nil } }.last
@@ -103,7 +103,7 @@ struct RefreshFlowSearchTests {
             #expect(account.credentials.hasSameTokens(as: Fixture.newTokens))
         case .recordIntent, .recordFailure, .prepareSave, .forgetRefreshRecord, .withdrawRevocation, .queueRevocation:
             #expect(isLocked, "\(actions)")
-        case .finish: check(run.outcome!, run, events, lastContent, revokesSingleGrants)
+        case .finish: check(run.outcome!, run, events, lastContent, supportsPerGrantRevocation)
         default: break
         }
     }
@@ -111,7 +111,7 @@ struct RefreshFlowSearchTests {
     /// What holds at the end of each run.
     private func check(
         _ outcome: RefreshOutcome, _ run: Run, _ events: [EffectResult], _ lastContent: AccountArchive.Content?,
-        _ revokesSingleGrants: Bool
+        _ supportsPerGrantRevocation: Bool
     ) {
         let actions = run.actions
         let hasResponse = events.contains { if case .renewed = $0 { true } else { false } }
@@ -123,7 +123,7 @@ struct RefreshFlowSearchTests {
                 // With another lease it may be the same sign-in's.
                 isOfSameUser =
                     stored.isSameUser(as: Fixture.alice)
-                    && (!revokesSingleGrants || actions.contains("renew lease"))
+                    && (!supportsPerGrantRevocation || actions.contains("renew lease"))
             }
             let isRevoked = actions.contains("queue revocation") && actions.contains("revoke")
             let isRemembered = actions.contains("keep unsaved")

@@ -47,16 +47,16 @@ extension RefreshFlowTests {
             (Fixture.replaced, false, false),
         ])
     func `A response that comes after another sign-in changes nothing, and its tokens do not live on`(
-        stored: Account, revokesSingleGrants: Bool, isRevoked: Bool
+        stored: Account, supportsPerGrantRevocation: Bool, isRevoked: Bool
     ) async throws {
         let content = AccountArchive.Content.present(stored, Fixture.other)
         var superseded = try await comparing(
-            to: .present(Fixture.alice, Fixture.old), revokesSingleGrants: revokesSingleGrants)
+            to: .present(Fixture.alice, Fixture.old), supportsPerGrantRevocation: supportsPerGrantRevocation)
         try await superseded.expect("withdraw revocation", then: .done)
         try await superseded.lose(then: content)
         // Who had lost the lock may have lost the lease, and does not know whether what is stored is of the same sign-in.
         let isSpared = stored.isSameUser(as: Fixture.alice)
-        let plain = try await comparing(to: content, revokesSingleGrants: revokesSingleGrants)
+        let plain = try await comparing(to: content, supportsPerGrantRevocation: supportsPerGrantRevocation)
         for (run, isRevoked) in [(plain, isRevoked), (superseded, isRevoked && !isSpared)] {
             var run = run
             if isRevoked {
@@ -71,7 +71,7 @@ extension RefreshFlowTests {
     @Test func `Of another sign-in with the same refresh token nothing is revoked`() async throws {
         // The response has no refresh token of its own, so that the new access token shares that of what is stored.
         let stored = Fixture.alice.with(token: "another", refreshToken: "refresh-1")
-        var run = try await asking(revokesSingleGrants: true)
+        var run = try await asking(supportsPerGrantRevocation: true)
         await run.answer(.renewed(Credentials(accessToken: Secret("access-2"), issuedAt: Fixture.now)))
         try await run.expect("begin", then: .done)
         try await run.expect("load", then: .content(.present(stored, Fixture.other)))
@@ -147,9 +147,11 @@ extension RefreshFlowTests {
     }
 
     /// One that has lost the lock, and has looked at what is stored by now.
-    private func renewing(then content: AccountArchive.Content, revokesSingleGrants: Bool = true) async throws -> Run {
+    private func renewing(then content: AccountArchive.Content, supportsPerGrantRevocation: Bool = true) async throws
+        -> Run
+    {
         var run = try await comparing(
-            to: .present(Fixture.alice, Fixture.old), revokesSingleGrants: revokesSingleGrants)
+            to: .present(Fixture.alice, Fixture.old), supportsPerGrantRevocation: supportsPerGrantRevocation)
         try await run.expect("withdraw revocation", then: .done)
         try await run.lose(then: content)
         return run

@@ -13,10 +13,10 @@ struct RefreshFlowTests {
 
     /// A refresh of Alice's tokens that has come to the request.
     func asking(
-        _ account: Account = Fixture.alice, unfinished: Date? = nil, revokesSingleGrants: Bool = false
+        _ account: Account = Fixture.alice, unfinished: Date? = nil, supportsPerGrantRevocation: Bool = false
     ) async throws -> Run {
         var run = await Run(
-            RefreshFlow(of: account, now: Fixture.now, revokesSingleGrants: revokesSingleGrants))
+            RefreshFlow(of: account, now: Fixture.now, supportsPerGrantRevocation: supportsPerGrantRevocation))
         try await run.connect(account)
         try await run.expect("begin", then: .done)
         try await run.expect("load", then: .content(.present(account, Fixture.old)))
@@ -30,9 +30,9 @@ struct RefreshFlowTests {
 
     /// One whose response has come, and which has looked at what is stored by now.
     func comparing(
-        to content: AccountArchive.Content, revokesSingleGrants: Bool = false
+        to content: AccountArchive.Content, supportsPerGrantRevocation: Bool = false
     ) async throws -> Run {
-        var run = try await asking(revokesSingleGrants: revokesSingleGrants)
+        var run = try await asking(supportsPerGrantRevocation: supportsPerGrantRevocation)
         try await run.expect("request tokens", then: .renewed(Fixture.newTokens))
         try await run.expect("begin", then: .done)
         try await run.expect("load", then: .content(content))

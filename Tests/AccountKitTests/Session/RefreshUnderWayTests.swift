@@ -24,7 +24,7 @@ struct RefreshUnderWayTests {
         let refresh: Task<Account, any Error>
 
         init(
-            revokesSingleGrants: Bool = false, answering answer: AuthorityError? = nil,
+            supportsPerGrantRevocation: Bool = false, answering answer: AuthorityError? = nil,
             revocation: @escaping @Sendable () async throws -> RevocationOutcome = { .done }
         ) async throws {
             faulty = FaultyArchiveStorage(base)
@@ -36,7 +36,7 @@ struct RefreshUnderWayTests {
             _ = await other.load()
             gate.shut()
             authority = SteppedAuthority(
-                revokesSingleGrants: revokesSingleGrants,
+                supportsPerGrantRevocation: supportsPerGrantRevocation,
                 tokens: { [gate] in
                     await gate.pass()
                     if let answer { throw answer }
@@ -49,7 +49,7 @@ struct RefreshUnderWayTests {
         /// What is stored after the response has come.
         func finish() async throws -> SessionState {
             gate.open()
-            await store.finishExchanges()
+            await store.finishPendingRequests()
             return try await base.stateForNewProcess()
         }
     }
@@ -69,7 +69,7 @@ struct RefreshUnderWayTests {
         let authority = SteppedAuthority()
         await #expect(throws: AccountError.self) { try await store.refresh(with: authority) }
         #expect(authority.requests == [])
-        #expect(asked.withLock { $0 } == [authority.exchangeTimeout])
+        #expect(asked.withLock { $0 } == [authority.tokenRequestTimeout])
         // Nothing was spent, so nothing says that it may have been.
         #expect(try await store.unfinishedRefresh() == nil)
         #expect(
@@ -160,13 +160,13 @@ struct RefreshUnderWayTests {
 
     @Test(arguments: [true, false])
     func `After a new sign-in of the same user they are revoked where that leaves the new one alone`(
-        revokesSingleGrants: Bool
+        supportsPerGrantRevocation: Bool
     ) async throws {
-        let scene = try await Scene(revokesSingleGrants: revokesSingleGrants)
+        let scene = try await Scene(supportsPerGrantRevocation: supportsPerGrantRevocation)
         try await scene.other.signIn { Fixture.replaced }
         #expect(try await scene.finish().account == Fixture.replaced)
         #expect(try await scene.refresh.value == Fixture.replaced)
-        #expect(scene.authority.revoked == (revokesSingleGrants ? ["access-2"] : []))
+        #expect(scene.authority.revoked == (supportsPerGrantRevocation ? ["access-2"] : []))
         #expect(try await scene.store.pendingRevocations().map(\.waitsForSignOut) == [true], "the tokens before")
     }
 
@@ -204,7 +204,7 @@ struct RefreshUnderWayTests {
         #expect(try await scene.store.pendingRevocations().count == 1)
         #expect(try await scene.finish().account?.credentials.accessToken == Secret("access-2"))
         #expect(try await scene.store.pendingRevocations().isEmpty)
-        let later = SteppedAuthority(revokesSingleGrants: true)
+        let later = SteppedAuthority(supportsPerGrantRevocation: true)
         await scene.other.deliverRevocations(with: { _ in later }, ignoringPauses: true)
         #expect(later.requests.isEmpty, "a service may end the whole session for a token of it")
     }
@@ -242,7 +242,7 @@ struct RefreshUnderWayTests {
 
     @Test func `Whoever asks for no exchange waits for none`() async throws {
         let store = try await AccountStore.testing(signedIn: Fixture.alice)
-        await store.finishExchanges()
+        await store.finishPendingRequests()
         #expect(store.hasFinishedExchanges)
     }
 
@@ -250,7 +250,7 @@ struct RefreshUnderWayTests {
         let storage = SlowLetter()
         let store = try await AccountStore.testing(signedIn: Fixture.alice, storage: storage)
         await expectAccountError(.busy) { try await store.refresh(with: SteppedAuthority(), timeout: .zero) }
-        await store.finishExchanges()
+        await store.finishPendingRequests()
         #expect(storage.leaseCount.withLock { $0 } == 0)
         #expect(storage.count.withLock { $0 } == 1)
     }

@@ -97,7 +97,7 @@ struct RevocationTests {
             Issue.record("a queued revocation opened as an account")
             return
         }
-        #expect(error.code == .wrongKeyOrDamaged)
+        #expect(error.code == .authenticationFailed)
     }
 
     @Test func `A disk that is full keeps nobody signed in, and the service is asked all the same`() async throws {
@@ -260,16 +260,16 @@ struct RevocationTests {
     }
 
     @Test(arguments: [true, false])
-    func `What would end the sign-in that is stored is not sent`(revokesSingleGrants: Bool) async throws {
+    func `What would end the sign-in that is stored is not sent`(supportsPerGrantRevocation: Bool) async throws {
         let storage = InMemoryArchiveStorage()
         let (store, _) = try await signedOut(storage, answering: .refuse(.noResponse(.timeout)))
         // The same user signs in again while the service cannot be told.
         try await store.signIn { Fixture.replaced }
-        let authority = SteppedAuthority(revokesSingleGrants: revokesSingleGrants)
+        let authority = SteppedAuthority(supportsPerGrantRevocation: supportsPerGrantRevocation)
         await store.deliverRevocations(with: { _ in authority }, ignoringPauses: true)
-        #expect(authority.revoked == (revokesSingleGrants ? ["access-1"] : []))
+        #expect(authority.revoked == (supportsPerGrantRevocation ? ["access-1"] : []))
         #expect(await store.load().account == Fixture.replaced)
-        #expect(try await store.pendingRevocations().count == (revokesSingleGrants ? 0 : 1))
+        #expect(try await store.pendingRevocations().count == (supportsPerGrantRevocation ? 0 : 1))
         // After 31 days the user signs out, and both are revoked.
         clock.advance(by: .seconds(31 * 24 * 3600))
         try await store.signOut(with: authority)
@@ -368,7 +368,7 @@ struct RevocationTests {
         #expect(await process().deliverRevocations(with: { _ in authority }, ignoringPauses: true).isEmpty)
         #expect(questions.withLock { $0 } == asked, "nobody is asked who does not want to be")
         let reports = await process().deliverRevocations(
-            with: { _ in authority }, ignoringPauses: true, asksPerson: true)
+            with: { _ in authority }, ignoringPauses: true, isInteractive: true)
         #expect(reports.map(\.outcome) == [.done])
         #expect(authority.revoked == ["access-1"])
         #expect(!storage.entries.keys.contains { $0.rawValue.hasPrefix("Revocation") })
@@ -386,7 +386,7 @@ struct RevocationTests {
         let refusing = SteppedAuthority(revocation: { throw AuthorityError.oauthError("unsupported_token_type") })
         try await first.signOut(with: refusing)
         for _ in 1...4 {
-            await process().deliverRevocations(with: { _ in refusing }, ignoringPauses: true, asksPerson: true)
+            await process().deliverRevocations(with: { _ in refusing }, ignoringPauses: true, isInteractive: true)
         }
         #expect(refusing.requests.count == 3)
     }

@@ -30,7 +30,7 @@ struct SharedStorageTests {
         var code: AccountError.Code {
             switch self {
             case .noKey: .noKey
-            case .otherKey, .flipped: .wrongKeyOrDamaged
+            case .otherKey, .flipped: .authenticationFailed
             case .laterVersion: .unsupportedVersion
             case .cutOff, .foreign: .damaged
             }
@@ -108,7 +108,7 @@ struct SharedStorageTests {
         let storage = InMemoryArchiveStorage(sharedPlace: "team")
         let store = self.store(storage)
         let other = InMemoryKey(byte: 8)
-        await expectAccountError(.wrongKeyOrDamaged) {
+        await expectAccountError(.authenticationFailed) {
             try await store.signIn {
                 // Another machine was faster.
                 try await self.store(storage, key: other).signIn { .fresh(at: clock.now) }
@@ -152,7 +152,7 @@ struct SharedStorageTests {
         }
         let waiting = try #require(storage.entries[.incoming])
         let other = store(storage, key: InMemoryKey(byte: 8))
-        await expectAccountError(.wrongKeyOrDamaged) { try await other.signOut() }
+        await expectAccountError(.authenticationFailed) { try await other.signOut() }
         #expect(storage.entries[.incoming] == waiting)
         let damaged = store(storage, key: DamagedKey())
         await expectAccountError(.damaged) { try await damaged.signOut() }
@@ -174,7 +174,8 @@ struct SharedStorageTests {
             let other = InMemoryArchiveStorage(sharedPlace: place)
             other.overwrite(.account, with: bytes)
             #expect(
-                await store(other).load() == .unreadable(AccountError(.wrongKeyOrDamaged, "")), "\(place ?? "files")")
+                await store(other).load() == .unreadable(AccountError(.authenticationFailed, "")), "\(place ?? "files")"
+            )
         }
         let same = InMemoryArchiveStorage(sharedPlace: "team")
         same.overwrite(.account, with: bytes)
@@ -190,7 +191,7 @@ struct SharedStorageTests {
         try await store(team).update { $0.profile.nickname = "Ally" }
         #expect(await store(team).load().account?.profile.nickname == "Ally")
         earlier.overwrite(.account, with: team.entries[.account]?.bytes)
-        #expect(await store(earlier).load() == .unreadable(AccountError(.wrongKeyOrDamaged, "")))
+        #expect(await store(earlier).load() == .unreadable(AccountError(.authenticationFailed, "")))
     }
 
     @Test func `Tokens that wait to be revoked are bound to the place too`() async throws {

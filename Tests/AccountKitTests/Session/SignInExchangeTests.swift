@@ -149,7 +149,7 @@ struct SignInExchangeTests {
         await expectAccountError(.cancelled) { try await signIn.value }
         #expect(!store.hasFinishedExchanges)
         gate.open()
-        await store.finishExchanges()
+        await store.finishPendingRequests()
         #expect(authority.revoked == ["access-2"])
         #expect(storage.entries == before)
         #expect(store.account == Fixture.alice)
@@ -186,7 +186,7 @@ struct SignInExchangeTests {
         // What it brings cannot be revoked before somebody has looked who is signed in.
         #expect(!store.hasFinishedExchanges)
         await transaction.end()
-        await store.finishExchanges()
+        await store.finishPendingRequests()
         #expect(authority.revoked == ["access-2"])
         #expect(storage.entries.isEmpty)
     }
@@ -225,13 +225,13 @@ struct SignInExchangeTests {
 
     @Test(arguments: [false, true])
     func `An interrupted sign-in of the same user does not end the stored session`(
-        revokesSingleGrants: Bool
+        supportsPerGrantRevocation: Bool
     ) async throws {
         let store = try await store(signedIn: Fixture.alice)
         let recorder = ExchangeRecorder()
         store.observeExchanges(recorder)
         let authority = SteppedAuthority(
-            revokesSingleGrants: revokesSingleGrants,
+            supportsPerGrantRevocation: supportsPerGrantRevocation,
             tokens: {
                 recorder.interrupt()
                 var tokens = Fixture.newTokens
@@ -239,9 +239,9 @@ struct SignInExchangeTests {
                 return tokens
             }, user: { Fixture.alice.id })
         await expectAccountError(.cancelled) { try await Way.device.signIn(store, authority) }
-        #expect(authority.revoked == (revokesSingleGrants ? ["access-2"] : []))
+        #expect(authority.revoked == (supportsPerGrantRevocation ? ["access-2"] : []))
         // They are revoked when the user signs out.
-        #expect(try await store.pendingRevocations().count == (revokesSingleGrants ? 0 : 1))
+        #expect(try await store.pendingRevocations().count == (supportsPerGrantRevocation ? 0 : 1))
     }
 
     @Test(arguments: Way.allCases)

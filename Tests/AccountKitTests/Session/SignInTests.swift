@@ -131,11 +131,11 @@ struct SignInTests {
             (Fixture.alice.with(token: "access-1", refreshToken: nil), true, nil),
         ] as [(Account, Bool, Bool?)])
     func `A sign-in queues the tokens that it replaces, unless it has the same tokens`(
-        account: Account, revokesSingleGrants: Bool, waitsForSignOut: Bool?
+        account: Account, supportsPerGrantRevocation: Bool, waitsForSignOut: Bool?
     ) async throws {
         let storage = InMemoryArchiveStorage()
         let store = try await store(signedIn: Fixture.alice, storage)
-        _ = try await store.storeSignIn(account, revokesSingleGrants: revokesSingleGrants)
+        _ = try await store.storeSignIn(account, supportsPerGrantRevocation: supportsPerGrantRevocation)
         let pending = try await store.driver.revocations.pending()
         let queued = waitsForSignOut == nil ? [] : [Secret("refresh-1")]
         #expect(pending.map(\.account.credentials.refreshToken) == queued)
@@ -173,7 +173,7 @@ struct SignInTests {
         storage.inject(.fails(FaultyArchiveStorage.diskFull), of: .remove)
         await expectAccountError(FaultyArchiveStorage.diskFull.code) { try await store.signIn { Fixture.alice } }
         #expect(try await store.pendingRevocations().count == 1)
-        let authority = SteppedAuthority(revokesSingleGrants: true)
+        let authority = SteppedAuthority(supportsPerGrantRevocation: true)
         #expect(await store.deliverRevocations { _ in authority }.isEmpty)
         #expect(authority.requests.isEmpty)
         #expect(try await store.pendingRevocations().isEmpty)

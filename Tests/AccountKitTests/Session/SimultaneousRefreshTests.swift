@@ -73,7 +73,7 @@ struct SimultaneousRefreshTests {
         only.cancel()
         await #expect(throws: AccountError.self) { try await only.value }
         authority.release()
-        await store.finishExchanges()
+        await store.finishPendingRequests()
         #expect(try await storage.stateForNewProcess().account?.credentials.accessToken == Secret("access-2"))
         #expect(authority.requests == [.refresh])
     }

@@ -15,7 +15,7 @@ struct StoppedProcessTests {
     private let memory = InMemoryArchiveStorage()
 
     /// A service to which a request is prepared. It notes what is sent.
-    private final class Service: ExchangeAuthority, DerivingAuthority {
+    private final class Service: ExchangeAuthority, TokenExchangeAuthority {
         private struct State {
             var events: [String] = []
             var failure: AuthorityError?
@@ -46,7 +46,7 @@ struct StoppedProcessTests {
         func isAuthority(of account: Account) -> Bool { true }
         func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation { .refresh }
 
-        func deriveToken(
+        func exchangeToken(
             for target: TokenTarget, of account: Account, by derivation: TokenDerivation
         ) async throws -> Credentials {
             Fixture.newTokens

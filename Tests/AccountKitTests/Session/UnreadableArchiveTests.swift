@@ -20,7 +20,7 @@ struct UnreadableArchiveTests {
         var later = good.bytes
         later[try #require(later.firstRange(of: Array("ACCT\r\n\u{1A}\n".utf8))).upperBound] = 2
         for (bytes, code) in [
-            (Array(good.bytes.dropLast()), AccountError.Code.damaged), ([], .damaged), (flipped, .wrongKeyOrDamaged),
+            (Array(good.bytes.dropLast()), AccountError.Code.damaged), ([], .damaged), (flipped, .authenticationFailed),
             (later, .unsupportedVersion), (Array("{\"access_token\": 1}".utf8), .damaged),
             ([UInt8](repeating: 0, count: 1024 * 1024 + 1), .damaged),
         ] {
@@ -91,7 +91,7 @@ struct UnreadableArchiveTests {
         let storage = InMemoryArchiveStorage()
         _ = try await AccountStore.testing(signedIn: .fresh(at: ManualClock().now), storage: storage)
         for (source, code) in [
-            (MissingKey() as any KeySource, AccountError.Code.noKey), (InMemoryKey(byte: 8), .wrongKeyOrDamaged),
+            (MissingKey() as any KeySource, AccountError.Code.noKey), (InMemoryKey(byte: 8), .authenticationFailed),
         ] {
             let store = AccountStore(storage: storage, appIdentifier: "testing", keySources: [source])
             #expect(await store.load() == .unreadable(AccountError(code, "")))

@@ -26,7 +26,7 @@ struct UnsavedTokensTests {
             afterRead: @escaping @Sendable (ArchiveEntry) async -> Void = { _ in }
         ) async throws {
             (faulty, otherFaulty) = (FaultyArchiveStorage(base), FaultyArchiveStorage(base))
-            authority = SteppedAuthority(revokesSingleGrants: true, tokens: { newTokens })
+            authority = SteppedAuthority(supportsPerGrantRevocation: true, tokens: { newTokens })
             _ = try await AccountStore.testing(signedIn: .fresh(at: clock.now), clock: clock, storage: base)
             store = Self.process(HookedStorage(base: faulty, afterRead: afterRead), clock)
             other = Self.process(otherFaulty, clock)
@@ -47,7 +47,7 @@ struct UnsavedTokensTests {
 
     /// The access tokens that a service is told of now.
     private func delivered(from storage: InMemoryArchiveStorage) async throws -> [String] {
-        let service = SteppedAuthority(revokesSingleGrants: true)
+        let service = SteppedAuthority(supportsPerGrantRevocation: true)
         let store = try await AccountStore.testing(signedIn: nil, storage: storage)
         await store.deliverRevocations(with: { _ in service }, ignoringPauses: true)
         return service.revoked
@@ -62,7 +62,7 @@ struct UnsavedTokensTests {
         case "load": _ = await scene.store.load()
         case "token":
             #expect(try await scene.store.accessToken(with: scene.authority) == Secret("access-2"))
-        default: await scene.store.finishExchanges()
+        default: await scene.store.finishPendingRequests()
         }
         #expect(try await scene.base.stateForNewProcess().text == "unverified access-2: notChecked")
         #expect(scene.base.entries[.refreshRecord] == nil, "nothing is unfinished")
@@ -78,7 +78,7 @@ struct UnsavedTokensTests {
         await gate.waitForSomebody()
         // The save has written the new tokens, and removes the record of the refresh.
         scene.faulty.inject(.stalls, of: .remove)
-        async let saved: Void = scene.store.finishExchanges()
+        async let saved: Void = scene.store.finishPendingRequests()
         await scene.faulty.waitForStall()
         gate.open()
         let state = await loaded
@@ -101,7 +101,7 @@ struct UnsavedTokensTests {
         #expect(try await scene.base.stateForNewProcess().text == "unverified access-1: notChecked")
         await Task {
             withUnsafeCurrentTask { $0?.cancel() }
-            await scene.store.finishExchanges()
+            await scene.store.finishPendingRequests()
         }.value
         #expect(try await scene.base.stateForNewProcess().text == "unverified access-2: notChecked")
     }
@@ -334,7 +334,7 @@ struct UnsavedTokensTests {
         #expect(try await scene.base.stateForNewProcess().text == "unverified access-1b: notChecked")
         #expect(scene.store.account?.credentials.accessToken == Secret("access-2"))
         #expect(try await scene.store.unfinishedRefresh() != nil, "what is stored is spent")
-        await scene.store.finishExchanges()
+        await scene.store.finishPendingRequests()
         let stored = try await scene.base.stateForNewProcess().account
         #expect(stored?.credentials.accessToken == Secret("access-2"))
         #expect(stored?.profile.points == 7)

@@ -11,7 +11,7 @@ import Foundation
 ///
 /// A strict one takes each refresh token once: whoever uses one again has stolen it, and the session ends (RFC 9700,
 /// section 4.14.2).
-final class ModelService: PasswordAuthority, ProfileAuthority, DerivingAuthority {
+final class ModelService: PasswordAuthority, ProfileAuthority, TokenExchangeAuthority {
     private struct State {
         var count = 0
         var accessTokens: Set<String> = []
@@ -97,7 +97,7 @@ final class ModelService: PasswordAuthority, ProfileAuthority, DerivingAuthority
         target.audience == nil ? .refresh : .tokenExchange
     }
 
-    func deriveToken(
+    func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws -> Credentials {
         guard derivation == .tokenExchange else {

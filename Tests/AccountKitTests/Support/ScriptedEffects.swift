@@ -49,7 +49,7 @@ enum EffectCall: Sendable {
     case requestTokens(Account)
 
     /// `renewed`, `refused`
-    case deriveToken(Account, Derivation)
+    case exchangeToken(Account, Derivation)
 
     /// `refreshEnded`
     case refresh(Account)
@@ -93,7 +93,7 @@ enum EffectCall: Sendable {
         case .forgetRefreshRecord: "forget refresh record"
         case .verify: "verify"
         case .requestTokens: "request tokens"
-        case .deriveToken: "derive token"
+        case .exchangeToken: "derive token"
         case .refresh: "refresh"
         case .save: "save"
         case .queueRevocation: "queue revocation"
@@ -212,7 +212,7 @@ final class ScriptedEffects: SessionEffects, SessionTransaction {
     func requestTokens(
         of account: Account, deriving derivation: Derivation?
     ) async throws(AuthorityError) -> Credentials {
-        switch perform(derivation.map { .deriveToken(account, $0) } ?? .requestTokens(account)) {
+        switch perform(derivation.map { .exchangeToken(account, $0) } ?? .requestTokens(account)) {
         case .renewed(let credentials)?: return credentials
         case .refused(let failure)?: throw failure
         case nil: throw .noResponse(.cancelled)

@@ -56,7 +56,7 @@ enum Fixture {
 
     /// Why an archive may not be readable.
     static let unreadable: [AccountError] = [
-        AccountError(.noKey, "no key"), AccountError(.wrongKeyOrDamaged, "wrong key"),
+        AccountError(.noKey, "no key"), AccountError(.authenticationFailed, "wrong key"),
         AccountError(.damaged, "damaged"),
         AccountError(.unsupportedVersion, "later version"), AccountError(.inaccessible, "no permission"),
         AccountError(.insecureContainer, "others can write"),

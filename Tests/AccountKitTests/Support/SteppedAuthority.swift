@@ -12,7 +12,7 @@ import Foundation
 final class SteppedAuthority: PasswordAuthority, DeviceAuthority, BrowserAuthority {
     typealias Tokens = @Sendable () async throws -> Credentials
 
-    let revokesSingleGrants: Bool
+    let supportsPerGrantRevocation: Bool
     let accountIssuer: String? = "https://auth.example.com"
 
     private let state = Mutex(State())
@@ -26,16 +26,16 @@ final class SteppedAuthority: PasswordAuthority, DeviceAuthority, BrowserAuthori
     }
 
     /// - Parameters:
-    ///   - revokesSingleGrants: Whether the end of a sign-in leaves the user's others alone.
+    ///   - supportsPerGrantRevocation: Whether the end of a sign-in leaves the user's others alone.
     ///   - tokens: Answers a request for tokens, whatever is exchanged for them.
     ///   - user: Answers whose they are.
     ///   - revocation: Answers to the end of a sign-in.
     init(
-        revokesSingleGrants: Bool = false, tokens: @escaping Tokens = { Fixture.newTokens },
+        supportsPerGrantRevocation: Bool = false, tokens: @escaping Tokens = { Fixture.newTokens },
         user: @escaping @Sendable () async throws -> String = { "carol" },
         revocation: @escaping @Sendable () async throws -> RevocationOutcome = { .done }
     ) {
-        self.revokesSingleGrants = revokesSingleGrants
+        self.supportsPerGrantRevocation = supportsPerGrantRevocation
         self.tokens = tokens
         self.user = user
         self.revocation = revocation

@@ -79,7 +79,7 @@ struct Notes: RemoteCollection {
         }
     }
 
-    func joining(_ first: Change, _ second: Change) throws -> JoinedChanges {
+    func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges {
         switch (first.kind, second.kind) {
         case (.create, .delete): .nothing
         case (.create, .update): .one(.create, second.body)
@@ -91,9 +91,9 @@ struct Notes: RemoteCollection {
     func standing(
         of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
     ) async throws -> ChangeStanding {
-        guard looks else { return wasSent && change.kind == .create ? .unknown : .toBeSent }
+        guard looks else { return wasSent && change.kind == .create ? .unknown : .pending }
         if change.kind == .create {
-            guard wasSent else { return .toBeSent }
+            guard wasSent else { return .pending }
             var cursor: String? = "1"
             while let number = cursor {
                 let (head, body) = try await fetch(request(for: "all", at: number), nil)
@@ -104,7 +104,7 @@ struct Notes: RemoteCollection {
                 }
                 cursor = page.next
             }
-            return .toBeSent
+            return .pending
         }
         let (head, body) = try await fetch(request(forItem: change.object), nil)
         if head.status == .notFound {
@@ -117,9 +117,9 @@ struct Notes: RemoteCollection {
         case .update:
             if wasSent, note.text == (try text(change)) { return .done(item) }
             return change.base.map { $0 == "\(note.version)" } ?? true
-                ? .toBeSent : .conflict("somebody else has changed it")
-        case .star, .unstar: return wasSent && note.isStarred == (change.kind == .star) ? .done(nil) : .toBeSent
-        default: return .toBeSent
+                ? .pending : .conflict("somebody else has changed it")
+        case .star, .unstar: return wasSent && note.isStarred == (change.kind == .star) ? .done(nil) : .pending
+        default: return .pending
         }
     }
 

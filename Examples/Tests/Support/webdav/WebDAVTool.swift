@@ -23,7 +23,7 @@ import Logging
         try OAuthAuthority(issuer: service.issuer ?? "", clientID: "account-cli", timeout: timeout, logger: logger)
     }
 
-    static func accountData(of store: AccountStore) async throws -> (any AccountData)? {
+    static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)? {
         try await OfflineBlobs("files", WebDAV(folder: "/"), of: store, in: try container()) { _, _, _ in
             throw AccountError(.misconfigured, "the service is not asked while signing out")
         }

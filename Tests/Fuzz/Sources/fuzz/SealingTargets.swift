@@ -36,7 +36,7 @@ private func readEnvelope(_ bytes: [UInt8]) {
     } catch {
         let isExpected: Bool =
             switch error {
-            case .wrongKeyOrDamaged, .damaged: true
+            case .authenticationFailed, .damaged: true
             default: false
             }
         promise(isExpected, "opening with a key fails as \(error)")

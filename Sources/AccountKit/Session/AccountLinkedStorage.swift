@@ -1,5 +1,5 @@
 /// What an app keeps for an account besides it, such as lists, changes that were not sent, and sealed documents.
-public protocol AccountData: Sendable {
+public protocol AccountLinkedStorage: Sendable {
     /// What signing out would lose, for a person, such as "3 changes that were not sent" or "12 items that are
     /// kept only on this machine"; `nil` if nothing.
     func unsentWork() async throws -> String?

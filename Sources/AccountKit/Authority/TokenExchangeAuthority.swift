@@ -2,7 +2,7 @@
 ///
 /// The store asks how first, and then for the token, so that it knows before the request whether the refresh token is spent
 /// for it: then it obeys all rules of a refresh.
-public protocol DerivingAuthority: AccountAuthority {
+public protocol TokenExchangeAuthority: AccountAuthority {
     /// How a token for a target is to be had. Nothing is spent on finding out.
     ///
     /// - Throws: An ``AuthorityError``: `misconfigured` if the service has no way to issue such a token.
@@ -18,7 +18,7 @@ public protocol DerivingAuthority: AccountAuthority {
     ///   with a token exchange is not used.
     /// - Throws: An ``AuthorityError``, which ends no session. After `oauthError(.invalidGrant)` or `rejected` with a refresh, the store
     ///   calls ``AccountAuthority/refresh(_:)`` once, and what that throws decides.
-    func deriveToken(
+    func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws -> Credentials
 }
