@@ -4,13 +4,13 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A signed-in user: who they are at the service, their tokens and their profile.
+/// A signed-in user: the identity at the service, the tokens and the profile.
 ///
-/// A value: changing a copy changes nothing that is stored; see ``AccountStore/update(_:)``. It can be printed and
-/// dumped without showing a token. It is deliberately not `Codable`, so that no token ends in a file by accident.
+/// An account is a value. Changing a copy changes nothing in the archive; see ``AccountStore/update(_:)``. Printing or dumping it shows no
+/// token. It is not `Codable`, so that no token is written to a file by accident.
 public struct Account: Sendable, Equatable, Identifiable {
     private struct Fields: Sendable, Equatable {
-        // Those that change most often first, and the tokens, which take longest to compare, last.
+        // For a fast comparison: fields that change often first, and the tokens last.
         var verifiedAt: Date?
         let id: String
         var issuer: String?
@@ -21,13 +21,13 @@ public struct Account: Sendable, Equatable, Identifiable {
     }
 
     private final class Storage: @unchecked Sendable {
-        // @unchecked Sendable: written to only through an `Account` that holds the only reference.
+        // @unchecked Sendable: only an `Account` that holds the only reference writes to it.
         var fields: Fields
 
         init(_ fields: Fields) { self.fields = fields }
     }
 
-    /// One reference, so that a copy costs the same however much is known of a user.
+    /// A reference, so that a copy costs the same for every profile.
     private var storage: Storage
 
     private var fields: Fields {
@@ -38,16 +38,16 @@ public struct Account: Sendable, Equatable, Identifiable {
         }
     }
 
-    /// The user at the service: OpenID Connect's `sub`, or the service's own id. Never changes for a user.
+    /// The id of the user at the service: the `sub` claim of OpenID Connect, or the service's own id. It never changes.
     public var id: String { fields.id }
 
-    /// The service, as an issuer identifier (RFC 8414, section 2); `nil` for an app that knows one service only.
+    /// The issuer identifier of the service (RFC 8414, section 2); `nil` in an app that knows only one service.
     public var issuer: String? {
         get { fields.issuer }
         _modify { yield &fields.issuer }
     }
 
-    /// The name that the user signs in with or is known by.
+    /// The user name.
     public var username: String? {
         get { fields.username }
         _modify { yield &fields.username }
@@ -59,7 +59,7 @@ public struct Account: Sendable, Equatable, Identifiable {
         _modify { yield &fields.credentials }
     }
 
-    /// Everything else that is known of the user.
+    /// The profile fields of the user.
     public var profile: UserProfile {
         get { fields.profile }
         _modify { yield &fields.profile }
@@ -71,12 +71,12 @@ public struct Account: Sendable, Equatable, Identifiable {
         _modify { yield &fields.verifiedAt }
     }
 
-    /// Where this sign-in was moved to: then it is refreshed there, and never here; `nil` for one that was not.
+    /// The storage that the session was moved to, where it is refreshed; `nil` if it was not moved.
     ///
     /// See ``AccountStore/moveSession(to:named:from:)``.
     public var move: SessionMove? { transfer.flatMap { SessionMove(leaving: $0) } }
 
-    /// What is remembered of a move from here, or to here.
+    /// The record of a move from or to this storage.
     var transfer: SessionTransfer? {
         get { fields.transfer }
         _modify { yield &fields.transfer }
@@ -103,15 +103,15 @@ public struct Account: Sendable, Equatable, Identifiable {
             verifiedAt: verifiedAt)
     }
 
-    /// Whether both say the same.
+    /// Whether all fields are equal.
     public static func == (left: Account, right: Account) -> Bool {
         left.isIdentical(to: right) || left.fields == right.fields
     }
 
-    /// Whether both are copies of one value: found out at once, however much is known of the user.
+    /// Whether both are copies of one value. The comparison takes the same time for every profile.
     func isIdentical(to other: Account) -> Bool { storage === other.storage }
 
-    /// What to call the user: the first that is known of user name, full name, e-mail address, casual name and id.
+    /// A name for the user: the first that is known of user name, full name, e-mail address, nickname and id.
     public var displayName: String {
         for name in [username, profile.name, profile.email, profile.nickname] {
             if let name, name.contains(where: { !$0.isWhitespace }) { return name }
@@ -124,7 +124,7 @@ public struct Account: Sendable, Equatable, Identifiable {
         id == other.id && issuer == other.issuer
     }
 
-    /// Whether a token of the one is the other's too, so that taking it back would end both.
+    /// Whether both have a token in common, so that revoking one account ends the other.
     package func sharesTokens(with other: Account) -> Bool {
         guard isSameUser(as: other) else { return false }
         if let token = credentials.refreshToken, token == other.credentials.refreshToken { return true }

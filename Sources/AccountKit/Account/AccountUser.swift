@@ -4,18 +4,18 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Who is signed in: an account without its tokens.
+/// The user of an account, without tokens.
 public struct AccountUser: Sendable, Hashable, Identifiable {
-    /// The user at the service; see ``Account/id``.
+    /// The id of the user at the service; see ``Account/id``.
     public let id: String
 
     /// The service; see ``Account/issuer``.
     public let issuer: String?
 
-    /// The name that the user signs in with or is known by.
+    /// The user name.
     public let username: String?
 
-    /// Everything else that is known of the user.
+    /// The profile fields of the user.
     public let profile: UserProfile
 
     /// When the service last accepted the access token, or issued it; `nil` if it never did.

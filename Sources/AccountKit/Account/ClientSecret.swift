@@ -6,6 +6,6 @@ package enum ClientSecret: Sendable, Equatable {
     /// The client has none at this service.
     case none
 
-    /// The client was given this one for this service, and it goes to no other.
+    /// The secret of the client at this service. It is sent to no other service.
     case secret(Secret)
 }

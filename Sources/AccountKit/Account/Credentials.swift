@@ -4,21 +4,21 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The tokens of a signed-in user, and what the service said about them (RFC 6749, section 5.1).
+/// The tokens of a signed-in user, with their scopes and dates (RFC 6749, section 5.1).
 public struct Credentials: Sendable, Equatable {
-    /// Sent with each request.
+    /// The access token, which authorizes requests.
     public var accessToken: Secret
 
-    /// Exchanged for a new access token; many services accept it once only (RFC 9700, section 4.14).
+    /// The refresh token, which a refresh exchanges for new tokens. Many services accept it only once (RFC 9700, section 4.14).
     public var refreshToken: Secret?
 
-    /// The OpenID Connect ID token, where there is one.
+    /// The OpenID Connect ID token; `nil` if there is none.
     public var idToken: Secret?
 
-    /// How the access token is sent; nearly always `Bearer` (RFC 6750).
+    /// The type of the access token, usually `Bearer` (RFC 6750).
     public var tokenType: String
 
-    /// What the tokens allow. Empty where the service did not say.
+    /// The scopes of the tokens; empty if the service did not name them.
     public var scopes: [String]
 
     /// The OAuth client that the tokens were issued to (RFC 6749, section 2.2).
@@ -27,26 +27,26 @@ public struct Credentials: Sendable, Equatable {
     /// When the tokens were received.
     public var issuedAt: Date
 
-    /// When the access token expires; `nil` is unknown and never means expired.
+    /// When the access token expires; `nil` if that is unknown, which never counts as expired.
     ///
-    /// A hint: it makes the next use refresh, and is never a reason to sign anyone out, since the clock may be wrong.
+    /// After this date the next use refreshes the token. The date never ends a session, since the clock may be wrong.
     public var expiresAt: Date?
 
-    /// Access tokens for other APIs, or for less, that were derived from this sign-in, the newest last; at most 16.
+    /// Access tokens for other APIs or with fewer scopes, the newest last; at most 16.
     ///
-    /// They are kept and removed together with the other tokens. A service that is told of a sign-out revokes them too.
+    /// They are stored and removed together with the other tokens. A sign-out revokes them too.
     public package(set) var derivedTokens: [DerivedToken] = []
 
     /// The secret of the client that the tokens were issued to.
     package var clientSecret = ClientSecret.unknown
 
-    /// How that client sends its secret, as OpenID Connect Core, section 9, names it; `nil` lets the endpoint decide.
+    /// How the client sends its secret (OpenID Connect Core, section 9); `nil` if the metadata of the service decides.
     package var clientAuthentication: String?
 
-    /// What the sign-in was granted, if the service has returned fewer ``scopes`` since; otherwise empty.
+    /// The scopes of the sign-in, if the service has returned fewer ``scopes`` since; otherwise empty.
     package var signInScopes: [String] = []
 
-    /// Whether the service said that the tokens are another user's. Until the service confirms the account, no program gets them.
+    /// Whether the service said that the tokens belong to another user. Until the service confirms the account, no program gets them.
     package var isWithheld = false
 
     /// Creates credentials.
@@ -64,35 +64,35 @@ public struct Credentials: Sendable, Equatable {
         self.expiresAt = expiresAt
     }
 
-    /// Whether the access token looks expired at `date` or by `duration` after it. `false` where the expiry is unknown.
+    /// Whether the access token expires within `duration` after `date`. `false` if the expiry is unknown.
     public func expires(within duration: Duration, of date: Date) -> Bool {
         guard let expiresAt else { return false }
         return expiresAt <= date.addingTimeInterval(duration.seconds)
     }
 
-    /// How long a token should still be good for where the caller does not say: a minute, but at most half the token's life, or
-    /// one that lives a minute would never do.
+    /// How long a token should still be valid by default: a minute, but at most half of its lifetime.
     package var usualValidity: Duration {
         guard let expiresAt else { return .seconds(60) }
         return .seconds(min(60, max(0, expiresAt.timeIntervalSince(issuedAt) / 2)))
     }
 
-    /// Whether the access token need not be refreshed, as far as anybody knows.
+    /// Whether the access token needs no refresh.
     ///
     /// - Parameters:
-    ///   - validity: For how long it should still be good; `nil` is the usual.
-    ///   - date: Now.
+    ///   - validity: How long it should still be valid; `nil` for ``usualValidity``.
+    ///   - date: The current date.
     package func isGood(for validity: Duration?, at date: Date) -> Bool {
         !expires(within: validity ?? usualValidity, of: date) && !isFromFuture(at: date)
     }
 
-    /// Whether the clock was set back since the tokens were received, so that the expiry says nothing. Some minutes are no sign
-    /// of that: the clocks of machines that share a folder differ by so much.
+    /// Whether the clock was set back since the tokens were received, so that their expiry means nothing. The clocks of machines that
+    /// share a folder may differ by five minutes.
     package func isFromFuture(at date: Date) -> Bool {
         expiresAt != nil && issuedAt.timeIntervalSince(date) > 300
     }
 
-    /// What the response to a refresh left out stays as it was (RFC 6749, section 6; OpenID Connect Core, section 12.2).
+    /// Returns these credentials with the values of a refresh response. Values that the response leaves out stay unchanged (RFC 6749,
+    /// section 6; OpenID Connect Core, section 12.2).
     package func renewed(by response: Credentials) -> Credentials {
         var result = response
         result.refreshToken = response.refreshToken ?? refreshToken

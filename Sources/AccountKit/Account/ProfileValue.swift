@@ -4,10 +4,10 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A value of a profile field: what a property list can hold.
+/// A value of a profile field, of a type that a property list supports.
 ///
-/// A real without a fraction reads back as an integer: property-list decoders do not tell `3.0` from `3`. An app's own
-/// `Codable` type gets the type that it asks for either way.
+/// A real without a fraction is read as an integer, since property-list decoders do not distinguish `3.0` from `3`. A `Codable` type of an
+/// app gets the type that it declares.
 public enum ProfileValue: Sendable, Hashable {
     case string(String)
     case integer(Int64)
@@ -20,10 +20,10 @@ public enum ProfileValue: Sendable, Hashable {
 }
 
 extension ProfileValue: Codable {
-    /// Reads a value of whichever kind stands there; the most frequent ones are tried first.
+    /// Decodes a value of any type. The most frequent types are tried first.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        // A decoder does not say of which kind a value is, so a failed try only means another kind; the last one throws.
+        // A decoder does not report the type of a value, so a failed attempt means another type. The last attempt throws.
         if let value = try? container.decode(String.self) {
             self = .string(value)
         } else if let value = try? container.decode(Bool.self) {
@@ -33,7 +33,7 @@ extension ProfileValue: Codable {
         } else if let value = try? container.decode(Double.self) {
             self = .real(value)
         } else if let value = try? container.decode(Date.self) {
-            // After the numbers, since JSON decoders take a number for a date.
+            // After the numbers, since a JSON decoder decodes a number as a date.
             self = .date(value)
         } else if let value = try? container.decode(Data.self) {
             self = .data(value)
@@ -44,7 +44,7 @@ extension ProfileValue: Codable {
         }
     }
 
-    /// Writes the bare value, without a tag for its kind.
+    /// Encodes the value without its type.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
@@ -78,7 +78,7 @@ extension ProfileValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     /// A list.
     public init(arrayLiteral elements: ProfileValue...) { self = .array(elements) }
 
-    /// A dictionary; of two equal keys the later one counts.
+    /// A dictionary. If a key appears twice, the last value is used.
     public init(dictionaryLiteral elements: (String, ProfileValue)...) {
         self = .dictionary(Dictionary(elements, uniquingKeysWith: { $1 }))
     }

@@ -1,10 +1,10 @@
 package import AccountCrypto
 
-/// A token or password in guarded memory, which never shows itself by accident.
+/// A token or password in guarded memory.
 ///
-/// The bytes are locked, kept out of core dumps and zeroed when the last copy of the value is dropped (libsodium,
-/// "Secure memory"). A description, a dump, a mirror or an interpolation of it shows neither the text, nor a part of
-/// it, nor its length. Two secrets are compared in constant time.
+/// The memory is locked, excluded from core dumps, and zeroed when the last copy of the value goes (libsodium, "Secure memory"). A
+/// description, dump, mirror or interpolation shows neither the text, nor a part of it, nor its length. Secrets are compared in constant
+/// time.
 ///
 /// ```swift
 /// request.headers["Authorization"] = "Bearer \(token.reveal())"
@@ -13,37 +13,37 @@ public struct Secret: Sendable {
     private let storage: GuardedBytes
     private let range: Range<Int>
 
-    /// Copies the UTF-8 bytes of `text` into guarded memory. The string itself stays where it is.
+    /// Copies the UTF-8 bytes of `text` into guarded memory. The string stays in ordinary memory.
     public init(_ text: String) {
         self.init(bytes: text.utf8)
     }
 
-    /// Copies `bytes` into guarded memory. The original stays where it is.
+    /// Copies `bytes` into guarded memory. The original stays in ordinary memory.
     public init(bytes: some Collection<UInt8>) {
         let storage = GuardedBytes(copying: bytes)
         self.init(storage, range: 0..<storage.count)
     }
 
-    /// A part of guarded bytes that others share.
+    /// A part of guarded bytes that other secrets share.
     package init(_ storage: GuardedBytes, range: Range<Int>) {
         precondition(range.lowerBound >= 0 && range.upperBound <= storage.count)
         self.storage = storage
         self.range = range
     }
 
-    /// Not public, since a length tells something.
+    /// The length in bytes. It is not public, since a length reveals something about a secret.
     package var byteCount: Int { range.count }
 
-    /// Lends the bytes for the time of `body`, without copying them.
+    /// Calls `body` with the bytes, without copying them.
     public func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try withUnsafeBytes { bytes throws(Failure) in try body(bytes.bytes) }
     }
 
-    /// The secret as text, in ordinary memory: for the moment in which it is sent or printed, not for keeping.
+    /// Returns the secret as text in ordinary memory. Use it only to send or print the secret at once.
     ///
-    /// Bytes that are not UTF-8 are replaced by U+FFFD.
+    /// U+FFFD replaces bytes that are not UTF-8.
     public func reveal() -> String {
         withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
     }
@@ -57,7 +57,7 @@ public struct Secret: Sendable {
 }
 
 extension Secret: Equatable {
-    /// Compares in a time that depends on the lengths alone.
+    /// Compares two secrets. The time depends only on their lengths.
     public static func == (left: Secret, right: Secret) -> Bool {
         GuardedBytes.isEqual(left.storage, left.range, right.storage, right.range)
     }
@@ -75,7 +75,7 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
 }
 
 extension DefaultStringInterpolation {
-    /// Adds "(secret)", and warns when the program is built: who writes `"Bearer \(token)"` means something else.
+    /// Adds "(secret)". The compiler warns, since `"Bearer \(token)"` is probably a mistake.
     @available(*, deprecated, message: "this text will say (secret): use reveal() where the secret itself is sent")
     public mutating func appendInterpolation(_ secret: Secret) { appendLiteral(secret.description) }
 }

@@ -4,15 +4,15 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Where a session was moved to, or comes from.
+/// A move of a session to or from another storage.
 public struct SessionMove: Sendable, Hashable {
-    /// The other place, as whoever moved the session named it, such as `etcd://a.example:2379/notes`.
+    /// The name of the other storage, such as `etcd://a.example:2379/notes`.
     public let place: String
 
-    /// When the move was begun.
+    /// When the move began.
     public let date: Date
 
-    /// Whether it was completed. Until then nobody can refresh the session, and moving it again completes it.
+    /// Whether the move is complete. Until then no program can refresh the session, and another call completes the move.
     public let isComplete: Bool
 
     /// - Returns: `nil` for a session that is not gone.
@@ -28,20 +28,20 @@ public struct SessionMove: Sendable, Hashable {
     }
 }
 
-/// What both copies of a session that is moved remember of it, sealed with the account.
+/// The record of a move, which both copies of the session have, encrypted with the account.
 struct SessionTransfer: Sendable, Hashable {
     enum Role: String, Sendable {
-        /// The session is going: its refresh token is only in the copy that waits at the other place.
+        /// The session is leaving: only the incoming copy at the other storage has the refresh token.
         case leaving
 
-        /// It is gone: the other place has it.
+        /// The session has left: the other storage has it.
         case left
 
-        /// It is here, and came from the other place.
+        /// The session came from the other storage.
         case arrived
     }
 
-    /// Tells one move from all others; the same at both places.
+    /// The identifier of the move, the same in both storages.
     let id: String
 
     /// The other one.

@@ -4,26 +4,26 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What an access token is to be for, where that is less than, or something else than, what the sign-in is for.
+/// The purpose of a token for another API, or with fewer scopes than the session has.
 ///
-/// The order in which resources and scopes are named makes no difference, and neither does naming one twice.
+/// The order of resources and scopes does not matter, and duplicates have no effect.
 public struct TokenTarget: Sendable, Hashable {
-    /// The name of the API, at services that call it so (RFC 8693, section 2.1). `nil` names none.
+    /// The name of the API at the service (RFC 8693, section 2.1); `nil` for none.
     public let audience: String?
 
     /// The APIs, as absolute URIs without a fragment (RFC 8707, section 2), sorted.
     public let resources: [String]
 
-    /// What the token may be used for, at most (RFC 6749, section 3.3), sorted. Empty leaves it to the service.
+    /// The scopes of the token (RFC 6749, section 3.3), sorted. If empty, the service decides.
     public let scopes: [String]
 
     /// Creates a target.
     ///
     /// - Parameters:
-    ///   - audience: The name of the API. Such a token is had by token exchange only.
+    ///   - audience: The name of the API. Such a token needs token exchange.
     ///   - resources: The APIs, as absolute URIs without a fragment.
-    ///   - scopes: What the token may be used for: a part of what the sign-in was granted.
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if nothing is named, or one of them cannot be sent.
+    ///   - scopes: The scopes of the token: a part of the session's scopes.
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if all are empty, or if a value cannot be sent.
     public init(
         audience: String? = nil, resources: [String] = [], scopes: [String] = []
     ) throws(AccountError) {
@@ -49,10 +49,10 @@ public struct TokenTarget: Sendable, Hashable {
         }
     }
 
-    /// So that what is kept of a derivation fits into an archive.
+    /// The longest target, so that derived tokens fit into an archive.
     private static let maximumByteCount = 8 * 1024
 
-    /// One that was checked when the token was issued.
+    /// Creates a target from the archive, without checks.
     init(stored audience: String?, _ resources: [String], _ scopes: [String]) {
         self.audience = audience
         self.resources = Set(resources).sorted()
@@ -60,37 +60,37 @@ public struct TokenTarget: Sendable, Hashable {
     }
 }
 
-/// An access token that was derived from a sign-in, and what it is for; see
+/// An access token for another API or with fewer scopes; see
 /// ``AccountStore/accessToken(for:minimumValidity:timeout:with:)``.
 public struct DerivedToken: Sendable, Equatable {
-    /// What it was asked for.
+    /// The purpose of the token.
     public let target: TokenTarget
 
-    /// The access token, and what the service said of it. There is neither a refresh token nor an ID token.
+    /// The access token with its scopes and dates, without a refresh token or an ID token.
     public internal(set) var credentials: Credentials
 }
 
 extension Credentials {
-    /// So many tokens are kept beside the main one.
+    /// How many derived tokens an account has at most.
     static let maximumDerivedCount = 16
 
-    /// The longest one that is kept, in bytes; no header holds a longer one.
+    /// The length of the longest token that is stored, in bytes. A header cannot hold a longer one.
     static let maximumDerivedByteCount = 16 * 1024
 
     package func derivedToken(for target: TokenTarget) -> DerivedToken? {
         derivedTokens.first { $0.target == target }
     }
 
-    /// Puts a derived token beside the others, the newest last, and drops those that have expired and those that are too many.
+    /// Adds a derived token as the newest one, and drops expired tokens and those beyond the limit.
     ///
-    /// One that is too long is not kept.
+    /// A token that is too long is not stored.
     mutating func keep(_ response: Credentials, for target: TokenTarget, at date: Date) {
         derivedTokens.removeAll { $0.target == target || $0.credentials.expires(within: .zero, of: date) }
         guard response.accessToken.byteCount <= Self.maximumDerivedByteCount else { return }
         var derived = Credentials(
             accessToken: response.accessToken, tokenType: response.tokenType, scopes: response.scopes,
             issuedAt: response.issuedAt, expiresAt: response.expiresAt)
-        // An authority may have the date from its service. One that is ahead must not lead to the next derivation.
+        // An authority may take the date from its service. A date in the future must not cause the next request.
         if derived.isFromFuture(at: date) { derived.issuedAt = date }
         derivedTokens.append(DerivedToken(target: target, credentials: derived))
         derivedTokens.removeFirst(max(0, derivedTokens.count - Self.maximumDerivedCount))

@@ -4,16 +4,16 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What is known of a user besides id, name and tokens: named values, of which the usual ones have properties.
+/// The profile of a user: named fields. The standard fields have properties.
 ///
-/// The fields are named as OpenID Connect names its claims (OpenID Connect Core, section 5.1), so that user info goes in
-/// as it comes. Fields that this version does not know stay as they are when an account is loaded and saved.
+/// The names of the fields are those of OpenID Connect claims (OpenID Connect Core, section 5.1). Loading and saving an account keeps
+/// fields that this version does not know.
 ///
-/// ## A profile of your own
+/// ## Your own profile fields
 ///
-/// An app's own `Codable` type is stored beside the service's claims, in the same encrypted archive. Each of its properties is a
-/// field, named by its coding key. Make every property optional, or pass the values that it starts with: after a first sign-in
-/// there is only what the service said.
+/// An app can store a `Codable` type beside the claims of the service, in the same encrypted archive. Each of its properties is a field,
+/// named by its coding key. Make every property optional, or pass initial values: after a first sign-in there are only the claims
+/// of the service.
 ///
 /// ```swift
 /// struct Settings: Codable {
@@ -27,9 +27,8 @@ public import Foundation
 /// let settings = try user.profile.decoded(as: Settings.self)  // `pageSize` was never set: nil
 /// ```
 ///
-/// The service's claims win: each check of the session merges what the service says, so a field that has the name of a claim
-/// becomes the service's. Choose names that the service does not use, such as `notes_theme`. A sign-in begins with the service's
-/// claims alone.
+/// Each check of the session merges the claims of the service, which replace fields of the same name. Choose names that the service does
+/// not use, such as `notes_theme`. A new sign-in starts with the claims of the service only.
 public struct UserProfile: Sendable, Hashable {
     /// All fields by their names.
     public var fields: [String: ProfileValue]
@@ -45,9 +44,9 @@ public struct UserProfile: Sendable, Hashable {
         set { fields[name] = newValue }
     }
 
-    /// Takes over the fields of `newer`, and keeps those that it does not have.
+    /// Replaces fields by those of `newer`, and keeps the others.
     ///
-    /// A property that is `nil` is no field, so it removes nothing; set the field itself to `nil` for that.
+    /// A property that is `nil` removes nothing. To remove a field, set it to `nil`.
     public mutating func merge(_ newer: UserProfile) {
         fields.merge(newer.fields) { $1 }
     }
@@ -60,7 +59,7 @@ extension UserProfile: ExpressibleByDictionaryLiteral {
     }
 }
 
-// MARK: The usual fields
+// MARK: Standard fields
 
 extension UserProfile {
     /// The full name (`name`).
@@ -69,13 +68,13 @@ extension UserProfile {
         set { fields["name"] = newValue.map { .string($0) } }
     }
 
-    /// The casual name (`nickname`).
+    /// The nickname (`nickname`).
     public var nickname: String? {
         get { string("nickname") }
         set { fields["nickname"] = newValue.map { .string($0) } }
     }
 
-    /// The name by which the user wants to be called at the service (`preferred_username`).
+    /// The preferred user name at the service (`preferred_username`).
     public var preferredUsername: String? {
         get { string("preferred_username") }
         set { fields["preferred_username"] = newValue.map { .string($0) } }
@@ -87,7 +86,7 @@ extension UserProfile {
         set { fields["email"] = newValue.map { .string($0) } }
     }
 
-    /// Whether the service made sure that the e-mail address is the user's (`email_verified`).
+    /// Whether the service has verified the e-mail address (`email_verified`).
     public var isEmailVerified: Bool? {
         get { if case .boolean(let value)? = fields["email_verified"] { value } else { nil } }
         set { fields["email_verified"] = newValue.map { .boolean($0) } }
@@ -105,7 +104,7 @@ extension UserProfile {
         set { fields["phone_number"] = newValue.map { .string($0) } }
     }
 
-    /// The groups that the user belongs to (`groups`). A single group that stands there as a string is a list of one.
+    /// The groups of the user (`groups`). A string counts as a list with one group.
     public var groups: [String] {
         get {
             switch fields["groups"] {
@@ -143,10 +142,10 @@ extension UserProfile {
     }
 }
 
-// MARK: An app's own type
+// MARK: Types of the app
 
 extension UserProfile {
-    /// The fields of an app's own type, named by its coding keys; those that are `nil` are left out.
+    /// Creates a profile from a type of the app. The coding keys name the fields, and `nil` values are left out.
     ///
     /// - Throws: `EncodingError` if `value` does not encode as a dictionary of property-list values.
     public init(encoding value: some Encodable) throws {
@@ -155,21 +154,20 @@ extension UserProfile {
         self.init(try PropertyListDecoder().decode([String: ProfileValue].self, from: try encoder.encode(value)))
     }
 
-    /// The fields as an app's own type; fields that the type does not have are left out.
+    /// Returns the fields as a type of the app, without fields that the type does not have.
     ///
-    /// A field that was never set is *not* an error where the property is optional. For properties that are not, see
-    /// ``decoded(default:)``.
+    /// A missing field is *not* an error if its property is optional. For other properties see ``decoded(default:)``.
     ///
-    /// - Throws: `DecodingError` if a field is of another kind, or missing and its property not optional.
+    /// - Throws: `DecodingError` if a field has another type, or if it is missing and its property is not optional.
     public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .binary
         return try PropertyListDecoder().decode(type, from: try encoder.encode(fields))
     }
 
-    /// The fields as an app's own type, with those of `value` where none was ever set.
+    /// Returns the fields as a type of the app, with the values of `value` for missing fields.
     ///
-    /// - Throws: `DecodingError` if a field is of another kind.
+    /// - Throws: `DecodingError` if a field has another type.
     public func decoded<Value: Codable>(default value: Value) throws -> Value {
         var profile = try UserProfile(encoding: value)
         profile.merge(self)

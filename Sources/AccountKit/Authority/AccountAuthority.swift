@@ -1,41 +1,41 @@
-/// A service that knows accounts: it verifies, refreshes and revokes them.
+/// A service that verifies, refreshes and revokes accounts.
 ///
-/// An app with a login of its own implements this in some twenty lines; `AccountHTTP` has it for OAuth 2.0 and OpenID
-/// Connect. Each function returns if the service did what was asked. Otherwise it throws the ``AuthorityError`` that
-/// says what the response looked like, and decides nothing itself. Any other error that it throws counts as an unexpected
-/// response, so a mistake in an authority never signs anyone out.
+/// An app with its own login implements this protocol in about twenty lines. `AccountHTTP` implements it for OAuth 2.0 and OpenID
+/// Connect. A function returns if the service accepted the request. Otherwise it throws an ``AuthorityError`` that describes the
+/// response, and does not decide what it means. Any other error counts as an unclear response, so a mistake in an authority never ends a
+/// session.
 ///
-/// Ways to sign in are separate protocols, since few services have them all: ``PasswordAuthority``, ``TokenAuthority``,
-/// ``DeviceAuthority`` and ``BrowserAuthority``. So is a profile that can be changed: ``ProfileAuthority``.
+/// The ways to sign in are separate protocols: ``PasswordAuthority``, ``TokenAuthority``, ``DeviceAuthority`` and
+/// ``BrowserAuthority``. ``ProfileAuthority`` changes the profile.
 public protocol AccountAuthority: Sendable {
     /// Asks the service whose the access token is.
     func verify(_ account: Account) async throws -> Identity
 
-    /// Exchanges the refresh token for a new access token. Called only for an account that has a refresh token.
+    /// Exchanges the refresh token for a new access token. The account has a refresh token.
     ///
-    /// - Returns: The new credentials. What the response leaves out is `nil` or empty; the store keeps what it had.
+    /// - Returns: The new credentials. Values that the response leaves out are `nil` or empty, and the store keeps the old ones.
     func refresh(_ account: Account) async throws -> Credentials
 
-    /// Tells the service that this sign-in is over, so that it revokes the refresh token and the access token.
+    /// Revokes the refresh token and the access token.
     ///
-    /// - Returns: ``RevocationOutcome/done``, also for tokens that the service does not know any more, or
-    ///   ``RevocationOutcome/notSupported`` if it is certain that the service cannot be told.
-    /// - Throws: An ``AuthorityError``, also if it could not be found out whether the service can be told.
+    /// - Returns: ``RevocationOutcome/done``, also if the service no longer knows the tokens, or ``RevocationOutcome/notSupported`` if
+    ///   the service certainly cannot revoke tokens.
+    /// - Throws: An ``AuthorityError``, also if it is unknown whether the service can revoke tokens.
     func revoke(_ account: Account) async throws -> RevocationOutcome
 
-    /// Whether revoking the tokens of one sign-in leaves other sign-ins of the same user and client alone.
+    /// Whether revoking the tokens of one sign-in leaves other sign-ins of the same user and client valid.
     ///
-    /// Then a sign-in that replaces another of the same user revokes what it replaces.
+    /// If so, a new sign-in of the same user revokes the replaced tokens at once. Otherwise they are revoked when the user signs out.
     var supportsPerGrantRevocation: Bool { get }
 
-    /// Whether an account is of this service, so that what has to do with this service may see its tokens.
+    /// Whether an account belongs to this service, so that its tokens may be sent there.
     func isAuthority(of account: Account) -> Bool
 
-    /// How long an exchange of tokens may take from the first byte of its request on; 60 s unless the authority says
-    /// otherwise. Nothing cuts it off before that, since what was sent is spent.
+    /// How long a token request may take from its first byte; 60 s by default. It is not cancelled before that, since a token that was
+    /// sent is spent.
     var tokenRequestTimeout: Duration { get }
 
-    /// The issuer that the accounts of this service have; `nil` for an app that knows one service only.
+    /// The issuer of this service's accounts; `nil` in an app that knows only one service.
     var accountIssuer: String? { get }
 }
 
@@ -45,28 +45,28 @@ extension AccountAuthority {
         throw AuthorityError.misconfigured("this service is not known to refresh tokens")
     }
 
-    /// For a service that cannot be told of a sign-out: the tokens are forgotten here, and live on there till they expire.
+    /// The default for a service that cannot revoke tokens: they are removed here, and valid there until they expire.
     public func revoke(_ account: Account) async throws -> RevocationOutcome { .notSupported }
 
-    /// For a service that does not say: revoking one sign-in may end others.
+    /// The default: revoking one sign-in may end others.
     public var supportsPerGrantRevocation: Bool { false }
 
     /// A minute.
     public var tokenRequestTimeout: Duration { .seconds(60) }
 
-    /// For an app that knows one service only.
+    /// The default for an app that knows only one service.
     public var accountIssuer: String? { nil }
 }
 
-/// A user, as the service knows them.
+/// A user at the service.
 public struct Identity: Sendable, Hashable {
-    /// The user at the service.
+    /// The id of the user.
     public var id: String
 
-    /// The name that the user is known by.
+    /// The user name.
     public var username: String?
 
-    /// What the service says of the user; fields that it does not mention keep their values.
+    /// The profile fields that the service returned. Other fields keep their values.
     public var profile: UserProfile
 
     /// Creates an identity.
@@ -82,20 +82,20 @@ public struct Identity: Sendable, Hashable {
     }
 }
 
-/// An authority at which one signs in with a user name and a password.
+/// An authority with sign-in by user name and password.
 public protocol PasswordAuthority: AccountAuthority {
-    /// Signs in; the account is what the service says of it.
+    /// Signs in, and returns the account at the service.
     func signIn(username: String, password: Secret) async throws -> Account
 }
 
-/// An authority that can tell whose a given access token is.
+/// An authority with sign-in by an access token.
 public protocol TokenAuthority: AccountAuthority {
-    /// Signs in with a token that the user got elsewhere; the account is what the service says of it.
+    /// Signs in with a token that the user has, and returns its account at the service.
     func signIn(token: Secret) async throws -> Account
 }
 
-/// An authority at which the user's profile can be changed.
+/// An authority that can change the user's profile.
 public protocol ProfileAuthority: AccountAuthority {
-    /// Sends the profile of `account` to the service, and returns the user as the service knows them after the change.
+    /// Sends the profile of `account` to the service, and returns the user after the change.
     func updateProfile(of account: Account) async throws -> Identity
 }

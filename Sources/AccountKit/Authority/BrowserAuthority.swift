@@ -1,4 +1,4 @@
-/// An authority at which one signs in with a browser (RFC 8252).
+/// An authority with sign-in by a browser (RFC 8252).
 public protocol BrowserAuthority: AccountAuthority {
     /// Gets ready to receive the browser's answer on the loopback interface, and says which page to open.
     ///
@@ -7,37 +7,36 @@ public protocol BrowserAuthority: AccountAuthority {
     func beginBrowserSignIn() async throws -> any BrowserSignIn
 }
 
-/// A sign-in that goes on in a browser.
+/// A sign-in in a browser.
 ///
-/// The steps are those of a sign-in in their order: ``waitForResponse()``, ``credentials()``, ``account(with:)`` and, whatever
-/// came of them, ``finish(with:)``.
+/// The store calls ``waitForResponse()``, ``credentials()`` and ``account(with:)`` in this order, and always ``finish(with:)`` at the end.
 public protocol BrowserSignIn: Sendable {
-    /// The page to open. It is good for this one sign-in.
+    /// The address of the page to open, for this sign-in only.
     var url: String { get }
 
-    /// How long the user is waited for.
+    /// How long the sign-in waits for the user.
     var lifetime: Duration { get }
 
-    /// Waits until the user is done in the browser. Cancelling the task ends the wait.
+    /// Waits until the user has finished in the browser, or until the task is cancelled.
     ///
-    /// - Throws: An ``AuthorityError``: `oauthError(.accessDenied)` if the user refused, `signInRefused` if nobody came in
-    ///   time, and `noResponse(.cancelled)`.
+    /// - Throws: An ``AuthorityError``: `oauthError(.accessDenied)` if the user refused, `signInRefused` after the
+    ///   ``lifetime``, and `noResponse(.cancelled)`.
     func waitForResponse() async throws
 
-    /// Exchanges what the browser brought for tokens. That can be done once.
+    /// Exchanges the authorization code from the browser for tokens. Call it once.
     func credentials() async throws -> Credentials
 
-    /// Asks whose the tokens are. It may be asked again.
+    /// Asks the service whose the tokens are. It can be called again.
     ///
-    /// - Throws: An ``AuthorityError``, also if the tokens are not of this sign-in.
+    /// - Throws: An ``AuthorityError``, also if the tokens belong to another sign-in.
     func account(with credentials: Credentials) async throws -> Account
 
-    /// Shows in the browser what came of the sign-in, and stops listening; also after a failure or a cancellation.
+    /// Shows the result in the browser, and stops listening.
     func finish(with result: Result<Account, any Error>) async
 
-    /// Takes the address that a browser elsewhere ended on, in place of its visit here.
+    /// Accepts the redirect address of a browser on another machine.
     ///
-    /// - Parameter pastedURL: The whole address, as it stands in the browser's address bar.
-    /// - Throws: `invalidArgument` if it is not the address of an answer to this sign-in; the wait goes on then.
+    /// - Parameter pastedURL: The whole address from the browser's address bar.
+    /// - Throws: `invalidArgument` if the address is not a response to this sign-in. The sign-in continues to wait.
     func receive(_ pastedURL: String) throws(AccountError)
 }

@@ -1,5 +1,5 @@
-/// An authority that can tell what time it is at the service: for someone who wonders why tokens expire at once.
+/// An authority that knows the time at its service, to explain why tokens expire at once.
 package protocol ClockAuthority: AccountAuthority {
-    /// How much the service's clock is ahead of this machine's, to about a second; `nil` if it does not tell.
+    /// Returns how far the service's clock is ahead of this machine's, to about a second; `nil` if that is unknown.
     func clockOffset() async throws -> Duration?
 }

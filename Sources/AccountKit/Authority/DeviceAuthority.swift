@@ -1,40 +1,40 @@
-/// An authority at which one signs in on another device: this one shows a code, the user enters it elsewhere, and this one
-/// asks until that is done (RFC 8628).
+/// An authority with sign-in on another device (RFC 8628): this device shows a code, the user enters it on another one, and this device
+/// polls for the tokens.
 public protocol DeviceAuthority: AccountAuthority {
     /// Asks the service for a code to show.
     func beginDeviceSignIn() async throws -> DeviceAuthorization
 
-    /// Asks once whether the user has entered the code. Once tokens came, the code is spent.
+    /// Asks once whether the user has entered the code. A response with tokens spends the code.
     ///
-    /// - Throws: An ``AuthorityError``: `oauthError(.authorizationPending)` for "not yet", and the others of RFC 8628,
-    ///   section 3.5.
+    /// - Throws: An ``AuthorityError``: `oauthError(.authorizationPending)` while the user has not decided, and the other errors of
+    ///   RFC 8628, section 3.5.
     func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws -> Credentials
 
-    /// Asks whose tokens these are that a poll brought. It may be asked again.
+    /// Asks the service whose the tokens are. It can be called again.
     func account(with credentials: Credentials) async throws -> Account
 }
 
-/// What the service gave out for a sign-in on another device (RFC 8628, section 3.2).
+/// The service's response to the start of a sign-in on another device (RFC 8628, section 3.2).
 public struct DeviceAuthorization: Sendable, Equatable {
-    /// What the service knows this sign-in by. Not for showing.
+    /// The identifier of this sign-in at the service. It is not shown to the user.
     public var deviceCode: Secret
 
-    /// What the user enters.
+    /// The code that the user enters.
     public var userCode: String
 
-    /// Where the user enters it.
+    /// The address of the page where the user enters the code.
     public var verificationURI: String
 
-    /// The same with the code in it, for a QR code; `nil` if the service has none.
+    /// The address with the code, for a QR code; `nil` if the service has none.
     public var verificationURIComplete: String?
 
-    /// How long the code is good, from its receipt.
+    /// How long the code is valid after its receipt.
     public var lifetime: Duration
 
-    /// How long to wait between two polls; 5 s if the service does not say (RFC 8628, section 3.2). Less than 1 s counts as 1 s.
+    /// The interval between two polls; 5 s by default (RFC 8628, section 3.2). Less than 1 s counts as 1 s.
     public var interval: Duration
 
-    /// A service is never polled more often.
+    /// The shortest interval between two polls.
     package static let shortestInterval = Duration.seconds(1)
 
     /// Creates an authorization.

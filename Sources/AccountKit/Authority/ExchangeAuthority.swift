@@ -27,7 +27,7 @@ package protocol PreparedExchange: Sendable {
     /// - Throws: An ``AuthorityError``; ``AuthorityError/withheld`` if `mayBeSent` returned `false`.
     func send(if mayBeSent: @escaping @Sendable () -> Bool) async throws -> Credentials
 
-    /// Closes the connection of a request that is not to be sent. Does nothing once it was sent.
+    /// Closes the connection without sending the request. Does nothing after ``send(if:)``.
     func abandon()
 }
 

@@ -1,12 +1,12 @@
-/// A setting of the machine on the way to a service, for someone who wonders why it cannot be reached.
+/// A network setting of the machine, to explain why a service cannot be reached.
 package struct NetworkSetting: Sendable, Hashable {
-    /// Where it is set, such as `HTTPS_PROXY`.
+    /// The environment variable, such as `HTTPS_PROXY`.
     package var variable: String
 
-    /// Without a password.
+    /// The value, without a password.
     package var value: String
 
-    /// What the value does, in a few words.
+    /// The effect of the value, in a few words.
     package var effect: String
     package var problem: String?
 
@@ -18,8 +18,8 @@ package struct NetworkSetting: Sendable, Hashable {
     }
 }
 
-/// An authority that can tell what of the machine's settings there is on the way to its service, such as a proxy.
+/// An authority that knows which network settings apply to its service, such as a proxy.
 package protocol NetworkSettingsAuthority: AccountAuthority {
-    /// Nothing is sent to find out.
+    /// The settings. Reading them sends nothing.
     var networkSettings: [NetworkSetting] { get }
 }

@@ -1,4 +1,4 @@
-/// What the next sign-in at a service could ask for to get a refresh token.
+/// A scope or parameter with which the next sign-in may get a refresh token.
 package enum RefreshTokenAdvice: Sendable, Equatable {
     /// A scope that was not asked for, and that the service lists.
     case scope(String)

@@ -1,7 +1,7 @@
-/// What may be added to a sign-in's requests, whether an app or a person on the command line adds it.
+/// Rules for values that an app or a user adds to the requests of a sign-in.
 package enum RequestRules {
-    /// The parameters that a sign-in sets itself, in lower case, and the option that each has, if there is one. Another value
-    /// would take the sign-in's protection away.
+    /// The parameters that a sign-in sets itself, in lower case, each with its command-line option if there is one. Another value would
+    /// remove the protection of the sign-in.
     package static let reservedParameters: [String: String?] = [
         "audience": "audience", "client_assertion": nil, "client_assertion_type": nil, "client_id": "client identifier",
         "client_secret": "client secret", "code": nil, "code_challenge": nil, "code_challenge_method": nil,

@@ -1,11 +1,11 @@
-/// What came of telling a service that a sign-in is over.
+/// The result of revoking the tokens of an account.
 public enum RevocationOutcome: String, Sendable, Hashable, CaseIterable {
-    /// The service has revoked the tokens, or did not know them any more.
+    /// The service has revoked the tokens, or no longer knew them.
     case done
-    /// The service could not be told yet, and will be.
+    /// The service was unreachable, and the tokens are queued.
     case queued
-    /// The service was told and refused for good; the tokens stay valid there until they expire.
+    /// The service refused. The tokens are valid until they expire.
     case refused
-    /// The service has no way to be told; the tokens stay valid there until they expire.
+    /// The service cannot revoke tokens. They are valid until they expire.
     case notSupported
 }

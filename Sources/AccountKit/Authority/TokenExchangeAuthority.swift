@@ -1,33 +1,33 @@
-/// An authority that issues access tokens for other APIs, or for less, to who is signed in.
+/// An authority that issues access tokens for other APIs, or with fewer scopes, in a session.
 ///
-/// The store asks how first, and then for the token, so that it knows before the request whether the refresh token is spent
-/// for it: then it obeys all rules of a refresh.
+/// The store first asks which grant to use, and then for the token. So it knows before the request whether it spends the refresh token, and
+/// then follows the rules of a refresh.
 public protocol TokenExchangeAuthority: AccountAuthority {
-    /// How a token for a target is to be had. Nothing is spent on finding out.
+    /// Returns the grant for a target. This spends no token.
     ///
     /// - Throws: An ``AuthorityError``: `misconfigured` if the service has no way to issue such a token.
     func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation
 
-    /// Asks for an access token for a target.
+    /// Requests an access token for a target.
     ///
     /// - Parameters:
-    ///   - target: What the token is to be for.
-    ///   - account: Whose tokens are used for it. It has a refresh token if that is what is exchanged.
-    ///   - derivation: How, as ``tokenDerivation(for:of:)`` said.
-    /// - Returns: The access token, and with a refresh the new refresh token if the service sent one. A refresh token that comes
-    ///   with a token exchange is not used.
-    /// - Throws: An ``AuthorityError``, which ends no session. After `oauthError(.invalidGrant)` or `rejected` with a refresh, the store
-    ///   calls ``AccountAuthority/refresh(_:)`` once, and what that throws decides.
+    ///   - target: The purpose of the token.
+    ///   - account: The account whose tokens are sent. For a refresh it has a refresh token.
+    ///   - derivation: The grant, from ``tokenDerivation(for:of:)``.
+    /// - Returns: The access token, and after a refresh the new refresh token if the service sent one. The store ignores a refresh token
+    ///   of a token exchange.
+    /// - Throws: An ``AuthorityError``, which ends no session. After `oauthError(.invalidGrant)` or `rejected` for a refresh, the store
+    ///   calls ``AccountAuthority/refresh(_:)`` once, and its result decides.
     func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws -> Credentials
 }
 
-/// How a token for another API is had.
+/// The grant for a token for another API.
 public enum TokenDerivation: Sendable, Hashable {
-    /// In exchange for the refresh token, with a `resource` or a narrower `scope` (RFC 6749, section 6; RFC 8707, section 2.2).
+    /// A refresh with a `resource` or a narrower `scope` (RFC 6749, section 6; RFC 8707, section 2.2).
     case refresh
 
-    /// In exchange for the access token, which stays what it is (RFC 8693).
+    /// A token exchange for the access token, which stays valid (RFC 8693).
     case tokenExchange
 }

@@ -1,28 +1,28 @@
 extension AuthorityError {
-    /// Why no whole response came: what happened, with whom, and how far the request had come.
+    /// The reason for a missing or incomplete response: the kind of failure, the host, and the stage of the request.
     ///
-    /// As a pattern, a failure stands for its kind alone: `case .noResponse(.timeout)` matches a timeout of any host at any
-    /// stage. Two failures are equal only if all of it is.
+    /// As a pattern, a failure matches its kind only: `case .noResponse(.timeout)` matches a timeout of any host at any stage. Equality
+    /// compares everything.
     public struct Failure: Hashable, Sendable {
-        /// What happened.
+        /// The kind of failure.
         public var kind: Kind
 
-        /// The host that did not respond, or the proxy on the way to it; an IPv6 address in brackets. `nil` if it is not known.
+        /// The host that did not respond, or its proxy; an IPv6 address is in brackets. `nil` if it is unknown.
         public var host: String?
 
         /// The host's port.
         public var port: Int?
 
-        /// How far the request had come.
+        /// The stage of the request.
         public var stage: Stage
 
         /// Creates a failure.
         ///
         /// - Parameters:
-        ///   - kind: What happened.
+        ///   - kind: The kind of failure.
         ///   - host: The host that did not respond.
         ///   - port: The host's port.
-        ///   - stage: How far the request had come; with `nil` what goes without saying for its kind, and otherwise ``Stage/sent``.
+        ///   - stage: The stage of the request; with `nil` the stage that the kind implies, or ``Stage/sent``.
         public init(_ kind: Kind, host: String? = nil, port: Int? = nil, stage: Stage? = nil) {
             self.kind = kind
             self.host = host
@@ -30,11 +30,11 @@ extension AuthorityError {
             self.stage = stage ?? kind.usualStage
         }
 
-        /// What happened.
+        /// A kind of failure.
         public enum Kind: String, Hashable, Sendable, CaseIterable {
             /// There is no host of that name.
             case unknownHost
-            /// No name server said whether there is one.
+            /// No name server responded.
             case nameServer
             case refused
             case unreachable
@@ -43,7 +43,7 @@ extension AuthorityError {
             case cancelled
             case truncated
             case garbled
-            /// The proxy on the way could not be reached, or did not open the way.
+            /// The proxy is unreachable, or refused the connection.
             case proxy
 
             fileprivate var usualStage: Stage {
@@ -55,37 +55,37 @@ extension AuthorityError {
             }
         }
 
-        /// How far a request had come.
+        /// A stage of a request.
         public enum Stage: String, Hashable, Sendable, CaseIterable {
-            /// The address of the host was being looked up.
+            /// The look-up of the host's address.
             case nameLookUp
-            /// Something that the request needs was being asked for, such as the discovery document.
+            /// An earlier request that this one needs, such as for the discovery document.
             case preparation
-            /// A connection was being made. Nothing of what the request asks for had been sent.
+            /// The connection to the host. Nothing of the request was sent.
             case connection
-            /// The request, or a part of it, may have reached the service.
+            /// The request or a part of it may have reached the service.
             case sent
         }
 
         /// There is no host of that name.
         public static let unknownHost = Failure(.unknownHost)
-        /// No name server said whether there is one.
+        /// No name server responded.
         public static let nameServer = Failure(.nameServer)
         /// The host refused the connection.
         public static let refused = Failure(.refused)
-        /// There is no way to the host.
+        /// There is no route to the host.
         public static let unreachable = Failure(.unreachable)
-        /// The connection was cut before a response.
+        /// The connection ended before a response.
         public static let reset = Failure(.reset)
-        /// It took too long.
+        /// The time limit was exceeded.
         public static let timeout = Failure(.timeout)
         /// The task was cancelled.
         public static let cancelled = Failure(.cancelled)
-        /// The connection was cut within the response.
+        /// The connection ended within the response.
         public static let truncated = Failure(.truncated)
         /// The response is not HTTP.
         public static let garbled = Failure(.garbled)
-        /// The proxy on the way could not be reached, or did not open the way.
+        /// The proxy is unreachable, or refused the connection.
         public static let proxy = Failure(.proxy)
 
         /// Whether two failures are of one kind.
@@ -94,7 +94,7 @@ extension AuthorityError {
 }
 
 extension AuthorityError.Failure: CustomStringConvertible {
-    /// What happened, in words that name host and port once.
+    /// A description that names host and port.
     public var description: String {
         let name = host ?? "the service"
         let place = host.map { host in port.map { "\(host):\($0)" } ?? host } ?? "the service"
@@ -116,9 +116,9 @@ extension AuthorityError.Failure: CustomStringConvertible {
 }
 
 extension AuthorityError {
-    /// Whether the service has surely not carried out what it was asked, such as spending a refresh token.
+    /// Whether the service has certainly not carried out the request, so that it has spent no refresh token.
     ///
-    /// Of all else nobody knows: a gateway may have lost the response, and a response without tokens may have cost one.
+    /// After all other errors it may have: a gateway may have lost the response, and a response without tokens may have spent one.
     package var wasCertainlyNotCarriedOut: Bool {
         switch self {
         case .noResponse(let failure):

@@ -1,7 +1,7 @@
-/// Decides what a request that failed means for the session. Nothing else decides it.
+/// Decides what a failed request means for the session.
 ///
-/// *Only an explicit rejection by the service, or the user, clears an account.* So the rejections are named here, and
-/// everything else keeps the account. Each kind of request has a function with results of its own.
+/// *Only the user, or an explicit rejection by the service, clears an account.* So the rejections are listed here, and every other
+/// response keeps the account. Each kind of request has a function with its own results.
 package enum SessionDecision {
     package struct Context: Hashable, Sendable {
         package var holdsRefreshToken: Bool
@@ -9,7 +9,7 @@ package enum SessionDecision {
         /// Whether the token that was sent is still the stored one. Only the holder of the archive's lock knows.
         package var sentTokenIsStored: Bool
 
-        /// Whether the token that was sent had been refreshed for this very check.
+        /// Whether the token that was sent had been refreshed during this check.
         package var justRefreshed: Bool
 
         package init(holdsRefreshToken: Bool, sentTokenIsStored: Bool = true, justRefreshed: Bool = false) {
@@ -25,18 +25,18 @@ package enum SessionDecision {
         /// Not decided yet: refresh once, and ask again with the new token.
         case refreshOnce
 
-        /// The response was about a token that has meanwhile been replaced: keep and adopt the stored one.
+        /// The response was about a token that has been replaced since: keep and adopt the stored one.
         case adoptStored
 
-        /// The service ended the session: clear the account. The text is the service's own code for it.
+        /// The service ended the session: clear the account. The text is the error code of the service.
         case clear(String)
     }
 
     package enum Refresh: Hashable, Sendable {
         case keep(UnverifiedReason)
 
-        /// The service ended the session: clear the account, if the token that was sent is still the stored one. The text is
-        /// the service's own code for it.
+        /// The service ended the session: clear the account if the token that was sent is still the stored one. The text is the error
+        /// code of the service.
         case clear(String)
     }
 
@@ -54,7 +54,7 @@ package enum SessionDecision {
         case refused(String)
         case unclear(UnverifiedReason)
 
-        /// The user has not decided yet: ask again; from now on 5 s less often if `slowDown`.
+        /// The user has not decided yet: poll again, and if `slowDown` with a 5 s longer interval from now on.
         case pollAgain(slowDown: Bool)
 
         /// The code that the user was shown has expired: show a new one.
@@ -77,8 +77,7 @@ package enum SessionDecision {
             }
             if context.holdsRefreshToken { return .refreshOnce }
             return context.sentTokenIsStored ? .clear("invalid_token") : .adoptStored
-        // A 401 that does not say that the token is not valid. Many services mean it all the same, and the token endpoint
-        // knows.
+        // A 401 that does not name the token as invalid. Many services mean that, and a refresh finds out.
         case .bearerChallenge(error: let code) where code != "insufficient_scope" && context.mayRefresh:
             return .refreshOnce
         case .unauthorized where context.mayRefresh: return .refreshOnce
@@ -91,7 +90,7 @@ package enum SessionDecision {
         switch failure {
         case .oauthError(.invalidGrant, _): .clear(OAuthErrorCode.invalidGrant.rawValue)
         case .rejected(let detail): .clear(detail)
-        // A token endpoint has no business with Bearer challenges.
+        // A Bearer challenge is no valid response of a token endpoint.
         case .bearerChallenge(error: "invalid_token"):
             .keep(.init(.unclearReply, detail: "401 from the token endpoint"))
         default: .keep(reason(for: failure))
@@ -110,8 +109,8 @@ package enum SessionDecision {
         }
     }
 
-    /// After a token for another API was asked for in exchange for the access token (RFC 8693). Nothing that is said there is
-    /// about the sign-in: `invalid_grant` and `invalid_request` may be about either of the two tokens.
+    /// After a token exchange (RFC 8693). Its errors never end the session: `invalid_grant` and `invalid_request` may be about either of
+    /// the two tokens.
     package static func afterTokenExchange(_ failure: AuthorityError) -> UnverifiedReason {
         switch failure {
         case .oauthError(let code, let description) where refusesRequest.contains(code):
@@ -157,14 +156,14 @@ package enum SessionDecision {
         }
     }
 
-    // MARK: What is no verdict
+    // MARK: Failures without a decision
 
-    /// Why a failure says nothing about whether the session goes on.
+    /// Returns the reason why a failure does not decide whether the session continues.
     package static func reason(for failure: AuthorityError) -> UnverifiedReason {
         switch failure {
         case .noResponse(.cancelled): .init(.cancelled)
         case .noResponse(let failure): .init(.offline, detail: "\(failure)")
-        // Of what was not sent, no response is a rejection.
+        // A request that was not sent cannot be rejected.
         case .notSent(let failure): reason(for: failure)
         case .untrustedTLS(let detail): .init(.untrustedTLS, detail: detail)
         case .oauthError(let code, let description):

@@ -1,12 +1,12 @@
-/// Why an account is kept without the service having confirmed it just now.
+/// The reason why the service has not confirmed an account just now. The account is kept.
 public struct UnverifiedReason: Hashable, Sendable {
-    /// The kind of reason, as it stands in JSON output.
+    /// The kind of reason.
     public var code: Code
 
-    /// More about it, for a person; without secrets.
+    /// Details for the user, without secrets.
     public var detail: String?
 
-    /// How long the service asked to be left alone.
+    /// The pause that the service asked for.
     public var retryAfter: Duration?
 
     /// Creates a reason.
@@ -16,24 +16,24 @@ public struct UnverifiedReason: Hashable, Sendable {
         self.retryAfter = retryAfter
     }
 
-    /// The kind of reason. The raw values are stable. More may be added, so a `switch` needs a `default`.
+    /// A kind of reason. The raw values are stable. Later versions may add codes, so a `switch` needs a `default`.
     public struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
-        /// The code as it stands in JSON output.
+        /// The code in JSON output.
         public let rawValue: String
 
         /// A code of an app's own adapter.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The code as it stands in JSON output.
+        /// The code in JSON output.
         public var description: String { rawValue }
 
         /// The service was not asked.
         public static let notChecked = Code(rawValue: "notChecked")
 
-        /// The service could not be reached, or did not answer in time.
+        /// The service is unreachable, or did not respond in time.
         public static let offline = Code(rawValue: "offline")
 
-        /// The service has not answered a request for new tokens yet; they are stored once they come.
+        /// The service has not responded to a request for new tokens yet. They are stored when they come.
         public static let awaitingResponse = Code(rawValue: "awaitingResponse")
 
         /// The check was cancelled.
@@ -48,40 +48,40 @@ public struct UnverifiedReason: Hashable, Sendable {
         /// The response was unexpected.
         public static let unclearReply = Code(rawValue: "unclearReply")
 
-        /// Something between here and the service answered in its place.
+        /// Another server responded instead of the service.
         public static let captivePortal = Code(rawValue: "captivePortal")
 
-        /// TLS or the certificate of the service could not be trusted.
+        /// The certificate or the TLS connection of the service is not trusted.
         public static let untrustedTLS = Code(rawValue: "untrustedTLS")
 
-        /// A proxy wants credentials of its own (407).
+        /// A proxy requires authentication (407).
         public static let proxyAuthenticationRequired = Code(rawValue: "proxyAuthenticationRequired")
 
-        /// The service, or this app's registration with it, is not set up for what was asked.
+        /// The service, or the app's registration there, is not set up for the request.
         public static let misconfigured = Code(rawValue: "misconfigured")
 
-        /// The tokens do not allow what was asked (403).
+        /// The tokens do not allow the request (403).
         public static let insufficientScope = Code(rawValue: "insufficientScope")
 
-        /// The service says that the token is another user's.
+        /// The service says that the token belongs to another user.
         public static let wrongAccount = Code(rawValue: "wrongAccount")
 
-        /// Another process replaced the tokens meanwhile; the new ones were adopted.
+        /// Another process replaced the tokens, and the new ones were adopted.
         public static let replacedMeanwhile = Code(rawValue: "replacedMeanwhile")
 
-        /// Another process is at work on the archive.
+        /// Another process is using the archive.
         public static let busy = Code(rawValue: "busy")
 
-        /// New tokens could not have been stored, so none were asked for.
+        /// New tokens could not be stored, so none were requested.
         public static let cannotSave = Code(rawValue: "cannotSave")
 
-        /// The store that several machines share cannot be reached, so nothing was asked for that would have to be stored.
+        /// The store that several machines share is unreachable, so no new tokens were requested.
         public static let storeUnreachable = Code(rawValue: "storeUnreachable")
 
-        /// The session was moved to another place, and is refreshed there only.
+        /// The session was moved to another storage, where it is refreshed.
         public static let moved = Code(rawValue: "moved")
 
-        /// New tokens came and could not be stored: they are in this process's memory only.
+        /// New tokens could not be stored. They are only in the memory of this process.
         public static let notSaved = Code(rawValue: "notSaved")
     }
 }

@@ -5,7 +5,7 @@ import Foundation
 #endif
 
 extension AccountError {
-    /// What stands for any error that a storage threw. An ``AccountError`` is itself.
+    /// Wraps an error of a storage. An ``AccountError`` stays unchanged.
     package init(wrapping error: any Error) {
         switch error {
         case let error as AccountError: self = error
@@ -26,7 +26,7 @@ extension AccountError {
         self.init(.notSignedIn, message)
     }
 
-    /// What was wanted can be had only where the session is now.
+    /// The session was moved, so the operation is possible only in its new storage.
     package init(_ move: SessionMove) {
         let end =
             move.isComplete
@@ -64,9 +64,9 @@ extension AccountError {
         )
     }
 
-    /// What an answer to a sign-in means to whoever wanted to sign in. Nothing that was stored has changed.
+    /// Describes a failed sign-in. The stored account has not changed.
     ///
-    /// - Parameter advice: What to do if the service refused what the user entered.
+    /// - Parameter advice: What the user can do if the service refused the input.
     init(signIn failure: AuthorityError, advice: String) {
         switch SessionDecision.afterSignIn(failure) {
         case .refused(let detail):
@@ -95,7 +95,7 @@ extension AccountError {
 }
 
 extension UnverifiedReason.Code {
-    /// Why nothing can be saved.
+    /// The reason why nothing can be saved.
     init(savingFailure error: any Error) {
         self =
             switch (error as? AccountError)?.code {

@@ -1,7 +1,7 @@
-/// A change of the shared account, or of what is known of it.
+/// A change of the shared account or of its state.
 ///
-/// It says who, and has no tokens: those are in ``AccountStore/account``, for whoever needs them, and no event keeps them in
-/// memory after the sign-out.
+/// An event names the user and has no tokens, so it keeps none in memory after a sign-out. The tokens are in
+/// ``AccountStore/account``.
 public enum AccountEvent: Sendable, Hashable {
     /// The archive was read, and this user is signed in.
     case loaded(AccountUser)
@@ -15,14 +15,13 @@ public enum AccountEvent: Sendable, Hashable {
     /// The profile changed, or the service confirmed the account.
     case updated(AccountUser)
 
-    /// The session ended, and why.
+    /// The session ended, for this reason.
     case signedOut(SignOut)
 
-    /// A change was saved, but the storage did not confirm that it survives a power cut, and why.
+    /// A change was saved, but it may not survive a power cut, for this reason.
     case durabilityUnknown(String)
 
-    /// So many events are left out here, since they were not taken while newer ones came. Those that follow lead to what
-    /// there is now: look at ``AccountStore/account`` if you count on having heard of each change.
+    /// So many events were dropped because the listener was slow. Read ``AccountStore/account`` if you need every change.
     case missed(Int)
 
     init?(from old: Account?, to new: Account, isSignIn: Bool) {

@@ -1,12 +1,11 @@
-/// The events of one listener: in their order, the newest ``limit`` of those that were not taken yet, and a mark where older
-/// ones were dropped for them.
+/// The events of one listener, in order. It buffers the newest ``limit`` events, and a mark replaces older ones.
 struct AccountEventStream: AsyncSequence, Sendable {
     typealias Element = AccountEvent
     typealias Failure = Never
 
     static let limit = 64
 
-    /// An event, and how many were before it.
+    /// An event, and the number of events before it.
     typealias Numbered = (number: Int, event: AccountEvent)
 
     private let stream: AsyncStream<Numbered>

@@ -1,9 +1,10 @@
-/// What an app keeps for an account besides it, such as lists, changes that were not sent, and sealed documents.
+/// Data that an app stores for the user of an account, such as lists, unsent changes and encrypted documents.
 public protocol AccountLinkedStorage: Sendable {
-    /// What signing out would lose, for a person, such as "3 changes that were not sent" or "12 items that are
-    /// kept only on this machine"; `nil` if nothing.
+    /// Describes the data that a sign-out would lose, such as "3 unsent changes" or "12 items that are only on this machine".
+    ///
+    /// - Returns: `nil` if nothing would be lost.
     func unsentWork() async throws -> String?
 
-    /// Removes all of it from this machine, after the user has signed out.
+    /// Removes the data from this machine after the user has signed out.
     func remove() async
 }

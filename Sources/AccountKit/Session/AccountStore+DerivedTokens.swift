@@ -4,14 +4,14 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Access tokens for other APIs, from the one sign-in.
+/// Access tokens for other APIs.
 extension AccountStore {
-    /// An access token for another API, or for less than the sign-in is for, that is good for a while; derived first if need be.
+    /// Returns an access token for another API, or with fewer scopes than the session has.
     ///
-    /// It is had by a refresh with `resource` (RFC 8707, section 2.2) or a narrower `scope` (RFC 6749, section 6), or by token
-    /// exchange (RFC 8693), as the service has it, and kept beside the account's own tokens, sealed. All processes take turns with
-    /// refreshes: the refresh token is never sent by two at a time, and a new one that comes is stored before anyone gets the
-    /// derived token. The account's own access token stays what it is. Signing out removes derived tokens and has them revoked.
+    /// A valid token is stored with the account, encrypted, and returned again. Otherwise the service issues one: by a refresh with
+    /// `resource` (RFC 8707, section 2.2) or a narrower `scope` (RFC 6749, section 6), or by token exchange (RFC 8693). As in every
+    /// refresh, only one process at a time sends the refresh token, and a new one is stored before the derived token is returned.
+    /// The account's own access token does not change. Signing out removes and revokes derived tokens.
     ///
     /// ```swift
     /// let target = try TokenTarget(resources: ["https://api.example.com/"], scopes: ["read"])
@@ -19,17 +19,17 @@ extension AccountStore {
     /// ```
     ///
     /// - Parameters:
-    ///   - target: What the token is to be for.
-    ///   - minimumValidity: For how long the token should still be good; with `nil` 60 s, or half of its whole
-    ///     lifetime if that is less. A token of unknown expiry always is.
-    ///   - timeout: How long to wait; `nil` as long as it takes. What has been sent goes on afterwards, and what it brings is
+    ///   - target: The API or scopes of the token.
+    ///   - minimumValidity: How long the token should still be valid; with `nil` 60 s, or half of its lifetime if that is less. A
+    ///     token of unknown expiry is always valid.
+    ///   - timeout: How long to wait; `nil` for no limit. A request that has been sent continues afterwards, and its tokens are
     ///     stored; see ``finishPendingRequests()``.
     ///   - authority: The service.
-    /// - Returns: The token. If none could be had now and the one that is kept has not expired yet, that one.
-    /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if the service does not issue such tokens to this app, or
-    ///   there is no refresh token and that would be needed: nobody is signed out for that.
-    ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the service could not be reached, returned an error of its own,
-    ///   or is to be left alone for a while. ``AccountError/Code-swift.struct/notSignedIn`` if nobody is signed in (any more).
+    /// - Returns: The token. If the service issues none now, the stored one until it expires.
+    /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if the service does not issue such tokens to this app, or if that needs
+    ///   a refresh token and there is none. The user stays signed in.
+    ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the service is unreachable or failed, or during the pause after a
+    ///   failure. ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in.
     ///   ``AccountError/Code-swift.struct/tooLarge`` if the token has more than 16 KiB, or the account has no room for it.
     public func accessToken(
         for target: TokenTarget, minimumValidity: Duration? = nil, timeout: Duration? = .seconds(10),
@@ -51,7 +51,7 @@ extension AccountStore {
         do throws(AccountError) {
             return try await derive(target, from: account, minimumValidity, authority, until: deadline)
         } catch {
-            // Who is signed out has no use for it.
+            // After a sign-out, the stored token is not returned.
             guard let kept, !kept.credentials.expires(within: .zero, of: clock.now), error.code != .notSignedIn,
                 error.code != .conflict, driver.shared.account?.credentials.isWithheld != true
             else { throw error }
@@ -79,7 +79,7 @@ extension AccountStore {
                 .misconfigured,
                 "a token for this is had by a refresh, and the service gave no refresh token: sign in again")
         case .refresh: break
-        // What is exchanged must be good itself.
+        // The access token that is exchanged must be valid.
         case .tokenExchange:
             let usable = try await usableAccount(
                 minimumValidity: nil, timeout: deadline.map { ContinuousClock.now.duration(to: $0) }, with: authority)

@@ -9,39 +9,39 @@ import Foundation
 
 /// Moving a session to another storage.
 ///
-/// There is one refresh token, and it is in one place at a time that can use it:
+/// Only one storage at a time has a refresh token that programs use:
 ///
 /// 1. Under the refresh lease of the source: make sure that no refresh is unfinished.
-/// 2. At the target: write the session as an entry that waits, which no program takes for a session.
-/// 3. At the source: replace the account by one without a refresh token, which says where the session goes. From here on there is
-///    no way back but to finish.
-/// 4. At the target: put what waits in the place of the account, and remove what waited.
-/// 5. At the source: note that it is gone, and remove the keys of the offline data, which are at the target now.
+/// 2. At the target: write the session as an incoming entry, which no program uses as a session.
+/// 3. At the source: replace the account by one without a refresh token that names the target. From here on the move can only be
+///    completed.
+/// 4. At the target: store the incoming session as the account, and remove the entry.
+/// 5. At the source: record that the move is complete, and remove the keys of the offline data, which the target has now.
 ///
-/// Each of these is a change of one entry that names the revision it replaces. Who dies between 2 and 3 has left the session where it
-/// was; between 3 and 4 none that can refresh; after 4 the session at the target. Whoever begins again finds out by the move's
-/// identifier, which both copies have.
+/// Each step changes one entry and compares its revision. If the process dies between 2 and 3, the session is still at the source.
+/// Between 3 and 4 no storage can refresh. After 4 the session is at the target. Both copies have the identifier of the move, so a
+/// repeated call continues it.
 extension AccountStore {
-    /// Moves the session to another store's storage, such as from files to a cluster, or back.
+    /// Moves the session to the storage of another store, for example from files to a cluster.
     ///
-    /// What is left here is the account without its refresh token: an access token that is still good is handed out, and whoever needs
-    /// a new one is told where the session is (``AccountError/Code-swift.struct/moved``). The keys and key slots of the archive go along as
-    /// they are, as do the keys of offline data. The queue of revocations stays; see
+    /// The account stays here without its refresh token. Programs get its access token until it expires, and then
+    /// ``AccountError/Code-swift.struct/moved``, which names the target. The keys and key slots of the archive and the keys of offline
+    /// data move with the session. The revocation queue stays; see
     /// ``deliverRevocations(with:ignoringPauses:isInteractive:)``.
     ///
-    /// If it fails, or the process dies, call it again: it goes on where it was. Meanwhile there are never two copies that refresh. A
-    /// session that is at the target already is left alone.
+    /// If the move fails or the process dies, call the function again, and it continues. There are never two copies that refresh. If the
+    /// session is already at the target, the function changes nothing.
     ///
     /// - Parameters:
-    ///   - target: The store to move to, of the same app and session, with keys that open this one's archive. Nobody may be signed in
-    ///     there.
-    ///   - targetName: What the target is called in messages here.
-    ///   - sourceName: What this store's storage is called in messages at the target.
-    /// - Returns: The account as it is at the target.
-    /// - Throws: ``AccountError/Code-swift.struct/conflict`` if somebody is signed in at the target, or something was changed
-    ///   meanwhile; ``AccountError/Code-swift.struct/busy`` while a refresh is unfinished;
-    ///   ``AccountError/Code-swift.struct/moved`` if the session was moved elsewhere before; ``AccountError/Code-swift.struct/notSignedIn`` if
-    ///   there is none; others as for reading and writing either of the two.
+    ///   - target: The store to move to, for the same app and session, with keys that open this store's archive. No user may be signed
+    ///     in there.
+    ///   - targetName: The name of the target in messages here.
+    ///   - sourceName: The name of this store's storage in messages at the target.
+    /// - Returns: The account at the target.
+    /// - Throws: ``AccountError/Code-swift.struct/conflict`` if a user is signed in at the target, or if another process changed the
+    ///   session during the move; ``AccountError/Code-swift.struct/busy`` while a refresh is unfinished;
+    ///   ``AccountError/Code-swift.struct/moved`` if the session was moved elsewhere before;
+    ///   ``AccountError/Code-swift.struct/notSignedIn`` if there is none; others as for reading and writing either storage.
     @discardableResult
     public func moveSession(
         to target: AccountStore, named targetName: String, from sourceName: String
@@ -55,7 +55,7 @@ extension AccountStore {
             throw AccountError(
                 .invalidArgument, "a session can be moved only to another place of the same app and session")
         }
-        // A person is not asked under a lock, where others would wait.
+        // The user is asked for a passphrase before the lock, so that other processes do not wait for the user.
         _ = await driver.load()
         _ = await target.driver.load()
         let lease: any ArchiveLease
@@ -76,9 +76,9 @@ extension AccountStore {
         }
     }
 
-    /// The session whose move to here was begun and not completed, if there is one that opens.
+    /// Returns the incomplete move to this storage, if there is one that opens.
     ///
-    /// - Parameter isInteractive: Whether a person may be asked for a passphrase.
+    /// - Parameter isInteractive: Whether the user may be asked for a passphrase.
     package func incomingMove(isInteractive: Bool = false) async throws -> SessionMove? {
         guard givenToken == nil else { return nil }
         let incoming = try await driver.archive.incoming(isInteractive: isInteractive) {
@@ -87,8 +87,7 @@ extension AccountStore {
         return incoming.map { SessionMove($0.transfer, isComplete: false) }
     }
 
-    /// Discards a session whose move to here was not completed, for a user who signs out where no session is signed in. A copy
-    /// that does not open is moved aside.
+    /// Discards an incomplete move to this storage when the user signs out. A copy that does not open is moved aside.
     func discardIncoming() async throws(AccountError) {
         var copy: [UInt8]?
         do {
@@ -114,7 +113,7 @@ extension AccountStore {
     }
 }
 
-/// One try to move a session, for whoever holds the refresh lease of the source.
+/// One attempt to move a session, by the holder of the refresh lease of the source.
 private struct SessionTransport {
     let source: SessionDriver
     let target: SessionDriver
@@ -122,7 +121,7 @@ private struct SessionTransport {
     let targetName: String
     let lease: any ArchiveLease
 
-    /// What is at the source.
+    /// The state of the source.
     private enum Start {
         /// The session is here. `before` is the move that brought it.
         case here(Account, ArchiveRevision, incoming: IncomingSession, ArchiveKeys, before: SessionTransfer?)
@@ -164,12 +163,12 @@ private struct SessionTransport {
                     "a refresh that was begun on \(date.formatted(.iso8601)) is unfinished, so nobody knows which refresh token is "
                         + "good: refresh first, then move the session")
             }
-            // A process that died while it signed out has left these tokens to be revoked.
+            // A process that died during a sign-out has left these tokens in the queue.
             try await source.revocations.withdraw(account, in: transaction)
             try await source.discardLeftover(of: account, in: transaction)
             var arriving = account
             arriving.transfer = transfer
-            // Sealed for the place that it goes to.
+            // The copy is bound to the target.
             let (bytes, _) = try target.archive.codec.seal(
                 arriving, generation: opened.nextGeneration, with: opened.keys)
             let incoming = IncomingSession(
@@ -186,7 +185,7 @@ private struct SessionTransport {
         }
     }
 
-    /// The point of no return: from here on the source does not refresh.
+    /// Removes the refresh token from the source. From here on the move can only be completed.
     private func leave(
         _ account: Account, _ revision: ArchiveRevision, _ incoming: IncomingSession, _ transfer: SessionTransfer
     ) async throws(AccountError) {
@@ -204,7 +203,7 @@ private struct SessionTransport {
         }
     }
 
-    /// Writes once more what is there, since nobody knows whether it survives a power cut.
+    /// Writes the stored account again, since the earlier write may not survive a power cut.
     private func confirm(_ account: Account, _ transfer: SessionTransfer) async throws(AccountError) {
         try await source.withTransaction(under: lease) { transaction in
             let (stored, revision) = try await present(in: transaction)
@@ -226,10 +225,10 @@ private struct SessionTransport {
         let sent = try await target.withTransaction { try await target.offlineKeys.stored(in: $0) }
         try await source.withTransaction(under: lease) { transaction in
             var (account, revision) = try await present(in: transaction)
-            // Somebody has signed in anew, or out.
+            // The user has signed in again, or signed out.
             guard account.transfer?.id == transfer.id else { return }
             account.transfer?.role = .left
-            // What it seals is read with the key that is at the target, which goes when the user signs out there.
+            // The target has the key now, and removes it when the user signs out there.
             try await source.offlineKeys.remove(storedIn: sent, in: transaction)
             try await save(account, revision, in: transaction)
         }
@@ -237,7 +236,7 @@ private struct SessionTransport {
 
     // MARK: The target
 
-    /// Writes what is to wait there, if nobody is signed in.
+    /// Writes the incoming session if no user is signed in at the target.
     private func send(
         _ session: IncomingSession, of account: Account, _ transfer: SessionTransfer, _ keys: ArchiveKeys,
         _ before: SessionTransfer?
@@ -248,7 +247,7 @@ private struct SessionTransport {
             case .absent: target.archive.use(keys)
             case .present(let other, _):
                 guard let move = other.move else { throw occupied(by: other) }
-                // What is there may be all that tells where its own session waits; but that is here.
+                // An incomplete move away from the target must be completed first, unless it is the move that brought the session here.
                 guard move.isComplete || other.transfer?.id == before?.id else { throw AccountError(move) }
             case .unreadable(let error): throw error
             }
@@ -259,7 +258,7 @@ private struct SessionTransport {
                     "a session from \(waiting.transfer.place) waits at \(targetName), and its move was not completed: complete that "
                         + "first, or sign out at \(targetName) to discard it")
             }
-            // They go there later; that there is room is found out now.
+            // The keys are stored later. This checks that there is room.
             _ = try await target.offlineKeys.changes(
                 for: session.offlineKeys.map { [UInt8]($0) }, keys, in: transaction)
             let receipt = try await transaction.replace(.incoming, with: bytes, ifRevision: waiting?.revision)
@@ -273,9 +272,9 @@ private struct SessionTransport {
         }
     }
 
-    /// Puts what waits in the place of the account.
+    /// Stores the incoming session as the account.
     ///
-    /// - Parameter transfer: What the source says, if it says so from an earlier time.
+    /// - Parameter transfer: The record of the source, if an earlier call has begun the move.
     private func arrive(
         _ id: String, _ keys: ArchiveKeys, leaving transfer: SessionTransfer? = nil
     ) async throws(AccountError) -> Account {

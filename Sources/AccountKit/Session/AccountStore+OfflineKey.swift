@@ -1,15 +1,15 @@
-/// What is kept for the user on this machine besides the account.
+/// Keys for the offline data of the user.
 extension AccountStore {
-    /// The key of the signed-in user's offline data, which is made at its first use.
+    /// Returns the key of the user's offline data, and creates it at the first use.
     ///
-    /// - Throws: `notSignedIn` if nobody is signed in; `conflict` if somebody else signs in meanwhile.
+    /// - Throws: `notSignedIn` if no user is signed in; `conflict` if another user signs in during the call.
     package func offlineKey() async throws(AccountError) -> OfflineKey {
         try refuseGivenToken()
         let user = try await loadedAccount()
         let known: OfflineKey?
         do {
             if let key = try await driver.offlineKeys.key(of: user) { return key }
-            // A person is not asked under the lock, where others would wait.
+            // The user is asked for a passphrase before the lock, so that other processes do not wait for the user.
             known = try await driver.offlineKeys.key(of: user, isInteractive: true)
         } catch {
             throw AccountError(wrapping: error)
@@ -18,13 +18,13 @@ extension AccountStore {
             guard case .present(let account, _) = await driver.load(transaction), account.isSameUser(as: user) else {
                 throw AccountError(.conflict, "somebody else has signed in or out meanwhile: try again")
             }
-            // What it seals could be read where the session is now by nobody.
+            // The new place of the session would not have this key, so it could not read the data.
             if let move = account.move { throw AccountError(move) }
             return try await driver.offlineKeys.makeKey(of: account, knowing: known, at: clock.now, in: transaction)
         }
     }
 
-    /// Whether any user has a key here: who is signed in, or somebody whose session the service has ended.
+    /// Whether there is a key here, of the signed-in user or of a user whose session the service has ended.
     package func hasOfflineKeys() async throws(AccountError) -> Bool {
         try refuseGivenToken()
         do {
@@ -34,7 +34,7 @@ extension AccountStore {
         }
     }
 
-    /// Whether what a key seals is still the signed-in user's: nobody has signed out, or in as someone else.
+    /// Whether a key still belongs to the signed-in user.
     package func isCurrent(_ key: OfflineKey) async throws(AccountError) -> Bool {
         guard case .present(let account, _) = await driver.load(), account.isSameUser(as: key.user) else {
             return false

@@ -1,22 +1,22 @@
 import Logging
 import Synchronization
 
-/// Signing in, in each of the ways that an authority may have.
+/// Signing in, in each way that an authority may offer.
 ///
-/// A sign-in that replaces another puts the tokens of that one into the queue of revocations; see
-/// ``deliverRevocations(with:ignoringPauses:isInteractive:)``. A code or password that has been sent is spent: from then on nothing cuts the
-/// exchange off. If the caller is cancelled meanwhile nothing is stored, and what the exchange brings is revoked; see
-/// ``finishPendingRequests()``.
+/// A sign-in that replaces another one queues the replaced tokens for revocation; see
+/// ``deliverRevocations(with:ignoringPauses:isInteractive:)``. Once a code or password has been sent, the exchange is not cancelled. If its
+/// caller is cancelled, nothing is stored, and the new tokens are revoked; see ``finishPendingRequests()``.
 extension AccountStore {
-    /// Signs in: makes sure that the account can be stored, gets it from `obtain`, and puts it in place of the old one.
+    /// Signs in with an account that the app obtains from the service.
     ///
-    /// Until the new account is stored, the old one stays what it was. An archive that does not open is moved aside, not
-    /// overwritten. On storage that machines share the sign-in fails instead; see ``replacingUnreadableArchive()``.
+    /// The function first makes sure that an account can be stored, then calls `obtain`, and then replaces the stored account. Until
+    /// then the old account stays unchanged. An archive that does not open is moved aside, not overwritten. If machines share the
+    /// storage, the sign-in fails instead; see ``replacingUnreadableArchive()``.
     ///
-    /// - Parameter obtain: Gets the account from the service; throws an ``AuthorityError`` if that fails.
-    /// - Returns: The account as it was stored.
-    /// - Throws: An ``AccountError``: ``AccountError/Code-swift.struct/signInRefused`` if the service refused, others if it
-    ///   could not be reached or the account cannot be stored.
+    /// - Parameter obtain: Obtains the account from the service; throws an ``AuthorityError`` if that fails.
+    /// - Returns: The stored account.
+    /// - Throws: An ``AccountError``: ``AccountError/Code-swift.struct/signInRefused`` if the service refused; other codes if the
+    ///   service is unreachable or the account cannot be stored.
     @discardableResult
     public func signIn(
         obtaining obtain: () async throws -> Account
@@ -33,12 +33,11 @@ extension AccountStore {
         try await signIn(with: authority) { (username, password) }
     }
 
-    /// Signs in with a user name and a password, which are asked for once it is clear that the account can be stored. See
-    /// ``signIn(obtaining:)``.
+    /// Signs in with a user name and a password. See ``signIn(obtaining:)``.
     ///
     /// - Parameters:
     ///   - authority: The service.
-    ///   - ask: Asks the user.
+    ///   - ask: Asks the user for both, once it is certain that the account can be stored.
     @discardableResult
     public func signIn(
         with authority: any PasswordAuthority,
@@ -56,35 +55,38 @@ extension AccountStore {
         }
     }
 
-    /// Signs in with a token that the user got elsewhere, which the service is asked about first. See
-    /// ``signIn(obtaining:)``.
+    /// Signs in with a token that the user has, after the service has confirmed it. See ``signIn(obtaining:)``.
     @discardableResult
     public func signIn(token: Secret, with authority: any TokenAuthority) async throws(AccountError) -> Account {
         try await signIn(with: authority) { token }
     }
 
-    /// The same, with a token that is asked for once it is clear that the account can be stored.
+    /// Signs in with a token that the user has, after the service has confirmed it. See ``signIn(obtaining:)``.
+    ///
+    /// - Parameters:
+    ///   - authority: The service.
+    ///   - ask: Asks the user for the token, once it is certain that the account can be stored.
     @discardableResult
     public func signIn(
         with authority: any TokenAuthority, asking ask: () async throws -> Secret
     ) async throws(AccountError) -> Account {
         try await driver.prepareSave()
         return try await signInErrors {
-            // Nothing is issued, so nothing is lost if this is broken off.
+            // The service issues nothing, so a cancellation loses nothing.
             let account = try await authority.signIn(token: try await ask())
             return try await storeSignIn(account, supportsPerGrantRevocation: authority.supportsPerGrantRevocation)
         }
     }
 
-    /// Signs in on another device: shows a code, and asks until the user has entered it there. See
+    /// Signs in on another device (RFC 8628): shows a code, and polls until the user has entered it there. See
     /// ``signIn(obtaining:)``.
     ///
-    /// Network errors and a service in trouble only make the polls rarer, as long as the code is good.
+    /// After network errors and failures of the service, the polls continue with longer pauses until the code expires.
     ///
     /// - Parameters:
     ///   - authority: The service.
-    ///   - clock: Measures how long the code is good, and waits between the polls.
-    ///   - show: Shows the user what to do.
+    ///   - clock: Measures the lifetime of the code, and waits between polls.
+    ///   - show: Shows the code and the address to the user.
     @discardableResult
     public func signIn(
         with authority: any DeviceAuthority, clock: any Clock<Duration> = ContinuousClock(),
@@ -116,7 +118,7 @@ extension AccountStore {
                         } catch {
                             throw NotIssued(failure: AuthorityError(error))
                         }
-                        // The code is spent: from now on it is asked whose the tokens are, and nothing else.
+                        // The code is spent. From now on only the question about the user is repeated.
                         return try await self.identifyAndStore(
                             credentials, with: authority, exchange, clock,
                             until: max(end, clock.now.advanced(by: .seconds(60)))
@@ -142,8 +144,8 @@ extension AccountStore {
     ///
     /// - Parameters:
     ///   - authority: The service.
-    ///   - clock: Waits between two questions whose the tokens are.
-    ///   - open: Opens the page, or shows its URL, and says how long the sign-in waits.
+    ///   - clock: Waits before the service is asked again whose the tokens are.
+    ///   - open: Opens the page or shows its URL, and says how long the sign-in waits.
     @discardableResult
     public func signIn(
         with authority: any BrowserAuthority, clock: any Clock<Duration> = ContinuousClock(),
@@ -157,7 +159,7 @@ extension AccountStore {
                 try await signIn.waitForResponse()
                 return try await redeem(signIn, authority, clock)
             } catch {
-                // Also if nobody came, so that the port is closed. After the exchange this is the second time, and does nothing.
+                // Closes the port also if the browser did not come back. After the exchange this second call does nothing.
                 await signIn.finish(with: .failure(error))
                 throw error
             }
@@ -185,9 +187,9 @@ extension AccountStore {
         }
     }
 
-    // MARK: What has been issued
+    // MARK: Issued tokens
 
-    /// Runs what must not be cut off: from the sending of a code or a password to the storing, or revoking, of what it brings.
+    /// Runs a part that is not cancelled: from sending a code or password to storing or revoking the tokens.
     private func exchanging<Value: Sendable>(
         with authority: any AccountAuthority, _ body: @escaping @Sendable (any Storing) async throws -> Value
     ) async throws -> Value {
@@ -195,7 +197,7 @@ extension AccountStore {
         return try await driver.exchanges.run(limit: authority.tokenRequestTimeout, body)
     }
 
-    /// Asks whose tokens are, again and again until `end`, and stores the account; or has the tokens revoked.
+    /// Asks the service whose the tokens are, until `end`, and stores the account; otherwise revokes the tokens.
     private func identifyAndStore<C: Clock<Duration>>(
         _ credentials: Credentials, with authority: any AccountAuthority, _ exchange: any Storing, _ clock: C,
         until end: C.Instant, identify: @escaping @Sendable () async throws -> Account
@@ -203,7 +205,7 @@ extension AccountStore {
         var pause = Duration.seconds(1)
         while true {
             do {
-                // Also if nobody wants them any more: whether they may be revoked depends on whose they are.
+                // Also if the caller has left: whether the tokens may be revoked depends on whose they are.
                 let account = try await shielded(identify)
                 return try await storeOrRevoke(account, with: authority, exchange)
             } catch let error as Unstored {
@@ -218,14 +220,14 @@ extension AccountStore {
                     if error is CancellationError || driver.exchanges.isInterrupted { throw CancellationError() }
                     throw AccountError(unidentified: failure, outcome)
                 }
-                // Who is cancelled meanwhile finds out at the next turn.
+                // The next turn notices a cancellation.
                 try? await clock.sleep(for: pause)
                 pause = min(pause * 2, .seconds(15))
             }
         }
     }
 
-    /// An account that was identified and not stored, and whose tokens were revoked for that.
+    /// An account that was not stored, so that its tokens were revoked.
     private struct Unstored: Error {
         var cause: any Error
     }
@@ -249,21 +251,21 @@ extension AccountStore {
         if driver.exchanges.isInterrupted { throw CancellationError() }
     }
 
-    /// Has tokens revoked that nobody will hold: at once, or later if that cannot be done now.
+    /// Revokes tokens that are not stored, or queues them if the service is unreachable.
     private func revokeUnstored(_ account: Account, with authority: any AccountAuthority) async -> RevocationOutcome {
         await shielded { [driver] in
             let pending = try? await driver.withTransaction { transaction in
-                // It has the keys that the entry is sealed with.
+                // This loads the keys for the entry.
                 _ = await driver.load(transaction)
                 return try await driver.revocations.add(account, at: driver.clock.now, in: transaction)
             }
             let outcome = await driver.revoke(account, pending, at: authority).outcome
-            // What is in no queue will not be told later.
+            // Without an entry in the queue, there is no later attempt.
             return outcome == .queued && pending == nil ? .refused : outcome
         }
     }
 
-    /// Stores a new sign-in. The handler of ``confirmReplacements(_:)`` decides whether it replaces another user's.
+    /// Stores a new sign-in. The handler of ``confirmReplacements(_:)`` decides whether it replaces another user.
     ///
     /// - Parameter supportsPerGrantRevocation: Whether revoking tokens of a user leaves the user's other sign-ins alone.
     func storeSignIn(
@@ -302,7 +304,7 @@ extension AccountStore {
             switch await driver.load(transaction) {
             case .absent: return .stored(try await driver.save(account, nil, isSignIn: true, transaction))
             case .present(let old, let revision):
-                // A session that was moved goes on elsewhere.
+                // A moved session continues in another storage.
                 guard old.move != nil || mayReplace(old) else { return .occupied(by: old) }
                 try await driver.discardLeftover(of: old, in: transaction)
                 let isReplaced = old.move == nil && !account.sharesTokens(with: old)
@@ -311,12 +313,12 @@ extension AccountStore {
                 do {
                     return .stored(try await driver.save(account, revision, isSignIn: true, transaction))
                 } catch {
-                    // Who is still signed in must not be signed out by the service later. What cannot be withdrawn now is
-                    // looked at again before it is told.
+                    // The old account is still signed in, so its tokens must not be revoked. If they cannot be withdrawn now, the
+                    // delivery compares them with the stored account.
                     if isReplaced { try? await driver.revocations.withdraw(old, in: transaction) }
                     throw error
                 }
-            // What cannot be reached cannot be moved either; what does not open is kept for whoever has its key.
+            // An archive that cannot be reached cannot be moved either. One that does not open is kept.
             case .unreadable(let error):
                 guard driver.mayReplace(error) else { throw error }
                 let place = try await driver.archive.quarantine(at: clock.now, in: transaction)
@@ -326,8 +328,8 @@ extension AccountStore {
                     driver.shared.quarantinedArchive = place
                     return .stored(saved)
                 } catch {
-                    // Otherwise an archive that cannot be read would have become none at all. If it cannot be restored, it is
-                    // where it was moved to, and the error that is thrown is the one that kept the sign-in from being saved.
+                    // The archive moves back, so that it is not lost. If that fails, it stays under its new name, and the error is still
+                    // the one of the sign-in.
                     try? await transaction.restore(.account, from: place)
                     throw error
                 }
@@ -335,7 +337,7 @@ extension AccountStore {
         }
     }
 
-    /// A queue that cannot be written keeps nobody from signing in.
+    /// Queues the tokens of a replaced sign-in. A failure does not prevent the new sign-in.
     private func queueReplaced(
         _ old: Account, waitsForSignOut: Bool, _ transaction: any ArchiveTransaction
     ) async {

@@ -4,24 +4,24 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// Signing out, and telling the service.
+/// Signing out, and revoking tokens.
 extension AccountStore {
-    /// Signs out: removes the account here at once, and tells the service then.
+    /// Signs the user out: removes the account, and then revokes its tokens at the service.
     ///
-    /// If the service cannot be told, the tokens are kept, sealed, for
-    /// ``deliverRevocations(with:ignoringPauses:isInteractive:)``. A disk that is full keeps nobody signed in, nor does an archive that does not
-    /// open: it is moved aside, and the service cannot be told, since nobody can read the tokens.
+    /// If the service is unreachable, the encrypted tokens are queued for
+    /// ``deliverRevocations(with:ignoringPauses:isInteractive:)``. A full disk does not prevent a sign-out. An archive that does not
+    /// open is moved aside, and its tokens are not revoked, since they cannot be read.
     ///
     /// If machines share the storage, signing out of an archive that does not open fails instead; see
     /// ``replacingUnreadableArchive()``.
     ///
-    /// Of a session that was moved to another place, only what was left here is removed, and the service is not told: it goes on
-    /// there. Where nobody is signed in, a session whose move to here was not completed is discarded.
+    /// If the session was moved to another storage, only its remains here are removed, and the session continues there. If no user is
+    /// signed in, an incomplete move to this storage is discarded.
     ///
-    /// - Parameter authority: The service; `nil` does not tell it.
-    /// - Returns: Who was signed out, and whether the service knows.
-    /// - Throws: An ``AccountError`` if the archive could not be changed; then nobody was signed out. Likewise
-    ///   ``AccountError/Code-swift.struct/moved`` if the service is to be told and the move of the session was not completed.
+    /// - Parameter authority: The service; `nil` revokes nothing.
+    /// - Returns: The account that was signed out, and what became of its tokens.
+    /// - Throws: An ``AccountError`` if the archive could not be changed. Then the user is still signed in. The error is
+    ///   ``AccountError/Code-swift.struct/moved`` if tokens should be revoked and a move of the session is incomplete.
     @discardableResult
     public func signOut(with authority: (any AccountAuthority)? = nil) async throws(AccountError) -> SignOutReport {
         let signOut = SignOut(.signedOutByUser, date: clock.now)
@@ -37,23 +37,22 @@ extension AccountStore {
             guard let authority, account.move == nil else {
                 return SignOutReport(account: account, revocation: .notNeeded)
             }
-            // Whoever is cancelled has signed out all the same; so the service is told.
+            // The user is signed out even if the task is cancelled, so the tokens are revoked.
             let report = await shielded { [driver] in await driver.revoke(account, pending, at: authority) }
             return SignOutReport(account: account, revocation: .init(report, isQueued: pending != nil))
         }
     }
 
-    /// Asks the services to revoke what they could not be asked to revoke before: the tokens of sign-outs, and of sign-ins
-    /// that were replaced.
+    /// Revokes queued tokens: of sign-outs that the service missed, and of sign-ins that were replaced.
     ///
-    /// Worth doing whenever a service has just been reached. Costs nothing if there are none. A service that did not do it is
-    /// left alone for a minute, then for longer and longer; one that refuses for good is asked three times.
+    /// Call this when a service has just been reached. If the queue is empty, it costs nothing. After a failed attempt there is a pause
+    /// of one minute, which doubles each time, up to a day. If a service refuses three times, it is not asked again.
     ///
     /// - Parameters:
-    ///   - authority: The service of an account; `nil` leaves that one for later.
-    ///   - ignoringPauses: Whether to ask also those that are to be left alone for a while.
-    ///   - isInteractive: Whether a person may be asked for the passphrase that what was kept is sealed with.
-    /// - Returns: What became of each that a service was asked to take.
+    ///   - authority: Returns the service of an account; `nil` leaves its tokens in the queue.
+    ///   - ignoringPauses: Whether to try again during a pause.
+    ///   - isInteractive: Whether the user may be asked for the passphrase of the queued tokens.
+    /// - Returns: The result of each attempt.
     @discardableResult
     public func deliverRevocations(
         with authority: (Account) -> (any AccountAuthority)?, ignoringPauses: Bool = false, isInteractive: Bool = false
@@ -67,7 +66,7 @@ extension AccountStore {
         for (revocation, authority) in due {
             let report = await driver.revoke(revocation.account, revocation, at: authority)
             reports.append(report)
-            // It answers to none of them.
+            // The task is cancelled, so every further request would fail.
             if case .noResponse(.cancelled)? = report.failure { break }
         }
         return reports
@@ -142,15 +141,15 @@ package struct PendingRevocation: Sendable, Hashable {
     }
 }
 
-/// What became of a request to revoke tokens.
+/// The result of a request to revoke tokens.
 public struct RevocationReport: Sendable, Hashable {
     /// The service.
     public let issuer: String?
 
-    /// What became of it.
+    /// The result.
     public let outcome: RevocationOutcome
 
-    /// What the service answered, or why it did not; `nil` if it did what was asked.
+    /// The error response of the service, or why there was none; `nil` if the service revoked the tokens.
     public let failure: AuthorityError?
 
     /// Whether the service has refused so often that it is not asked again.
@@ -163,23 +162,23 @@ public struct RevocationReport: Sendable, Hashable {
     }
 }
 
-/// Who was signed out, and whether the service knows.
+/// The result of a sign-out.
 public struct SignOutReport: Sendable {
-    /// Whether the service was told.
+    /// Whether the tokens were revoked.
     public enum Revocation: Sendable, Hashable {
-        /// There was nobody to sign out, or the service was not to be told.
+        /// No user was signed in, or the app named no service.
         case notNeeded
-        /// The service has revoked the tokens, or never knew them.
+        /// The service has revoked the tokens, or did not know them.
         case done
-        /// The service could not be told yet, and will be: see
+        /// The service was unreachable, and the tokens are queued; see
         /// ``AccountStore/deliverRevocations(with:ignoringPauses:isInteractive:)``.
         case queued(AuthorityError)
-        /// The service said that it does not do this.
+        /// The service refused to revoke the tokens.
         case refused(AuthorityError)
-        /// The service has no way to revoke tokens: they are good until they expire.
+        /// The service cannot revoke tokens. They are valid until they expire.
         case notSupported
-        /// The service could not be told, and nothing could be written down to tell it later, for instance since the disk
-        /// is full: the tokens are good until they expire.
+        /// The service was unreachable, and the tokens could not be queued, for example because the disk is full. They are valid until
+        /// they expire.
         case lost(AuthorityError)
 
         init(_ report: RevocationReport, isQueued: Bool) {
@@ -193,13 +192,13 @@ public struct SignOutReport: Sendable {
         }
     }
 
-    /// Who was signed out; `nil` if nobody was signed in, or nobody knows who it was.
+    /// The account that was signed out; `nil` if no user was signed in, or if the archive did not open.
     public let account: Account?
 
-    /// Whether the service was told.
+    /// Whether the tokens were revoked.
     public let revocation: Revocation
 
-    /// Where an archive that did not open was moved; `nil` if it did open, or there was none.
+    /// The new name of an archive that did not open; `nil` if it did open, or if there was none.
     public let quarantinedArchive: String?
 
     init(account: Account?, revocation: Revocation, quarantinedArchive: String? = nil) {

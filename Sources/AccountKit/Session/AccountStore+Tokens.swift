@@ -5,21 +5,21 @@ package import Foundation
 #endif
 
 extension AccountStore {
-    /// An access token that is good for a while, refreshed first if need be.
+    /// Returns a valid access token, and refreshes it first if necessary.
     ///
     /// - Parameters:
-    ///   - minimumValidity: For how long the token should still be good; with `nil` 60 s, or half of its whole
-    ///     lifetime if that is less. A token of unknown expiry always is.
-    ///   - timeout: How long to wait for a refresh; `nil` as long as it takes. One that has been sent goes on afterwards, and
-    ///     its tokens are stored; see ``finishPendingRequests()``.
+    ///   - minimumValidity: How long the token should still be valid; with `nil` 60 s, or half of its lifetime if that is less. A
+    ///     token of unknown expiry is always valid.
+    ///   - timeout: How long to wait for a refresh; `nil` for no limit. A refresh that has been sent continues afterwards, and its
+    ///     tokens are stored; see ``finishPendingRequests()``.
     ///   - authority: The service.
-    /// - Returns: The token. If it could not be refreshed and has not expired yet, the one that there is. After a failure
-    ///   the service is left alone for a while by all processes, which grows from 2 s to 5 min; to 5 s only while it cannot be reached.
-    /// - Throws: ``AccountError/Code-swift.struct/moved`` if the token has expired and the session is at another place by now,
-    ///   ``AccountError/Code-swift.struct/notSignedIn`` if nobody is signed in (any more), or if the token has
-    ///   expired and there is no refresh token (the account is kept, since the clock may be wrong),
-    ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the token has expired and could not be refreshed now,
-    ///   ``AccountError/Code-swift.struct/misconfigured`` if who is signed in is of another service, or
+    /// - Returns: The token. If a refresh fails, the stored token until it expires. After a failure all processes pause: for 2 s at
+    ///   first, and for up to 5 min after repeated failures, or up to 5 s while the service is unreachable.
+    /// - Throws: ``AccountError/Code-swift.struct/moved`` if the token has expired and the session was moved to another storage,
+    ///   ``AccountError/Code-swift.struct/notSignedIn`` if no user is signed in, or if the token has expired and there is no refresh
+    ///   token (the account is kept, since the clock may be wrong),
+    ///   ``AccountError/Code-swift.struct/serviceUnavailable`` if the token has expired and the refresh failed,
+    ///   ``AccountError/Code-swift.struct/misconfigured`` if the account belongs to another service, or
     ///   ``AccountError/Code-swift.struct/conflict`` if another user signs in during the refresh.
     public func accessToken(
         minimumValidity: Duration? = nil, timeout: Duration? = .seconds(10), with authority: any AccountAuthority
@@ -104,7 +104,8 @@ extension AccountStore {
         return account
     }
 
-    /// An account whose tokens may be handed out. If the service said before that they are another user's, it is asked again.
+    /// Returns an account whose tokens programs may get. If the service said before that they belong to another user, it is asked
+    /// again.
     ///
     /// - Throws: An error unless the service now confirms the account.
     package func confirmedAccount(
@@ -125,16 +126,16 @@ extension AccountStore {
     }
 
     func check(_ account: Account, isOf authority: any AccountAuthority) throws(AccountError) {
-        // Of a given token only the service knows where it belongs.
+        // The issuer of a token from the environment may be unknown.
         if givenToken != nil, account.issuer == nil { return }
         if let mismatch = authority.mismatch(with: account) { throw AccountError(.misconfigured, mismatch) }
     }
 
-    /// Refreshes the tokens now, whether they look expired or not.
+    /// Refreshes the tokens, even if they have not expired.
     ///
     /// - Parameters:
     ///   - authority: The service.
-    ///   - timeout: How long to wait; `nil` as long as it takes. See ``accessToken(minimumValidity:timeout:with:)``.
+    ///   - timeout: How long to wait; `nil` for no limit. See ``accessToken(minimumValidity:timeout:with:)``.
     /// - Throws: As ``accessToken(minimumValidity:timeout:with:)``, and
     ///   ``AccountError/Code-swift.struct/misconfigured`` if there is no refresh token.
     @discardableResult
@@ -151,13 +152,14 @@ extension AccountStore {
         return try await refreshedAccount(account, with: authority, timeout, isUsable: false)
     }
 
-    /// How long the service is to be left alone, since a refresh by some process failed a moment ago; `nil` if it may be asked.
+    /// Returns how long the pause after a failed refresh still lasts; `nil` if there is none.
     package func refreshPause() async -> Duration? {
         await driver.archive.journal.readableRecord()?.wait(at: clock.now).map { .seconds($0) }
     }
 
-    /// When the service began to refuse each refresh with `invalid_request`: it may have forgotten the refresh token. `nil` if it
-    /// does not, or if the two answers that this takes are not yet a minute apart. The account is kept.
+    /// Returns when the service began to refuse each refresh with `invalid_request`: it may have forgotten the refresh token.
+    ///
+    /// - Returns: `nil` until two such responses are at least a minute apart. The account is kept.
     package func refusesRefreshSince() async -> Date? {
         guard let record = await driver.archive.journal.readableRecord(), record.isRefused else { return nil }
         return record.refusedSince
@@ -201,7 +203,7 @@ extension AccountStore {
 }
 
 extension AccountError {
-    /// - Parameter reason: Why the service does not confirm the account.
+    /// - Parameter reason: The reason why the service does not confirm the account.
     package init(withheld reason: UnverifiedReason) {
         self.init(
             reason.errorCode,
@@ -211,11 +213,11 @@ extension AccountError {
 }
 
 extension UnverifiedReason {
-    /// An account whose tokens are withheld, and that was not checked since.
+    /// The reason for an account whose tokens no program gets, and that was not checked since.
     package static let withheld = UnverifiedReason(
         .wrongAccount, detail: "no program gets the token until the service confirms the account")
 
-    /// What kind of error it is that there is no token for this reason.
+    /// The error code if there is no token for this reason.
     var errorCode: AccountError.Code {
         switch code {
         case .misconfigured: .misconfigured

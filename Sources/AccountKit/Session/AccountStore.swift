@@ -8,24 +8,24 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// The account of one session: archived, encrypted, shared in memory, checked at start-up.
+/// Stores the account of one session: encrypted in an archive, shared in memory, and checked at start-up.
 ///
 /// ```swift
 /// let store = AccountStore(container: try AppContainer(identifier: "com.example.gists"))
 /// switch await store.checkSession(with: authority) { … }
 /// ```
 ///
-/// Any number of tasks may use a store, and any number of processes a container. Only the user, or an explicit rejection by
-/// the service, signs anyone out: not a network that is down, not a disk that is full, not a file that cannot be read.
+/// Any number of tasks can use a store, and any number of processes a container. Only the user, or an explicit rejection by the
+/// service, ends a session. An unreachable network, a full disk or an unreadable file never does.
 public final class AccountStore: Sendable {
-    /// Which session it is.
+    /// The name of the session.
     public let session: SessionName
 
     let driver: SessionDriver
     let replacementHandler = Mutex<ReplacementHandler?>(nil)
     var clock: any WallClock { driver.clock }
 
-    /// Where a store is shared: in the process, or, in tests that run in parallel, in a task and its children.
+    /// The place of the shared store: the process, or in parallel tests a task and its children.
     package final class Sharing: Sendable {
         fileprivate let store: Mutex<AccountStore?>
 
@@ -37,16 +37,16 @@ public final class AccountStore: Sendable {
     /// The store that the app made shared with ``makeShared()``; `nil` until then.
     public static var shared: AccountStore? { sharing.store.withLock { $0 } }
 
-    /// Makes a store for a session of a container. Nothing is read yet.
+    /// Creates a store for a session of a container. Nothing is read yet.
     ///
     /// - Parameters:
     ///   - container: The folders of the app.
-    ///   - session: One of several sign-ins.
-    ///   - keySources: Where the keys of the archive come from, each of which opens it; by default a key file, made at the
-    ///     first sign-in.
-    ///   - clock: Tells the date.
-    ///   - lockTimeout: How long to wait for another process that is changing the archive.
-    ///   - logger: Where to log, if at all. Nothing secret and nothing personal is logged.
+    ///   - session: The name of the session.
+    ///   - keySources: The sources of the archive's keys. Each key opens the archive. The default is a key file, which the first
+    ///     sign-in creates.
+    ///   - clock: The source of the current date.
+    ///   - lockTimeout: How long to wait while another process changes the archive.
+    ///   - logger: The logger; `nil` for none. AccountKit logs no secrets and no personal data.
     public convenience init(
         container: AppContainer, session: SessionName = .default, keySources: [any KeySource]? = nil,
         clock: any WallClock = SystemWallClock(), lockTimeout: Duration = .seconds(30), logger: Logger? = nil
@@ -57,16 +57,16 @@ public final class AccountStore: Sendable {
             lockTimeout: lockTimeout, logger: logger)
     }
 
-    /// Makes a store on a storage of one's own.
+    /// Creates a store for a session in another storage.
     ///
     /// - Parameters:
-    ///   - storage: Where the archive is kept.
-    ///   - appIdentifier: The app; bound into the archive, as is the session.
-    ///   - session: One of several sign-ins. The storage must be the session's own.
-    ///   - keySources: Where the keys of the archive come from, each of which opens it. There must be one.
-    ///   - clock: Tells the date.
-    ///   - lockTimeout: How long to wait for another process that is changing the archive.
-    ///   - logger: Where to log, if at all.
+    ///   - storage: The storage of the archive. It must belong to this session only.
+    ///   - appIdentifier: The app identifier. The archive is bound to it and to the session.
+    ///   - session: The name of the session.
+    ///   - keySources: The sources of the archive's keys, at least one. Each key opens the archive.
+    ///   - clock: The source of the current date.
+    ///   - lockTimeout: How long to wait while another process changes the archive.
+    ///   - logger: The logger; `nil` for none.
     public init(
         storage: any ArchiveStorage, appIdentifier: String, session: SessionName = .default,
         keySources: [any KeySource], clock: any WallClock = SystemWallClock(), lockTimeout: Duration = .seconds(30),
@@ -104,7 +104,7 @@ public final class AccountStore: Sendable {
     /// - After a sign-out they are signed out.
     /// - The tokens in the archive stay valid at the service, since nothing here can read them.
     ///
-    /// Both stores have one account, one set of events and one lock.
+    /// Both stores share the account, the events and the lock.
     public func replacingUnreadableArchive() -> AccountStore {
         var driver = driver
         driver.replacesUnreadable = true
@@ -114,8 +114,7 @@ public final class AccountStore: Sendable {
     /// Whether other machines use the storage too.
     package var isShared: Bool { driver.archive.isShared }
 
-    /// Whether machines share the storage and it has an archive or a session whose move to there is not complete. Neither needs
-    /// to open.
+    /// Whether machines share the storage, and it has an archive or an incomplete move to it. Neither needs to open.
     package func hasSharedArchive() async throws -> Bool {
         guard isShared else { return false }
         for entry in [ArchiveEntry.account, .incoming] where try await driver.archive.storage.read(entry) != nil {
@@ -124,44 +123,41 @@ public final class AccountStore: Sendable {
         return false
     }
 
-    /// Makes this the store that ``shared`` returns, for apps that want one for all of their code.
+    /// Makes ``shared`` return this store.
     public func makeShared() {
         Self.sharing.store.withLock { $0 = self }
     }
 
     // MARK: The shared account
 
-    /// The account in memory, from any thread and without I/O; `nil` if nobody is signed in, or if nothing was read yet.
+    /// The account in memory; `nil` if no user is signed in, or if nothing was read yet. Reading it does no I/O.
     public var account: Account? { driver.shared.account }
 
-    /// Where the last sign-in of this store moved an archive that did not open, so that it was not lost; `nil` if there was
-    /// none.
+    /// The name of the archive that the last sign-in of this store moved aside because it did not open; `nil` if there was none.
     public var quarantinedArchive: String? { driver.shared.quarantinedArchive }
 
-    /// The changes of the account from now on, in their order, to each who asks; without tokens.
+    /// Returns the changes of the account from now on, in order and without tokens.
     ///
-    /// Who takes them slowly does not hold anything up: the newest 64 wait, and ``AccountEvent/missed(_:)`` stands where
-    /// older ones had to go.
+    /// Each sequence buffers the newest 64 events. ``AccountEvent/missed(_:)`` replaces older ones, so a slow reader delays nothing.
     public func events() -> some AsyncSequence<AccountEvent, Never> & Sendable {
         driver.shared.events()
     }
 
-    /// All events, each with the account that there was then, for tests that tell one token from another.
+    /// Returns all events, each with the account of that moment, for tests that compare tokens.
     package func accountEvents() -> AsyncStream<(event: AccountEvent, account: Account?)> {
         driver.shared.accountEvents()
     }
 
-    /// Takes over what other processes do to the session. It returns only when the task is cancelled.
+    /// Updates the shared account and the events when other processes change the session. Returns when the task is cancelled.
     ///
-    /// The shared account and the events follow within a moment: on Linux the kernel tells of a change, and nothing is
-    /// polled. A tool that runs on and on has a task for this. An archive that cannot be read for a while is no reason to end:
-    /// the next change is looked at again.
+    /// On Linux the kernel reports each change, so nothing is polled. A long-running tool calls this in a task. If the archive
+    /// cannot be read for a while, the function continues with the next change.
     ///
-    /// - Throws: An ``AccountError`` when changes cannot be followed any more, since the storage does not tell of them. The
-    ///   shared account stays what it is; call it again, or ``load()`` now and then.
+    /// - Throws: An ``AccountError`` if the storage no longer reports changes. The shared account keeps its value. Call the function
+    ///   again, or ``load()`` from time to time.
     public func observeExternalChanges() async throws(AccountError) {
         let changes = driver.archive.storage.changes(of: .account)
-        // What happened before the watch began.
+        // The account may have changed before the watch began.
         _ = await load()
         do {
             for try await _ in changes { _ = await load() }
@@ -178,13 +174,12 @@ public final class AccountStore: Sendable {
         }
     }
 
-    // MARK: Looking
+    // MARK: Reading
 
-    /// Reads the archive: no network, and usually no lock and no write. A person may be asked for the passphrase.
+    /// Reads the archive, without network access and usually without a lock or a write. The user may be asked for the passphrase.
     ///
-    /// Tokens that this process could not save are saved now if that can be done, or, if another process has ended their
-    /// sign-in meanwhile, put into the queue of ``deliverRevocations(with:ignoringPauses:isInteractive:)``: nobody else
-    /// knows them.
+    /// If this process has tokens that it could not save before, it saves them now if possible. If another process has ended their
+    /// session, it queues them for ``deliverRevocations(with:ignoringPauses:isInteractive:)``, since no other process knows them.
     ///
     /// - Returns: `.unverified` with the reason `notChecked`, or `wrongAccount` if the service said so before; `.signedOut` or
     ///   `.unreadable`.
@@ -198,18 +193,18 @@ public final class AccountStore: Sendable {
         }
     }
 
-    /// The start-up check: reads the archive, and asks the service whether the session still holds.
+    /// Checks at start-up whether the session is still valid: reads the archive, and asks the service.
     ///
-    /// A token that looks expired is refreshed first, and one that the service does not take is refreshed once. What the
-    /// service says of the user is stored.
+    /// If the access token looks expired, it is refreshed first. If the service does not accept it, it is refreshed once. The
+    /// response about the user is stored.
     ///
     /// - Parameters:
     ///   - authority: The service.
-    ///   - policy: When to ask.
-    ///   - timeout: How long to wait for all of it; `nil` as long as it takes. A refresh that has been sent goes on
-    ///     afterwards, and its tokens are stored; see ``finishPendingRequests()``.
-    /// - Returns: How things stand. Being offline, a service in trouble, an unclear answer and a time that is over are
-    ///   `.unverified`, and keep the account.
+    ///   - policy: When to ask the service.
+    ///   - timeout: How long to wait; `nil` for no limit. A refresh that has been sent continues afterwards, and its tokens are
+    ///     stored; see ``finishPendingRequests()``.
+    /// - Returns: The state of the session. If the service is unreachable or fails, if its response is unclear, or after the timeout,
+    ///   it is `.unverified`, and the account is kept.
     public func checkSession(
         with authority: any AccountAuthority, policy: CheckPolicy = .always, timeout: Duration? = .seconds(10)
     ) async -> SessionState {
@@ -223,43 +218,43 @@ public final class AccountStore: Sendable {
         return state
     }
 
-    /// When a refresh was begun whose response was never stored, because the process died or the response was lost.
+    /// Returns when a refresh began whose response was never stored, because the process died or the response was lost.
     ///
-    /// The stored refresh token may then be spent, and the next refresh may have to end the session.
+    /// The stored refresh token may then be spent, and the next refresh may end the session.
     ///
-    /// - Returns: `nil` if there is none, which is the usual case.
+    /// - Returns: `nil` if there is no such refresh.
     package func unfinishedRefresh() async throws -> Date? {
         let record: RefreshRecord?
         do {
             record = try await driver.archive.journal.record()
         } catch let error as AccountError where error.code == .storeUnreachable {
-            // Nothing can be refreshed then, and the account itself may still be known.
+            // Then no refresh is possible, but a replica of the account may be known.
             return nil
         }
         guard let date = record?.date else { return nil }
-        // Whoever holds the lease is at it.
+        // The holder of the lease is refreshing now.
         guard let lease = try? await driver.archive.storage.acquireRefreshLease(timeout: .zero) else { return nil }
         await lease.end()
         return try await driver.archive.journal.record()?.date == nil ? nil : date
     }
 
-    /// Empty for a storage that says nothing of itself, such as files.
+    /// Returns observations about the storage; none for files.
     package func inspectStorage() async -> [StorageObservation] {
         await (driver.archive.storage as? any InspectableArchiveStorage)?.inspect() ?? []
     }
 
-    /// When the account that is known here was last known to be the stored one, because the storage cannot be reached.
+    /// Returns the date of the replica of the account, if the storage is unreachable.
     ///
-    /// - Returns: `nil` if it can, or if there is no replica of the account; why it cannot be read, the state says.
+    /// - Returns: `nil` if the storage is reachable, or if there is no replica.
     package func replicaDate() async -> Date? { (try? await driver.archive.storage.read(.account))?.asOf }
 
     // MARK: Changing
 
-    /// Changes the stored account, whatever other processes have made of it by then.
+    /// Changes the stored account, including changes that other processes have made.
     ///
-    /// - Parameter change: Changes a copy. What it throws is passed on, and nothing is stored.
-    /// - Returns: The account as it was stored.
-    /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if there is none.
+    /// - Parameter change: Changes a copy of the stored account. If it throws, nothing is stored.
+    /// - Returns: The stored account.
+    /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if there is none, or the error of `change`.
     @discardableResult
     public func update(
         _ change: @escaping @Sendable (inout Account) throws(AccountError) -> Void
@@ -276,20 +271,20 @@ public final class AccountStore: Sendable {
         }
     }
 
-    /// Changes the user's profile at the service, and here once the service has taken it.
+    /// Changes the user's profile at the service, and then in the archive.
     ///
     /// - Parameters:
     ///   - authority: The service.
     ///   - change: Changes a copy of the profile.
-    /// - Returns: The account as it was stored, with what the service made of the change.
-    /// - Throws: ``AccountError/Code-swift.struct/serviceUnavailable`` if the service did not take it; then nothing
-    ///   changed here either.
+    /// - Returns: The stored account, with the profile that the service returned.
+    /// - Throws: ``AccountError/Code-swift.struct/serviceUnavailable`` if the service did not accept the change. Then the archive is
+    ///   unchanged.
     @discardableResult
     public func updateProfile(
         with authority: any ProfileAuthority, _ change: (inout UserProfile) -> Void
     ) async throws(AccountError) -> Account {
         try refuseGivenToken()
-        // The token of one service goes to no other.
+        // A token is sent only to its own service.
         var account = try await loadedAccount(of: authority)
         let before = account.profile.fields
         change(&account.profile)
@@ -308,7 +303,7 @@ public final class AccountStore: Sendable {
             guard stored.isSameUser(as: changed), identity.id == stored.id else {
                 throw AccountError(.conflict, "another user has signed in meanwhile: the profile here was not changed")
             }
-            // Only what was changed: another process may have changed other fields meanwhile.
+            // Only changed fields: another process may have changed others.
             for name in Set(before.keys).union(changed.profile.fields.keys)
             where changed.profile[name] != before[name] {
                 stored.profile[name] = changed.profile[name]

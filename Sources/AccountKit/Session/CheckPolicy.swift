@@ -1,11 +1,11 @@
-/// How the start-up check goes about it.
+/// The policy of the start-up check.
 public struct CheckPolicy: Sendable, Hashable {
-    /// For how long an earlier confirmation holds, in which the service is not asked; zero always asks.
+    /// How long an earlier confirmation is valid, so that the service is not asked; with zero it is always asked.
     public var maximumAge: Duration
 
     /// Creates a policy.
     ///
-    /// - Parameter maximumAge: For how long an earlier confirmation holds.
+    /// - Parameter maximumAge: How long an earlier confirmation is valid.
     public init(maximumAge: Duration = .zero) {
         self.maximumAge = maximumAge
     }

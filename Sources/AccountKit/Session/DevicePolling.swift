@@ -1,4 +1,5 @@
-/// When to ask again whether the user has entered the code, and when to stop: RFC 8628, section 3.5, without I/O and clock.
+/// Decides when to poll again for the result of a device sign-in, and when to stop (RFC 8628, section 3.5). It does no I/O and has no
+/// clock.
 struct DevicePolling: Sendable {
     enum Step: Sendable, Equatable {
         case poll(after: Duration)
@@ -18,7 +19,7 @@ struct DevicePolling: Sendable {
         interval = max(authorization.interval, DeviceAuthorization.shortestInterval)
     }
 
-    /// The first poll comes after one interval: before that nobody can have entered the code.
+    /// Returns the first poll, after one interval: no user enters the code sooner.
     func start() -> Step { step(after: interval, elapsed: .zero) }
 
     /// - Parameter elapsed: How long ago the code was received, by a clock that does not step.
@@ -26,13 +27,13 @@ struct DevicePolling: Sendable {
         switch SessionDecision.afterSignIn(failure) {
         case .pollAgain(let slowDown):
             failureCount = 0
-            // For good, not for one time.
+            // All further intervals are longer, not only the next one.
             if slowDown { interval += Self.slowDown }
             return step(after: interval, elapsed: elapsed)
         case .startOver: return .expired
         case .unclear(let reason):
             switch reason.code {
-            // A network that comes and goes is no reason to give up a code that is still good.
+            // A network failure does not end the sign-in while the code is valid.
             case .offline, .serverError, .rateLimited, .captivePortal, .unclearReply:
                 failureCount += 1
                 let pause = min(interval * (1 << min(failureCount, 6)), Self.longestPause)
@@ -44,7 +45,7 @@ struct DevicePolling: Sendable {
     }
 
     private func step(after pause: Duration, elapsed: Duration) -> Step {
-        // One last poll at the end, rather than a wait past it.
+        // The last poll comes at the end of the lifetime, not after it.
         let rest = lifetime - elapsed
         if rest <= .zero { return .expired }
         return .poll(after: min(pause, rest))

@@ -1,9 +1,9 @@
-/// Told about token exchanges, so that a command can hold signals back while one is under way.
+/// Observes token exchanges, so that a command can delay signals during one.
 package protocol ExchangeObserver: Sendable {
-    /// An exchange is about to be sent, and may take up to `limit`. May be called while another is under way.
+    /// An exchange begins, and may take up to `limit`. Another one may be in progress.
     func exchangeBegan(limit: Duration)
-    /// Its outcome is stored, or has been revoked.
+    /// The tokens of the exchange are stored or revoked.
     func exchangeEnded()
-    /// Whether the person, or the system, has asked the process to stop meanwhile.
+    /// Whether the user or the system has asked the process to stop.
     var isInterrupted: Bool { get }
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The token exchanges that are under way: what was sent is finished, whoever has stopped waiting for it.
+/// The token exchanges in progress. Once sent, an exchange is finished even if its callers have left.
 final class Exchanges: Sendable {
     private struct State {
         var count = 0
@@ -36,7 +36,7 @@ final class Exchanges: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Waits until none is under way.
+    /// Waits until no exchange is in progress.
     func finish() async {
         await withCheckedContinuation { continuation in
             let isEmpty = state.withLock { state in
@@ -47,9 +47,9 @@ final class Exchanges: Sendable {
         }
     }
 
-    /// Runs `body` in a task of its own. A caller that is cancelled returns at once; `body` is cancelled too, but runs to its
-    /// end, and shields with ``shielded(_:)`` what must not be interrupted. While `body` stores something the caller stays, so
-    /// a caller that got a `CancellationError` knows that nothing was stored.
+    /// Runs `body` in a separate task. A caller that is cancelled returns at once. `body` is cancelled too, but runs to its end, and
+    /// uses ``shielded(_:)`` for parts that must not be interrupted. While `body` stores an account the caller waits, so after a
+    /// `CancellationError` nothing was stored.
     func run<Value: Sendable>(
         limit: Duration, _ body: @escaping @Sendable (any Storing) async throws -> Value
     ) async throws -> Value {
@@ -62,7 +62,7 @@ final class Exchanges: Sendable {
             } catch {
                 outcome = .failure(error)
             }
-            // First this, so that who gets the value sees no exchange under way.
+            // In this order, a caller that has the value sees no exchange in progress.
             end()
             result.set(outcome)
         }
@@ -75,12 +75,12 @@ final class Exchanges: Sendable {
     }
 }
 
-/// What an exchange says of itself, so that its caller does not leave between the decision to store something and its end.
+/// Lets an exchange report when it stores an account, so that its caller does not leave in between.
 protocol Storing: Sendable {
     /// - Throws: `CancellationError` if the caller has left.
     func beginStoring() throws
 
-    /// Nothing was stored: who was cancelled meanwhile leaves now.
+    /// Reports that nothing was stored, so that a caller that was cancelled in between leaves now.
     func giveUpStoring()
 }
 
@@ -104,7 +104,7 @@ private final class SharedResult<Value: Sendable>: Storing {
         state.withLock { $0.set(result) }?.resume(with: result)
     }
 
-    /// The caller does not wait any longer than for something that is being stored.
+    /// Lets the caller leave, at once or after the account is stored.
     func leave() {
         let cancelled = Result<Value, any Error>.failure(CancellationError())
         let waiter = state.withLock { state in

@@ -15,7 +15,7 @@ final class GivenToken: ArchiveStorage, KeySource {
 
     fileprivate init(_ token: Secret, from variable: String, at date: Date) {
         self.variable = variable
-        // Whose it is, only the service knows.
+        // Only the service knows whose token it is.
         let account = Account(id: variable, credentials: Credentials(accessToken: token, issuedAt: date))
         state = Mutex(.unverified(account, .init(.notChecked)))
     }
@@ -46,7 +46,7 @@ final class GivenToken: ArchiveStorage, KeySource {
 
     func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease { throw refusal }
 
-    /// Nobody else can change what is in this process only.
+    /// No other process can change the token, so there are no changes.
     func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         AsyncThrowingStream { try await Task.sleep(for: .seconds(24 * 3600)) }
     }
@@ -90,7 +90,7 @@ extension AccountStore {
     ) async -> SessionState {
         let state = load(given)
         guard case .unverified(let account, _) = state else { return state }
-        // Once it is known whose the token is, it goes to no other service.
+        // Once its service is known, the token is sent to no other service.
         if account.issuer != nil, let mismatch = authority.mismatch(with: account) {
             return .unverified(account, .init(.misconfigured, detail: mismatch))
         }
@@ -117,7 +117,7 @@ extension AccountStore {
         }
     }
 
-    /// Takes over what the service said, unless it has rejected the token meanwhile.
+    /// Stores the result of a check, unless another check has found that the service rejects the token.
     private func settle(_ given: GivenToken, _ new: SessionState) -> SessionState {
         given.state.withLock { state in
             if case .unverified = state { state = new }
@@ -136,7 +136,7 @@ extension AccountStore {
 }
 
 extension AccountAuthority {
-    /// Whose a token is, of which nothing else is known.
+    /// Asks the service whose token it is.
     fileprivate func account(of unknown: Account) async throws -> Account {
         if let authority = self as? any TokenAuthority {
             var account = try await authority.signIn(token: unknown.credentials.accessToken)

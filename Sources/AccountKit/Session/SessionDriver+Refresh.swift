@@ -1,15 +1,15 @@
 import Logging
 
-/// Refreshes: one at a time for those who want the same in this process, and one at a time on all machines that share a storage.
+/// Refreshes. Tasks of this process that want the same tokens share one, and all machines that share a storage take turns.
 extension SessionDriver {
-    /// How long a refresh waits for that of another process: for two of its exchanges.
+    /// How long a refresh waits for the lease: long enough for two exchanges of another process.
     private static let leaseTimeout = Duration.seconds(150)
 
-    /// Refreshes an account, or derives a token from it, or joins those who are at the same.
+    /// Refreshes an account or derives a token, or joins a task that does the same.
     ///
     /// - Parameters:
-    ///   - failureCount: How many refreshes of these tokens had failed by now; `nil` if that was not looked at.
-    ///   - deadline: Until when to wait for it. It goes on afterwards.
+    ///   - failureCount: How many refreshes of these tokens have failed so far; `nil` if the caller has not read it.
+    ///   - deadline: When to stop waiting. The refresh continues afterwards.
     func refresh(
         _ account: Account, deriving derivation: Derivation? = nil, _ authority: any AccountAuthority,
         failureCount: Int? = nil, until deadline: ContinuousClock.Instant? = nil
@@ -26,7 +26,7 @@ extension SessionDriver {
                 switch error {
                 case .cancelled: .init(.cancelled)
                 case .timeout(.committed): .init(.awaitingResponse)
-                // It was looking up the service, or connecting.
+                // The flow was connecting to the service.
                 case .timeout(.begun): SessionDecision.reason(for: .noResponse(.timeout))
                 case .timeout(.waiting): .init(.busy, detail: "another program is refreshing this sign-in")
                 }
@@ -67,7 +67,7 @@ extension SessionDriver {
         return outcome
     }
 
-    /// Records that the service takes the stored tokens for another user's, so that no process hands them out.
+    /// Records that the stored tokens belong to another user according to the service, so that no program gets them.
     func withhold(_ account: Account) async {
         do {
             try await withTransaction { transaction in
@@ -82,18 +82,18 @@ extension SessionDriver {
         }
     }
 
-    // MARK: Waiting for another's
+    // MARK: Waiting for another process
 
     private enum Awaited: Sendable {
         case lease(any ArchiveLease)
 
-        /// What the refresh of another process has brought.
+        /// The result of the refresh of another process.
         case outcome(RefreshOutcome)
     }
 
-    /// Waits for the lease, or, while another process holds it, for what its refresh brings.
+    /// Waits for the lease, or for the result of the process that holds it.
     ///
-    /// A thousand that wait are served by that one's commit, and need not take the lease one after the other.
+    /// All waiting processes take the stored result, and do not need to acquire the lease one after the other.
     private func awaitLease(_ request: Request, failureCount: Int) async throws -> Awaited {
         do {
             return .lease(try await archive.storage.acquireRefreshLease(timeout: .zero))
@@ -112,7 +112,7 @@ extension SessionDriver {
             var result: Result<Awaited, any Error>?
             for await next in group {
                 switch (result, next) {
-                // Changes that cannot be told: then only the lease is waited for.
+                // The storage reports no changes, so only the lease remains.
                 case (_, .success(nil)): continue
                 case (nil, .success(let awaited?)): result = .success(awaited)
                 case (nil, .failure(let error)): result = .failure(error)
@@ -121,18 +121,18 @@ extension SessionDriver {
                 }
                 group.cancelAll()
             }
-            // The one that waits for the lease always has one.
+            // The task that waits for the lease always has a result.
             return result!
         }
         return try result.get()
     }
 
-    /// Listens till what is stored makes a refresh of one's own unnecessary.
+    /// Watches the storage until the refresh of another process makes this one unnecessary.
     ///
-    /// - Returns: `nil` if that cannot be told any more.
+    /// - Returns: `nil` if the storage no longer reports changes.
     private func outcomeOfAnother(_ request: Request, failureCount: Int) async -> RefreshOutcome? {
-        // One after the other: new tokens are stored first, and then the record of their refresh goes, which need not be read.
-        // `nil` says that one of the two is not told any more. What is not taken yet is as many as there are changes meanwhile: few.
+        // A refresh first stores new tokens and then removes its record, so this reads the changes one after the other. `nil` says that
+        // one of the two entries is no longer watched. The stream holds only a few changes.
         let (changes, change) = AsyncStream.makeStream(of: ArchiveEntry?.self)
         return await withTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
@@ -141,7 +141,7 @@ extension SessionDriver {
                 group.addTask {
                     do {
                         let told = archive.storage.changes(of: entry)
-                        // What somebody else in this process has read meanwhile need not be told any more.
+                        // Another task of this process may have read the change before the watch began.
                         if entry == .account, shared.account?.isIdentical(to: request.account) != true {
                             change.yield(entry)
                         }
@@ -173,13 +173,13 @@ extension SessionDriver {
         case .present(let stored, _):
             let flow = RefreshFlow(of: request.account, deriving: request.derivation, now: clock.now)
             return flow.isToBeUsed(stored) ? nil : .adopted(stored)
-        // Without a reason, only who holds the lock knows that nobody is signing in at this moment.
+        // Without a recorded sign-out, a sign-in may be in progress, which only the lock excludes.
         case .absent(let signOut): return signOut.reason == .neverSignedIn ? nil : .signedOut(signOut)
         case .unreadable: return nil
         }
     }
 
-    /// Why the service is to be left alone, if a refresh of another process has failed meanwhile.
+    /// Returns the reason for a pause if a refresh of another process has failed in the meantime.
     func pauseOfAnother(failureCount: Int) async -> UnverifiedReason? {
         guard let record = await archive.journal.readableRecord(), record.failureCount ?? 0 != failureCount else {
             return nil

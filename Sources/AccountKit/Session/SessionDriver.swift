@@ -24,7 +24,7 @@ struct SessionDriver: Sendable {
     /// Whether an archive that does not open stays where it is: another machine may have its key.
     var keepsUnreadable: Bool { archive.isShared && !replacesUnreadable }
 
-    /// What those who want the same share.
+    /// The key of a refresh. Tasks with the same key share one.
     struct Request: Sendable {
         let account: Account
 
@@ -38,7 +38,7 @@ struct SessionDriver: Sendable {
 
     func begin(_ timeout: Duration, _ lease: (any ArchiveLease)?) async throws -> any ArchiveTransaction {
         if let lease { return try await lease.beginTransaction(timeout: timeout) }
-        // A person is not asked under the lock, where others would wait.
+        // The user is asked for a passphrase before the lock, so that other processes do not wait for the user.
         await archive.askBeforeLock()
         return try await archive.storage.beginTransaction(timeout: timeout)
     }
@@ -62,24 +62,23 @@ struct SessionDriver: Sendable {
                 await queueOrphans(beside: content, in: transaction)
                 return content
             }
-            // Only under the lock is it certain that their sign-in is over. If that is not to be had now, the next look sees
-            // to it.
+            // Only under the lock is it certain that their session is over. If the lock is busy, the next read tries again.
             _ = try? await withTransaction(timeout: min(lockTimeout, .seconds(1))) { await load($0) }
             return content
         }
     }
 
-    /// Saves tokens that could not be saved when they came, if there are any: the disk may have room again.
+    /// Saves new tokens that could not be saved before, if there are any.
     ///
-    /// Under the lease: a process that is refreshing the stored tokens now would find these in their place, take its own new
-    /// tokens for orphans, and revoke them, and with them this sign-in. With a timeout of zero nothing is saved without the
-    /// lease; with a longer one they are saved all the same, since the process may be about to end.
+    /// This needs the lease: a process that refreshes the stored tokens at the same time would find these instead, revoke its own new
+    /// tokens, and so end this session. With a timeout of zero nothing is saved without the lease. With a longer one the tokens are
+    /// saved even without it, since the process may be about to end.
     func saveUnsaved(timeout: Duration) async {
         let lease = try? await archive.storage.acquireRefreshLease(timeout: timeout)
         if lease == nil, timeout == .zero { return }
-        // What fails is tried again by whoever looks next.
+        // After a failure the next read tries again.
         try? await withTransaction(timeout: timeout, under: lease) { transaction in
-            // This loads the unsaved tokens in place of the stored ones, unless somebody else has ended their sign-in.
+            // This loads the unsaved tokens instead of the stored ones, unless another process has ended their session.
             guard case .present(let account, let revision) = await load(transaction),
                 archive.unsaved.storedAccount != nil
             else { return }
@@ -88,13 +87,13 @@ struct SessionDriver: Sendable {
         await lease?.end()
     }
 
-    /// Queues, for revocation, tokens that could not be saved and whose sign-in was ended by somebody who did not know them.
+    /// Queues unsaved tokens for revocation if another process, which did not know them, has ended their session.
     private func queueOrphans(
         beside content: AccountArchive.Content, in transaction: any ArchiveTransaction
     ) async {
         for orphan in archive.unsaved.takeOrphans() {
-            // Another process may have refreshed the stored tokens too, since some services accept a spent one for a while. So
-            // the stored tokens may be of the same sign-in as the orphan, even where the service revokes single grants.
+            // Another process may have refreshed the stored tokens too, since some services accept a spent token for a while. So the
+            // stored tokens may belong to the same grant as the unsaved ones, even if the service revokes single grants.
             if let stored = content.account, stored.isEnded(byRevoking: orphan, supportsPerGrantRevocation: false) {
                 continue
             }
@@ -102,15 +101,15 @@ struct SessionDriver: Sendable {
                 try await revocations.add(orphan, at: clock.now, in: transaction)
             } catch {
                 logger?.debug("tokens that are to be revoked could not be queued", metadata: ["error": "\(error)"])
-                // Whoever looks next tries again.
+                // The next read tries again.
                 archive.unsaved.keepOrphan(orphan)
             }
         }
     }
 
-    /// Does something under the lock. Whatever happens, the lock is given up.
+    /// Runs `body` under the lock, and releases the lock afterwards.
     ///
-    /// - Throws: An ``AccountError``, whatever `body` throws.
+    /// - Throws: An ``AccountError``, also for other errors of `body`.
     func withTransaction<Value>(
         timeout: Duration? = nil, under lease: (any ArchiveLease)? = nil,
         _ body: (any ArchiveTransaction) async throws -> Value
@@ -134,7 +133,7 @@ struct SessionDriver: Sendable {
     func save(
         _ account: Account, _ revision: ArchiveRevision?, isSignIn: Bool = false, _ transaction: any ArchiveTransaction
     ) async throws -> Account {
-        // A sign-out that died while these could not be saved has left those that were spent for them to be revoked.
+        // A process that was killed during a sign-out may have queued the tokens that were spent for unsaved ones.
         if !isSignIn, let spent = archive.unsaved.storedAccount {
             try? await revocations.withdraw(spent, in: transaction)
         }
@@ -168,8 +167,8 @@ struct SessionDriver: Sendable {
         }
     }
 
-    /// Removes the account, and, if that is the user's wish, the key of the offline data. What the service has ended leaves that
-    /// for the user's next sign-in.
+    /// Removes the account. If the user signs out, this removes the key of the offline data too. After the service has ended the
+    /// session, the key stays for the user's next sign-in.
     func clear(
         _ signOut: SignOut, _ revision: ArchiveRevision, _ transaction: any ArchiveTransaction
     ) async throws {
@@ -187,8 +186,8 @@ struct SessionDriver: Sendable {
         guard signOut.reason == .signedOutByUser, let user = content.account else {
             return try await archive.clear(signOut, ifRevision: revision, in: transaction)
         }
-        // In this order: a death on the way loses nothing of one who is still signed in, and leaves nothing that works of one who
-        // is not. A disk that is full keeps nobody signed in.
+        // In this order, a crash neither loses data of a user who is still signed in, nor leaves a usable key of a user who is not. The
+        // user is signed out even if the disk is full.
         do {
             try await offlineKeys.markForRemoval(of: user, at: clock.now, in: transaction)
         } catch {
@@ -203,19 +202,19 @@ struct SessionDriver: Sendable {
         return durability
     }
 
-    /// Moves an archive that cannot be read out of the way, because the user signs out.
+    /// Moves an archive that cannot be read aside when the user signs out.
     func quarantine(_ signOut: SignOut, _ transaction: any ArchiveTransaction) async throws -> String {
         await archive.record(signOut, in: transaction)
         let place = try await archive.quarantine(at: clock.now, in: transaction)
         do {
             report(try await transaction.finishQuarantine(.account))
         } catch {
-            // It is still there, so nobody was signed out. A second name that cannot be removed is in nobody's way.
+            // The archive is still there, so the user is not signed out. A second name that cannot be removed does no harm.
             try? await transaction.restore(.account, from: place)
             throw error
         }
         archive.forgetAccount()
-        // Without an account nobody acts on a record that stays, and the next sign-in removes it.
+        // Without an account the record has no effect, and the next sign-in removes it.
         try? await archive.journal.forget(in: transaction)
         logger?.notice("an archive that could not be read was moved", metadata: ["to": "\(place)"])
         shared.publish(signOut)
@@ -233,9 +232,9 @@ struct SessionDriver: Sendable {
     /// - Parameter error: Why the archive is unreadable. If it cannot be reached, it cannot be moved aside either.
     func mayReplace(_ error: AccountError) -> Bool { error.isAboutContent && !keepsUnreadable }
 
-    /// Makes sure that an account could be saved, before anything is spent on getting one.
+    /// Makes sure that an account can be saved, before a code or token is spent.
     func prepareSave() async throws(AccountError) {
-        // A person is not asked under the lock, where others would wait.
+        // The user is asked for a passphrase before the lock, so that other processes do not wait for the user.
         switch await archive.load() {
         case .present: break
         case .unreadable(let error) where !mayReplace(error): throw error
@@ -249,7 +248,7 @@ struct SessionDriver: Sendable {
         case .absent: try await archive.ring.prepare()
         }
         try await withTransaction { transaction in
-            // What cannot be reached now cannot be replaced later either.
+            // An archive that cannot be reached now cannot be replaced later either.
             if case .unreadable(let error) = await archive.load(in: transaction), !mayReplace(error) {
                 throw error
             }

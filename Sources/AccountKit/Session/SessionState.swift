@@ -4,18 +4,18 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// How things stand with a session: four different things, none of which is ever taken for another.
+/// The state of a session.
 public enum SessionState: Sendable {
-    /// Nobody is signed in, and why.
+    /// No user is signed in, for this reason.
     case signedOut(SignOut)
 
-    /// The service knows this account, as of `account.verifiedAt`.
+    /// The service confirmed the account at `account.verifiedAt`.
     case verified(Account)
 
-    /// The account is there, the service did not confirm it just now, and why.
+    /// The user is signed in, but the service has not confirmed the account just now, for this reason.
     case unverified(Account, UnverifiedReason)
 
-    /// There is an archive, and it cannot be read. Nobody was signed out, and nothing was changed.
+    /// There is an archive that cannot be read. It is unchanged, and the user was not signed out.
     case unreadable(AccountError)
 
     /// The account, verified or not.
@@ -28,8 +28,8 @@ public enum SessionState: Sendable {
 }
 
 extension SessionState: Equatable {
-    /// Whether both are the same state with the same account and the same reason; of two that are unreadable, whether their
-    /// errors have the same ``AccountError/code``, whatever else they say.
+    /// Whether both are the same state with the same account and reason. Two `.unreadable` states are equal if their errors have the
+    /// same ``AccountError/code``.
     public static func == (left: SessionState, right: SessionState) -> Bool {
         switch (left, right) {
         case (.signedOut(let left), .signedOut(let right)): left == right
@@ -42,20 +42,20 @@ extension SessionState: Equatable {
     }
 }
 
-/// Why and when a session ended, without a word about whose it was.
+/// Why and when a session ended. It does not name the user.
 public struct SignOut: Sendable, Hashable {
-    /// Why. The raw values are stable.
+    /// The reason for the end of a session. The raw values are stable.
     public enum Reason: String, Sendable, Hashable, CaseIterable {
-        /// Nobody has signed in here yet.
+        /// No user has signed in here yet.
         case neverSignedIn
         case signedOutByUser
         case sessionEnded
     }
 
-    /// Why.
+    /// The reason.
     public var reason: Reason
 
-    /// When; `nil` if nobody has signed in yet.
+    /// The date; `nil` if no user has signed in yet.
     public var date: Date?
 
     /// The service that ended the session.
@@ -66,8 +66,8 @@ public struct SignOut: Sendable, Hashable {
     /// A later process sees the detail only if it has the form of an error code: at most 64 ASCII letters, digits, `_` and `-`.
     public var detail: String?
 
-    /// When a refresh of the last tokens was begun whose response was never stored, because a process died or the response was
-    /// lost; `nil` if there was none. A service that accepts each refresh token once only may have ended the session for it.
+    /// When a refresh of the last tokens began whose response was never stored, because a process died or the response was lost; `nil`
+    /// if there was none. A service that accepts each refresh token only once may have ended the session for this reason.
     public var unfinishedRefresh: Date?
 
     /// Creates a sign-out.
@@ -82,6 +82,6 @@ public struct SignOut: Sendable, Hashable {
         self.detail = detail
     }
 
-    /// Nobody has signed in here yet.
+    /// No user has signed in here yet.
     public static let neverSignedIn = SignOut(.neverSignedIn)
 }

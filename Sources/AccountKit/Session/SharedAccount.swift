@@ -1,13 +1,13 @@
 import Synchronization
 
-/// The account in memory, which every thread reads without I/O, and those who listen to its changes.
+/// The account in memory and the listeners for its changes.
 final class SharedAccount: Sendable {
     fileprivate struct State {
         var account: Account?
-        /// Whether the archive was read at all, so that nobody being there means that nobody is signed in.
+        /// Whether the archive was read, so that no account means that no user is signed in.
         var isKnown = false
         var quarantinedArchive: String?
-        /// Counts the changes, so that a slow read does not undo what came after it began.
+        /// The number of changes, so that a slow read does not undo later ones.
         var changeCount = 0
         var listeners: [Int: Listener] = [:]
         var nextListener = 0
@@ -28,19 +28,19 @@ final class SharedAccount: Sendable {
         set { state.withLock { $0.quarantinedArchive = newValue } }
     }
 
-    /// To be taken before a read begins, and given to ``publish(_:readSince:)`` with what was read.
+    /// The number of changes before a read, for ``publish(_:readSince:)``.
     var changeCount: Int { state.withLock { $0.changeCount } }
 
-    /// Takes over what was read from the archive, unless something changed since.
+    /// Publishes the content of the archive, unless the account has changed since the read began.
     ///
-    /// - Returns: Whether nothing did.
+    /// - Returns: `false` if it has changed, so that the archive must be read again.
     func publish(_ content: AccountArchive.Content, readSince changeCount: Int) -> Bool {
         state.withLock { state in
             guard state.changeCount == changeCount else { return false }
             switch content {
             case .present(let account, _): set(account, isSignIn: false, &state)
             case .absent(let signOut): remove(signOut, &state)
-            // An archive that cannot be read does not say that nobody is signed in.
+            // If the archive cannot be read, a user may still be signed in.
             case .unreadable: break
             }
             return true
@@ -50,7 +50,7 @@ final class SharedAccount: Sendable {
     func publish(_ account: Account, isSignIn: Bool) {
         state.withLock { state in
             set(account, isSignIn: isSignIn, &state)
-            // Also if it was known: a read that began before may have found what was stored in its place till now.
+            // Also if the account was known: a read that began earlier may have found the account that it replaced.
             state.changeCount += 1
         }
     }
@@ -84,7 +84,7 @@ final class SharedAccount: Sendable {
             state.listeners[state.nextListener] = Listener(hear: hear, finish: { continuation.finish() })
             return state.nextListener
         }
-        // In a task of its own: who has gone may be cancelled at the moment when it is told something, under the lock.
+        // In a separate task: a listener may be cancelled while it gets an event under the lock.
         continuation.onTermination = { [weak self] _ in
             Task { self?.state.withLock { state in state.listeners[listener] = nil } }
         }
@@ -100,7 +100,7 @@ final class SharedAccount: Sendable {
 extension SharedAccount {
     private func set(_ account: Account, isSignIn: Bool, _ state: inout State) {
         if let old = state.account, old.isIdentical(to: account) { return }
-        // An account is always something new where there was none.
+        // The first account is always a change.
         let isChange = state.account != account
         let isSignIn = isSignIn || state.isKnown && state.account == nil
         let event =
@@ -122,7 +122,7 @@ extension SharedAccount {
 }
 
 extension SharedAccount.State {
-    /// Under the lock, so that everyone gets the events in the order of the changes; a yield only puts into a buffer.
+    /// Sends an event under the lock, so that all listeners get the events in order. A yield only fills a buffer.
     fileprivate mutating func yield(_ event: AccountEvent) {
         for id in listeners.keys {
             listeners[id]!.hear(listeners[id]!.count, event, account)
