@@ -5,13 +5,13 @@ import Foundation
 #endif
 
 extension Account {
-    /// How many bytes to free at least before the account is sealed once more to see whether it fits.
+    /// How many bytes to free before the next attempt to save the account.
     private static let leastFreed = 32 * 1024
 
-    /// Drops some of what can be fetched again, so that an archive has room for the tokens of the sign-in: derived tokens, the
-    /// oldest first, and after those the largest fields of the profile.
+    /// Drops data that can be obtained again, so that the archive has room for the tokens of the session: derived tokens, the oldest
+    /// first, and then the largest fields of the profile.
     ///
-    /// - Returns: `false` if only the tokens of the sign-in are left. They are never dropped.
+    /// - Returns: `false` if only the tokens of the session are left, which are never dropped.
     mutating func makeRoom() -> Bool {
         var freed = 0
         guard credentials.derivedTokens.isEmpty else {
@@ -31,7 +31,7 @@ extension Account {
 }
 
 extension ProfileValue {
-    /// How many bytes the value takes in an archive, about.
+    /// The approximate size of the value in an archive, in bytes.
     fileprivate var byteCount: Int {
         switch self {
         case .string(let text): text.utf8.count

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The sealed account of a session in a storage: what stands between the session life and bytes.
+/// The encrypted account of a session in a storage.
 final class AccountArchive: Sendable {
     enum Content: Sendable {
         case absent(SignOut)
@@ -26,10 +26,10 @@ final class AccountArchive: Sendable {
     let logger: Logger?
     private let cache = OpenedArchiveCache()
 
-    /// Whether the last read without the lock found no key that opens the archive; then nobody is asked again before a lock.
+    /// Whether the last read without the lock found no key that opens the archive. Then the user is not asked again before a lock.
     private let noKeyFitted = Mutex(false)
 
-    /// Whether other machines use the storage too.
+    /// Whether several machines share the storage.
     var isShared: Bool { codec.context.isBoundToPlace }
 
     init(storage: any ArchiveStorage, keySources: [any KeySource], context: SealingContext, logger: Logger?) {
@@ -42,8 +42,7 @@ final class AccountArchive: Sendable {
 
     // MARK: Reading
 
-    /// Reads without a lock and without writing anything. Tokens that this process could not save stand in place of the
-    /// stored ones.
+    /// Reads the account without a lock and without a write. Tokens that this process could not save replace the stored ones.
     func load() async -> Content {
         let content = await content(isLocked: false) { try await self.storage.read($0) }
         noKeyFitted.withLock { noKeyFitted in
@@ -52,19 +51,19 @@ final class AccountArchive: Sendable {
         return content
     }
 
-    /// Asks a person or a program for the key before the lock is taken, where others would wait; not again after none fitted.
+    /// Asks the user or a program for the key before the lock, unless the last key did not open the archive.
     func askBeforeLock() async {
         guard ring.sources.contains(where: \.asksOutside), !noKeyFitted.withLock({ $0 }),
-            // Who takes the lock says why there is none.
+            // If there is no key, the transaction reports the error.
             let envelope = try? await envelope(), knownKeys(for: envelope) == nil
         else { return }
         _ = await load()
     }
 
-    /// The same for whoever holds the lock: what is read is the newest.
+    /// Reads the newest account under the lock.
     func load(in transaction: any ArchiveTransaction) async -> Content {
         let content = await content(isLocked: true) { try await transaction.read($0) }
-        // Who holds the lock sees the newest revision: what was to replace an older one never will.
+        // The holder of the lock sees the newest revision, so unsaved tokens for an older one are obsolete.
         switch content {
         case .absent: unsaved.orphan(unlessFor: nil)
         case .present(_, let revision): unsaved.orphan(unlessFor: revision)
@@ -73,8 +72,8 @@ final class AccountArchive: Sendable {
         return content
     }
 
-    /// - Parameter isLocked: Whether nobody else changes anything meanwhile. Then what is read is the newest, and nobody is
-    ///   asked for a passphrase, since others would wait.
+    /// - Parameter isLocked: Whether the caller holds the lock. Then the content is the newest, and the user is not asked for a
+    ///   passphrase.
     private func content(
         isLocked: Bool, _ read: (ArchiveEntry) async throws -> StoredEntry?
     ) async -> Content {
@@ -83,7 +82,7 @@ final class AccountArchive: Sendable {
             while true {
                 var changeCount = cache.changeCount
                 guard let stored = try await read(.account) else { return await absent(read) }
-                // If only the key changed, the archive is another one by now.
+                // If only the key has changed, the archive has another revision.
                 if let failure, failure.revision == stored.revision { throw failure.error }
                 if let account = unsaved.account(for: stored.revision, isLocked: isLocked) {
                     return .present(account, stored.revision)
@@ -108,7 +107,7 @@ final class AccountArchive: Sendable {
         }
     }
 
-    /// Nobody is signed in, and why. That nobody is does not depend on whether the record of the reason can be read.
+    /// Returns that no user is signed in, and why. A record that cannot be read changes only the reason.
     private func absent(_ read: (ArchiveEntry) async throws -> StoredEntry?) async -> Content {
         cache.forgetAccount()
         do {
@@ -119,11 +118,11 @@ final class AccountArchive: Sendable {
         }
     }
 
-    /// What is stored, opened, for whoever holds the lock.
+    /// Returns the stored archive, opened, under the lock.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/conflict`` if it is another revision.
+    /// - Throws: ``AccountError/Code-swift.struct/conflict`` if another revision is stored.
     func opened(_ revision: ArchiveRevision, in transaction: any ArchiveTransaction) async throws -> OpenedArchive {
-        // What was opened a moment ago need not be opened again: the storage compares the revision.
+        // The cache has the archive if it was opened a moment ago. The storage compares the revision.
         if let opened = cache.archive(of: revision) { return opened }
         guard let stored = try await transaction.read(.account), stored.revision == revision else {
             throw AccountError(.conflict, "the archive was changed by another process meanwhile: try again")
@@ -131,7 +130,7 @@ final class AccountArchive: Sendable {
         return try await open(stored, isInteractive: false)
     }
 
-    /// - Parameter isInteractive: Not under the lock, where others would wait.
+    /// - Parameter isInteractive: Whether the user may be asked for a passphrase; never under the lock.
     private func open(_ stored: StoredEntry, isInteractive: Bool) async throws -> OpenedArchive {
         let envelope = try codec.envelope(in: stored.bytes)
         var keys = knownKeys(for: envelope)
@@ -152,10 +151,10 @@ final class AccountArchive: Sendable {
 
     func use(_ keys: ArchiveKeys) { cache.replaceKeys(with: keys) }
 
-    // MARK: Keys for what goes with the account
+    // MARK: Keys for entries beside the account
 
-    /// Keys to seal something beside the account, for another context: the account's, so that nobody is asked for one. For
-    /// whoever has loaded the account in this transaction. Where there is no account, new keys of the same sources.
+    /// Returns the keys for an entry beside the account: those of the account, so that the user is not asked. The caller has loaded the
+    /// account in this transaction. Without an account, these are new keys of the same sources.
     func keysBeside(at date: Date) async throws(AccountError) -> ArchiveKeys {
         if let keys = cache.keys { return keys }
         guard !ring.sources.contains(where: { $0.kind == .passphrase }) else {
@@ -167,30 +166,30 @@ final class AccountArchive: Sendable {
         return try await ring.makeKeys(at: date)
     }
 
-    /// The keys of what was sealed so.
+    /// Returns the keys that open such an entry.
     ///
-    /// - Parameter before: Keys of the account from before they were changed.
+    /// - Parameter before: The keys of the account before a change of keys.
     func keysBeside(
         of envelope: Envelope, before: ArchiveKeys?, isInteractive: Bool
     ) async throws(AccountError) -> ArchiveKeys {
-        // Other slots than the account's, such as those from before a key was added, have the same data key behind them.
+        // Different slots, such as those from before a key was added, may have the same data key.
         for known in [cache.keys, before] {
             if let known, known.isOfSameData(as: envelope) { return known }
         }
         return try await ring.unlock(envelope, isInteractive: isInteractive)
     }
 
-    // MARK: Writing, for whoever holds the lock
+    // MARK: Writing under the lock
 
     /// How many bytes of an archive stay free, so that the next tokens fit even if they are longer.
     private static let headRoom = 16 * 1024
 
-    /// Saves an account, if the stored revision still is `revision`; `nil` means that there is no archive.
+    /// Saves an account if the stored revision is `revision`; `nil` means that there is no archive.
     ///
-    /// Only new tokens may use the head-room. Other changes leave it free, or at least do not make a larger archive larger.
+    /// Only new tokens may use the head-room. Other changes leave it free, or do not enlarge an archive that already uses it.
     ///
     /// - Parameter leavesRoom: Whether the head-room stays free although the tokens are new.
-    /// - Returns: The account with all of its tokens in one piece of guarded memory, and the storage's receipt.
+    /// - Returns: The account with all of its tokens in one piece of guarded memory, and the receipt of the storage.
     func save(
         _ account: Account, ifRevision revision: ArchiveRevision?, at date: Date, leavesRoom: Bool = false,
         in transaction: any ArchiveTransaction
@@ -208,7 +207,7 @@ final class AccountArchive: Sendable {
             limit: leavesRoom ? limit : isSameGrant ? max(limit, opened.byteCount) : nil, in: transaction)
     }
 
-    /// - Parameter limit: How many bytes the archive may have; `nil` for the largest there is.
+    /// - Parameter limit: The maximum size of the archive in bytes; `nil` for the format's limit.
     func write(
         _ account: Account, generation: UInt64, keys: ArchiveKeys, ifRevision revision: ArchiveRevision?,
         limit: Int? = nil, in transaction: any ArchiveTransaction
@@ -221,19 +220,17 @@ final class AccountArchive: Sendable {
                 account: account, generation: generation, keys: keys, revision: receipt.revision, byteCount: bytes.count
             ))
         let kept = unsaved.noteWritten(account, receipt.revision)
-        // One too many is harmless.
+        // A record that stays does no harm.
         if kept.isOver { try? await journal.forget(in: transaction) }
         return (kept.account ?? account, receipt)
     }
 
-    /// Reserves room to save an account of about the stored one's size.
+    /// Reserves room to save an account of about the stored size, before a token or code is spent.
     ///
-    /// Done before anything is spent that could not be had again if the save failed.
-    ///
-    /// - Throws: ``AccountError/Code-swift.struct/tooLarge`` if an archive would not hold longer tokens, even without all that a save
-    ///   may drop (``Account/makeRoom()``).
+    /// - Throws: ``AccountError/Code-swift.struct/tooLarge`` if longer tokens would not fit, even without the data that a save may drop
+    ///   (``Account/makeRoom()``).
     func prepareSave(in transaction: any ArchiveTransaction) async throws {
-        // If it cannot be read, its size counts as 0.
+        // An archive that cannot be read counts as 0 bytes.
         let stored = try? await transaction.read(.account)
         let limit = ArchivePropertyList.maximumByteCount - Self.headRoom
         if let stored, stored.bytes.count > limit, let opened = cache.archive(of: stored.revision) {
@@ -244,17 +241,17 @@ final class AccountArchive: Sendable {
         try await transaction.reserve(.account, byteCount: (stored?.bytes.count ?? 0) + 32 * 1024)
     }
 
-    /// Records why, removes the account, and forgets its refreshes.
+    /// Records the reason, removes the account, and removes the record of its refreshes.
     ///
-    /// The record comes first, so that a crash between the two does not lose the reason; it counts only once there is no
-    /// account. A record that cannot be written, for instance since the disk is full, does not keep anyone signed in.
+    /// The record of the reason comes first, so that a crash does not lose it. It has no effect while there is an account. If it cannot be
+    /// written, for example because the disk is full, the account is removed anyway.
     func clear(
         _ signOut: SignOut, ifRevision revision: ArchiveRevision, in transaction: any ArchiveTransaction
     ) async throws -> ArchiveReceipt.Durability {
         await record(signOut, in: transaction)
         let durability = try await transaction.remove(.account, ifRevision: revision)
         forgetAccount()
-        // Without an account nobody acts on a record that stays, and the next sign-in removes it.
+        // Without an account the record has no effect, and the next sign-in removes it.
         try? await journal.forget(in: transaction)
         return durability
     }
@@ -270,14 +267,13 @@ final class AccountArchive: Sendable {
     func forgetAccount() {
         cache.forgetAccount()
         for slot in cache.keys?.slots ?? [] where slot.kind == .passphrase {
-            // It goes by itself, and opens nothing any more.
+            // The cached key expires, and opens nothing any more.
             try? UnlockedKeys.forget(slot.keyID)
         }
         unsaved.drop()
     }
 
-    /// Forgets why the last session ended and whether its refresh token was being spent, now that there is a new one. A
-    /// record too many is harmless.
+    /// Removes the records of the last session after a new sign-in. A record that stays does no harm.
     func forgetLastSession(in transaction: any ArchiveTransaction) async {
         for entry in [ArchiveEntry.signOut, .refreshRecord] {
             guard let stored = try? await transaction.read(entry) else { continue }
@@ -293,11 +289,11 @@ final class AccountArchive: Sendable {
 }
 
 extension ArchiveTransaction {
-    /// Moves an entry that a session can do without out of the way, and logs why.
+    /// Moves an entry that a session does not need aside, and logs the reason.
     ///
     /// - Parameters:
-    ///   - entry: Not the account.
-    ///   - error: Why the entry does not open.
+    ///   - entry: An entry other than the account.
+    ///   - error: The reason why the entry does not open.
     func quarantineLeftover(_ entry: ArchiveEntry, because error: AccountError, _ logger: Logger?) async throws {
         let place = try await quarantine(entry, label: "unreadable")
         _ = try await finishQuarantine(entry)
@@ -309,8 +305,8 @@ extension ArchiveTransaction {
 extension AccountError {
     fileprivate var isAboutKey: Bool { code == .authenticationFailed || code == .noKey }
 
-    /// - Parameter isShared: Whether other machines use the storage too. They may be able to open the archive, so the
-    ///   advice is not to sign in again.
+    /// - Parameter isShared: Whether several machines share the storage. Another one may be able to open the archive, so the message
+    ///   does not advise a new sign-in.
     init(_ error: EnvelopeError, isShared: Bool) {
         switch error {
         case .damaged(let what) where isShared:

@@ -8,10 +8,10 @@ import Foundation
 
 /// The plaintext of an archive: a section with the secrets, then a section with everything else.
 ///
-/// Both begin with their length in four bytes. The secrets section has an entry a token: two bytes that say which, two
-/// zero bytes, the length in four bytes, the token. The other section is a binary property list, which says of each derived
-/// token, in the order of their entries, what it is for. A plaintext is opened into guarded memory, where the account's
-/// tokens stay; the second section is read there too.
+/// Both begin with their length in four bytes. The secrets section has one entry for each token: two bytes for its tag, two zero bytes, the
+/// length in four bytes, the token. The other section is a binary property list. It contains the purposes of the derived tokens in the
+/// order of their entries. A plaintext is decrypted into guarded memory, where the tokens of the account stay and the second section is
+/// read.
 enum AccountPlaintext {
     private enum SecretTag: UInt16 {
         case accessToken = 1
@@ -21,7 +21,7 @@ enum AccountPlaintext {
         case clientSecret = 5
     }
 
-    /// The second section: all that is not secret. The names are those in the file.
+    /// Encodes the second section, which has no secrets.
     private static func record(of account: Account) throws(AccountError) -> [UInt8] {
         let credentials = account.credentials
         var fields = [String: ProfileValue](minimumCapacity: 10)
@@ -101,7 +101,7 @@ enum AccountPlaintext {
         return tokens
     }
 
-    /// An account of those entries, with these tokens. Entries that it does not know are left out.
+    /// Creates an account from entries and tokens. Unknown entries are ignored.
     private static func account(
         _ fields: [String: ProfileValue], accessToken: Secret, refreshToken: Secret?, idToken: Secret?,
         derived: [Secret], clientSecret: Secret?
@@ -146,9 +146,9 @@ enum AccountPlaintext {
         return SessionTransfer(id: id, place: place, date: date, role: role)
     }
 
-    /// Writes an account into guarded memory, padded.
+    /// Encodes an account into guarded memory, with padding.
     ///
-    /// - Returns: The plaintext, and the account with its tokens in that memory, so that it has one allocation.
+    /// - Returns: The plaintext, and the account whose tokens are in the same memory.
     static func encode(_ account: Account) throws(AccountError) -> (plaintext: GuardedBytes, account: Account) {
         let credentials = account.credentials
         var secrets = [
@@ -197,11 +197,11 @@ enum AccountPlaintext {
         return (plaintext, account)
     }
 
-    /// Reads an account whose tokens stay where they are.
+    /// Decodes an account whose tokens stay in the same memory.
     ///
-    /// - Parameter count: How many bytes of the memory are the plaintext; the rest is padding.
+    /// - Parameter count: The size of the plaintext in bytes; the rest is padding.
     static func decode(_ plaintext: GuardedBytes, count: Int) throws(AccountError) -> Account {
-        // Variables: making the type of a dictionary that nothing else needs takes longer than all of this.
+        // Variables instead of a dictionary: instantiating a dictionary type would take longer than this function.
         var accessToken: Secret?
         var refreshToken: Secret?
         var idToken: Secret?
@@ -259,7 +259,7 @@ enum AccountPlaintext {
             }
         }
 
-        /// Where the section that begins with its length is; the offset is then at its start, or behind it.
+        /// Reads the length of a section, and returns its range. The offset is then at its start, or with `skip` after it.
         mutating func section(skip: Bool = false) throws(AccountError) -> Range<Int> {
             let count = Int(clamping: try number())
             guard count <= end - offset else { throw malformed }
@@ -278,7 +278,7 @@ extension [String: ProfileValue] {
         try entry(name) { if case .date(let date) = $0 { date } else { nil } }
     }
 
-    /// `false` if there is none.
+    /// Returns a flag; `false` if it is missing.
     fileprivate func flag(_ name: String) throws(RecordPropertyList.Malformed) -> Bool {
         try entry(name) { if case .boolean(let flag) = $0 { flag } else { nil } } ?? false
     }
@@ -291,8 +291,8 @@ extension [String: ProfileValue] {
         }
     }
 
-    /// - Returns: `nil` if there is none.
-    /// - Throws: If it is of another kind.
+    /// - Returns: `nil` if the entry is missing.
+    /// - Throws: An error if the entry has another type.
     private func entry<Entry>(
         _ name: String, _ value: (ProfileValue) -> Entry?
     ) throws(RecordPropertyList.Malformed) -> Entry? {

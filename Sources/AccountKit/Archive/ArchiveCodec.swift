@@ -1,14 +1,14 @@
 import AccountCrypto
 
-/// Accounts to sealed bytes and back, for one context.
+/// Encrypts and decrypts accounts for one context.
 struct ArchiveCodec: Sendable {
     let context: SealingContext
 
-    /// The bytes of an archive.
+    /// Returns the bytes of an archive.
     ///
-    /// - Parameter limit: How many bytes the archive may have.
+    /// - Parameter limit: The maximum size of the archive in bytes.
     /// - Returns: The bytes, and the account with all of its tokens in one piece of guarded memory.
-    /// - Throws: ``AccountError/Code-swift.struct/tooLarge`` if an archive does not hold it.
+    /// - Throws: ``AccountError/Code-swift.struct/tooLarge`` if the account does not fit.
     func seal(
         _ account: Account, generation: UInt64 = 1, with keys: ArchiveKeys,
         limit: Int = ArchivePropertyList.maximumByteCount
@@ -25,7 +25,7 @@ struct ArchiveCodec: Sendable {
         return (bytes, account)
     }
 
-    /// The structure of an archive. Nothing is decrypted.
+    /// Returns the structure of an archive without decrypting it.
     func envelope(in bytes: [UInt8]) throws(AccountError) -> Envelope {
         do {
             return try Envelope(parsing: try ArchivePropertyList.decode(bytes))

@@ -1,19 +1,19 @@
 import AccountCrypto
 
-/// The folder of an archive, and what is done in it; whoever changes something holds the lock.
+/// The folder of an archive. The caller holds the lock for changes.
 package struct ArchiveDirectory: Sendable {
-    /// What is kept in a folder, and changed by whoever holds which lock.
+    /// The content of a folder, which determines its lock.
     enum Contents {
-        /// Entries of a session or other small things, all under one lock.
+        /// Entries of a session or other small files, under one lock.
         case entries
 
-        /// A document of the app's own, beside others and perhaps an account: what is theirs is left alone.
+        /// A document of the app. Other documents or an account may be in the same folder.
         case document(name: String, maximumByteCount: Int)
     }
 
     package let path: String
 
-    /// The app's folder, which `path` is in or is.
+    /// The folder of the app, which is `path` or contains it.
     let root: String
 
     let contents: Contents
@@ -39,10 +39,10 @@ package struct ArchiveDirectory: Sendable {
 
     // MARK: Trust
 
-    /// Refuses a folder that belongs to another user, or that others can write to. A folder that is not there is fine.
+    /// Throws an error if the folder belongs to another user, or if other users can write to it. A missing folder is not an error.
     ///
-    /// Checks the root and each folder from there to this one: a user who can write to one of them can put another folder in
-    /// the place of the next. Every access to a folder of a container begins with this check.
+    /// The check includes the root and each folder from there to this one, since a user who can write to one of them can replace the
+    /// next one. Every access to a folder of a container begins with this check.
     package func checkTrust() throws(AccountError) {
         for folder in foldersFromRoot {
             let status = try mapping(folder) { () throws(SystemCallError) in try SystemCall.targetStatus(folder) }
@@ -65,22 +65,22 @@ package struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// The root, the folders below it on the way to this one, and this one.
+    /// The paths of the root, of the folders between, and of this folder.
     package var foldersFromRoot: [String] {
         var folders = [path]
         while let last = folders.last, last.utf8.count > root.utf8.count { folders.append(last.parentDirectory) }
         return folders.reversed()
     }
 
-    /// Whether the folder is there, and the file that is made in it first.
+    /// Whether the folder exists and has the file that is created first.
     func exists(with marker: String) throws(AccountError) -> Bool {
         try mapping(path) { () throws(SystemCallError) in try SystemCall.status(path(marker)) != nil }
     }
 
-    /// Makes the folder, and those above it that are not there, for the owner only, and waits until the disk has them.
+    /// Creates the folder and its missing parents durably, for the owner only.
     ///
-    /// - Parameter marker: The file that is made in the folder next. As long as it is not there, whoever made the folders
-    ///   may have died before the disk had them; so that is waited for again.
+    /// - Parameter marker: The file that is created in the folder next. While it is missing, a process may have died before the folders
+    ///   were durable, so they are synchronized again.
     /// - Throws: As ``checkTrust()``, and `insecureContainer` if the first new folder would be in a folder of another user.
     package func make(before marker: String) throws(AccountError) {
         try checkTrust()
@@ -90,18 +90,18 @@ package struct ArchiveDirectory: Sendable {
             for folder in folders.reversed() {
                 var isNew = try SystemCall.targetStatus(folder) == nil
                 if isNew { isNew = try SystemCall.makeDirectory(folder) }
-                // A umask may have taken away what the owner needs.
+                // A umask may have removed permissions of the owner.
                 if isNew { try SystemCall.changePermissions(folder, 0o700) }
                 do throws(SystemCallError) {
                     try SystemCall.synchronizeDirectory(folder.parentDirectory.isEmpty ? "/" : folder.parentDirectory)
                 } catch  where !isNew && error.isRefusal {
-                    // This program cannot have made anything in a folder that it cannot open.
+                    // A folder that cannot be opened cannot contain a folder that this program has created.
                 }
             }
         }
     }
 
-    /// The folder, and those above it up to the first folder of another user, from the inside out.
+    /// Returns the folder and its parents up to the first folder of another user, from the inside out.
     private func foldersToMake() throws(AccountError) -> [String] {
         var folders: [String] = []
         var isMissing = false
@@ -109,7 +109,7 @@ package struct ArchiveDirectory: Sendable {
         while !folder.isEmpty {
             let status = try mapping(folder) { () throws(SystemCallError) in try SystemCall.targetStatus(folder) }
             if let status, status.owner != SystemCall.effectiveUser {
-                // The owner could not get into a folder that this process makes there, such as root below a home directory.
+                // The owner of the parent could not open the new folder, for example if root creates one in a home directory.
                 guard !isMissing || status.letsEveryoneMakeFolders else {
                     throw AccountError(
                         .insecureContainer,
@@ -180,8 +180,8 @@ package struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Gives an entry a second name in the same folder, one that nothing has, so that it is kept when another takes its
-    /// place. On a file system without second names it gets another name instead.
+    /// Gives an entry a second, unused name in the same folder, so that it is kept when another entry replaces it. On a file system
+    /// without hard links the entry is renamed.
     func quarantine(_ entry: ArchiveEntry, label: String) throws(AccountError) -> String {
         let source = path(entry.rawValue)
         return try mapping(source) { () throws(SystemCallError) in
@@ -197,7 +197,7 @@ package struct ArchiveDirectory: Sendable {
                 try SystemCall.rename(source, to: destination)
             }
             do throws(SystemCallError) {
-                // chmod(2) follows a link.
+                // chmod(2) follows links, so this excludes them.
                 if try SystemCall.status(destination)?.kind == .regular {
                     try SystemCall.changePermissions(destination, 0o600)
                 }
@@ -224,19 +224,19 @@ package struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Makes the new file of an entry ready. Those that a crash left behind are removed first.
+    /// Creates the new file of an entry, after it has removed files that a crash left behind.
     ///
     /// - Parameters:
-    ///   - keptPath: A file of this kind that is still needed.
-    ///   - isLeased: Whether it is for whoever holds the lease of a refresh. It has a name that others leave alone then; one of
-    ///     that name is of a holder that died.
+    ///   - keptPath: A temporary file that is still needed.
+    ///   - isLeased: Whether the file is for the holder of the refresh lease. Then it has a name that other processes do not remove, and an
+    ///     existing file of that name belongs to a holder that died.
     func makeTemporary(
         for entry: ArchiveEntry, reserving byteCount: Int?, keeping keptPath: String? = nil, isLeased: Bool = false
     ) throws(AccountError) -> TemporaryFile {
         try mapping(path) { () throws(SystemCallError) in
             for name in try SystemCall.names(in: path)
             where isLeftover(name, isLeased: isLeased) && self.path(name) != keptPath {
-                // What cannot be removed is in nobody's way.
+                // A file that cannot be removed does no harm.
                 _ = try? SystemCall.remove(self.path(name))
             }
             if isLeased { try SystemCall.remove(self.path(TemporaryFile.leasedName(of: entry))) }
@@ -244,9 +244,9 @@ package struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Whether a file of this name is one that a crash left behind, as seen by whoever holds the lock.
+    /// Whether a crash left the file behind. The caller holds the lock.
     ///
-    /// - Parameter isLeased: Whether the lease is held too.
+    /// - Parameter isLeased: Whether the caller holds the lease too.
     func isLeftover(_ name: String, isLeased: Bool = false) -> Bool {
         switch contents {
         case .entries:
@@ -256,14 +256,14 @@ package struct ArchiveDirectory: Sendable {
         }
     }
 
-    /// Whether nobody is refreshing. For who holds the lock of the folder that stays so: nobody begins without it.
+    /// Whether no process is refreshing. While the caller holds the lock of the folder, no process can begin.
     func isLeaseFree() -> Bool {
         let path = path(FileArchiveStorage.leaseName)
         do throws(SystemCallError) {
             guard try SystemCall.status(path) != nil else { return true }
             return try FileLock(path).tryTake()
         } catch {
-            // What cannot be looked at is left alone.
+            // If the lease file cannot be read, its files are kept.
             return false
         }
     }
@@ -295,7 +295,7 @@ package struct ArchiveDirectory: Sendable {
     }
 }
 
-/// A file that is to take an entry's place. It is removed unless it did.
+/// A new file for an entry. It is removed if it does not replace the entry.
 struct TemporaryFile: ~Copyable {
     let entry: ArchiveEntry
     private let directory: ArchiveDirectory
@@ -304,10 +304,9 @@ struct TemporaryFile: ~Copyable {
 
     var path: String { file.path }
 
-    /// Makes `.Account.plist.<16 hexadecimal digits>.tmp`, or `.Items.<16 hexadecimal digits>.tmp` for a document, for the
-    /// owner only, whatever the umask.
+    /// Creates `.Account.plist.<16 hexadecimal digits>.tmp`, or `.Items.<16 hexadecimal digits>.tmp` for a document, for the owner only.
     ///
-    /// - Parameter isLeased: Whether it is for whoever holds the lease of a refresh: `.Account.plist.refresh.tmp`.
+    /// - Parameter isLeased: Whether the file is for the holder of the refresh lease: `.Account.plist.refresh.tmp`.
     static func make(
         for entry: ArchiveEntry, in directory: ArchiveDirectory, reserving byteCount: Int?, isLeased: Bool
     ) throws(SystemCallError) -> TemporaryFile {
@@ -342,9 +341,7 @@ struct TemporaryFile: ~Copyable {
         name.hasPrefix(".") && name.hasSuffix(".plist.refresh.tmp")
     }
 
-    /// Whether a file of this name is one that a crash left behind, as seen by whoever holds the lock.
-    ///
-    /// Exactly those: the folder may be one where the user keeps other things.
+    /// Whether a name is exactly that of a temporary file. The user may keep other files in the folder.
     static func isName(_ name: String) -> Bool {
         guard name.utf8.first == UInt8(ascii: "."), name.hasSuffix(".tmp") else { return false }
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
@@ -354,7 +351,8 @@ struct TemporaryFile: ~Copyable {
         return isDigits(parts[parts.count - 2])
     }
 
-    /// The same for a document, whose name has no dot: so it is never taken for one of an account's.
+    /// Whether a name is exactly that of a temporary file of a document. The name of a document has no dot, so it is never mistaken for
+    /// one of an account.
     static func isName(_ name: String, ofDocument document: String) -> Bool {
         let (prefix, suffix) = (".\(document).", ".tmp")
         guard name.hasPrefix(prefix), name.hasSuffix(suffix) else { return false }
@@ -369,7 +367,7 @@ struct TemporaryFile: ~Copyable {
         let destination = directory.path(entry.rawValue)
         do throws(SystemCallError) {
             try file.write(bytes)
-            // What was reserved and not needed.
+            // This removes reserved bytes that were not needed.
             if bytes.count < reservedByteCount { try file.truncate(to: bytes.count) }
             try file.synchronize()
             try SystemCall.rename(file.path, to: destination)
@@ -397,12 +395,12 @@ package func mapping<Result: ~Copyable>(
 }
 
 extension FileStatus {
-    /// Whether other users are meant to make folders in this folder: it is root's, or sticky and for everyone, such as `/tmp`.
+    /// Whether other users may create folders here: the folder belongs to root, or is sticky and writable by all users, such as `/tmp`.
     fileprivate var letsEveryoneMakeFolders: Bool { owner == 0 || permissions & 0o1002 == 0o1002 }
 }
 
 extension String {
-    /// The path without its last component; empty for one directly below the root.
+    /// The path without its last component; empty for a path directly below the root.
     package var parentDirectory: String {
         guard let slash = utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
         return String(self[..<slash])
@@ -412,7 +410,7 @@ extension String {
 }
 
 extension AccountError {
-    /// Whether an entry was found, and is not what it should be: damaged, too large, a link or a folder.
+    /// Whether an entry was found that is damaged, too large, a link or a folder.
     var isAboutEntry: Bool {
         if code == .damaged { return true }
         guard let cause = cause as? SystemCallError else { return false }

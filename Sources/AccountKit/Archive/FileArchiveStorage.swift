@@ -1,35 +1,34 @@
 import Synchronization
 
-/// Archives as files of one folder, safe against crashes, full disks, other processes and planted links.
+/// Stores archives as files in a folder. It is safe against crashes, full disks, other processes and planted links.
 ///
-/// A write goes to a new file beside the old one, reaches the disk, and takes the old one's place in one step (rename(2));
-/// then the folder reaches the disk. So there is always the old or the new entry, whole. Whoever writes holds the lock on
-/// `Account.lock`, which the kernel drops when a process dies; the lock file itself is never removed, since removing one
-/// that others wait for would let two in.
+/// A write creates a new file beside the old one, synchronizes it, and replaces the old one in one step (rename(2)). Then it synchronizes
+/// the folder. So there is always either the complete old entry or the complete new one. A writer holds the lock on `Account.lock`, which
+/// the kernel releases when the process dies. The lock file is never removed, since two processes could then hold the lock.
 ///
-/// The folder is made with mode 0700 when something is first written. A folder that belongs to someone else, or that
-/// others can write to, is refused.
+/// The first write creates the folder with mode 0700. A folder that belongs to another user, or that other users can write to, is
+/// refused.
 public struct FileArchiveStorage: ArchiveStorage {
     package static let lockName = "Account.lock"
     package static let leaseName = "Refresh.lock"
 
     private let directory: ArchiveDirectory
 
-    /// The storage of a session in a container.
+    /// Creates the storage of a session in a container.
     public init(container: AppContainer, session: SessionName = .default) {
         directory = container.folder(container.directory(of: session))
     }
 
-    /// The storage of a folder in a container, for other small things than archives, with the same care.
+    /// Creates the storage of a folder in a container, for small files other than archives.
     package init(folder: String, in container: AppContainer) {
         directory = container.folder(folder)
     }
 
-    /// The storage of one document of the app's own, `<name>.plist`, under a lock of its own, `<name>.lock`.
+    /// Creates the storage of one document of the app, `<name>.plist`, with its own lock, `<name>.lock`.
     ///
-    /// What the account keeps in the same folder is left alone, and nobody who signs in waits for the app.
+    /// It does not touch the files of the account in the same folder, and a sign-in does not wait for it.
     ///
-    /// - Parameter name: Without a dot.
+    /// - Parameter name: The name of the document, without a dot.
     package init(document name: String, folder: String, root: String, maximumByteCount: Int) {
         directory = ArchiveDirectory(
             path: folder, root: root, contents: .document(name: name, maximumByteCount: maximumByteCount))
@@ -37,16 +36,16 @@ public struct FileArchiveStorage: ArchiveStorage {
 
     package func isLeftover(_ name: String) -> Bool { directory.isLeftover(name) }
 
-    /// Refuses a folder that another user could have changed.
+    /// Throws an error if another user could have changed the folder.
     package func checkTrust() throws(AccountError) { try directory.checkTrust() }
 
-    /// Reads an entry, without a lock and without writing anything.
+    /// Reads an entry without a lock and without a write.
     public func read(_ entry: ArchiveEntry) throws(AccountError) -> StoredEntry? {
         try directory.checkTrust()
         return try directory.read(entry)
     }
 
-    /// Takes the lock of the folder, and makes the folder first if it is not there.
+    /// Acquires the lock of the folder, and creates a missing folder first.
     public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         FileArchiveTransaction(
             directory: directory, lock: try await lock(directory.lockName, timeout: timeout),
@@ -54,15 +53,14 @@ public struct FileArchiveStorage: ArchiveStorage {
             isLeased: false)
     }
 
-    /// Takes the lock of `Refresh.lock`, which the kernel drops when a process dies.
+    /// Acquires the lock on `Refresh.lock`, which the kernel releases when the process dies.
     public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         FileArchiveLease(storage: self, lock: try await lock(Self.leaseName, timeout: timeout))
     }
 
     /// Waits for the lock on a file of the folder.
     ///
-    /// The kernel has no queue for such locks, so they are asked for again and again, first after 1 ms, at last every
-    /// 25 ms.
+    /// The kernel has no queue for such locks, so this tries again and again: first after 1 ms, and finally every 25 ms.
     fileprivate func lock(_ name: String, timeout: Duration) async throws -> FileLock {
         try directory.checkTrust()
         try await makeDirectory()
@@ -96,11 +94,11 @@ public struct FileArchiveStorage: ArchiveStorage {
         try await BlockingWork.run { () throws(AccountError) in try directory.make(before: directory.lockName) }
     }
 
-    /// Tells when the file of an entry was put in place, written to or removed.
+    /// Returns a stream that yields when the file of an entry was created, replaced, written to or removed.
     ///
-    /// A folder that is not there yet is made, since one that does not exist cannot be watched.
+    /// This creates a missing folder, since only an existing one can be watched.
     public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
-        // If the folder cannot be made, or must not be, the watch polls for the file.
+        // If the folder cannot be created, the watch polls for the file.
         try? directory.make(before: directory.lockName)
         return DirectoryWatch.changes(of: entry.rawValue, in: directory.path)
     }
@@ -120,7 +118,7 @@ private final class Reservation: Sendable {
     func discard() { try? take()?.discard() }
 }
 
-/// The right to refresh: the open lock file, and a file that was made ready for the new tokens.
+/// The refresh lease: the open lock file, and a reserved file for the new tokens.
 private final class FileArchiveLease: ArchiveLease {
     private let storage: FileArchiveStorage
     private let reservation = Reservation()
@@ -145,11 +143,11 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     private struct State: ~Copyable {
         var lock: FileLock?
 
-        /// What was quarantined and is still in its place, so that a death here does not look like a sign-out: as good as
-        /// gone for whoever has this transaction.
+        /// Quarantined entries that are still in their old place, so that a crash does not look like a sign-out. The transaction treats
+        /// them as removed.
         var quarantined: [ArchiveEntry: FileIdentity] = [:]
 
-        /// What was read under the lock: who compares a revision with what is there now need not hash that.
+        /// Entries that were read under the lock, so that comparing a revision does not hash them again.
         var seen: [ArchiveEntry: StoredEntry] = [:]
     }
 
@@ -157,7 +155,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     private let state: Mutex<State>
     private let reservation: Reservation
 
-    /// Whether the reservation is a lease's, and outlives the transaction.
+    /// Whether the reservation belongs to a lease, and outlives the transaction.
     private let isLeased: Bool
 
     init(directory: ArchiveDirectory, lock: consuming FileLock, reservation: Reservation, isLeased: Bool) {
@@ -209,7 +207,7 @@ private final class FileArchiveTransaction: ArchiveTransaction {
                 return try directory.makeTemporary(for: entry, reserving: nil).commit(bytes)
             }
             if reserved.entry == entry { return try reserved.commit(bytes) }
-            // What was reserved for another entry stays reserved, whatever becomes of this one.
+            // A reservation for another entry stays.
             let keptPath = reserved.path
             reservation.put(reserved)
             return try directory.makeTemporary(for: entry, reserving: nil, keeping: keptPath).commit(bytes)
@@ -246,9 +244,9 @@ private final class FileArchiveTransaction: ArchiveTransaction {
     }
 
     func end() async {
-        // What cannot be looked at stays too.
+        // An entry that cannot be read stays too.
         for entry in state.withLock({ $0.quarantined.keys }) where (try? isQuarantined(entry)) == true {
-            // Nothing took its place. If it cannot be removed it stays, as unreadable as before, and a copy is in quarantine.
+            // No entry has replaced it. If it cannot be removed, it stays unreadable, and its copy is in quarantine.
             _ = try? await BlockingWork.run { [directory] in try directory.remove(entry) }
         }
         if !isLeased { reservation.discard() }

@@ -7,8 +7,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A session on its way to a storage: the sealed account that will be there, and the sealed keys of the users' offline data. It
-/// is an entry of its own, so that no program takes it for the session of that place before it is.
+/// A session during its move to a storage: the encrypted account and the encrypted keys of offline data. It is a separate entry, so that no
+/// program uses it as the session of that storage.
 struct IncomingSession: Codable, Sendable {
     private(set) var account: Data
     private(set) var offlineKeys: [Data]
@@ -47,7 +47,7 @@ struct IncomingSession: Codable, Sendable {
 }
 
 extension AccountArchive {
-    /// A copy that waits here, opened.
+    /// An incoming session, opened.
     struct Incoming: Sendable {
         let session: IncomingSession
         let account: Account
@@ -56,9 +56,9 @@ extension AccountArchive {
     }
 
     /// - Parameters:
-    ///   - keys: The other place's, which may open it.
-    ///   - isInteractive: Not under the lock, where others would wait.
-    /// - Returns: `nil` if none waits.
+    ///   - keys: The keys of the other storage, which may open it.
+    ///   - isInteractive: Whether the user may be asked for a passphrase; never under the lock.
+    /// - Returns: `nil` if there is none.
     func incoming(
         knowing keys: ArchiveKeys? = nil, isInteractive: Bool = false,
         _ read: (ArchiveEntry) async throws -> StoredEntry?
@@ -88,8 +88,8 @@ extension AccountArchive {
         _ = try await transaction.remove(.incoming, ifRevision: revision)
     }
 
-    /// The copy that waits here, for a caller that is about to end the session or has none. A copy that does not open is moved
-    /// aside: it must not keep the user signed in, or out.
+    /// Returns the incoming session, for a caller that ends the session or has none. A copy that does not open is moved aside, so that it
+    /// prevents neither a sign-in nor a sign-out.
     func incomingOrQuarantine(in transaction: any ArchiveTransaction) async throws -> Incoming? {
         do {
             return try await incoming { try await transaction.read($0) }
@@ -97,7 +97,7 @@ extension AccountArchive {
             do {
                 try await transaction.quarantineLeftover(.incoming, because: reason, logger)
             } catch  where reason.isAboutContent {
-                // It stays, and cannot become a session either.
+                // The copy stays, and cannot become a session.
                 logger?.warning("an incoming session cannot be moved aside", metadata: ["error": "\(error)"])
             }
             return nil
@@ -106,7 +106,7 @@ extension AccountArchive {
 }
 
 extension SessionDriver {
-    /// Removes what the move that brought a session here has left, before that session ends: nothing must bring it back.
+    /// Removes the remains of the move that brought a session here, before that session ends, so that they cannot restore it.
     func discardLeftover(of account: Account, in transaction: any ArchiveTransaction) async throws {
         guard let transfer = account.transfer, transfer.role == .arrived else { return }
         guard let incoming = try await archive.incomingOrQuarantine(in: transaction) else { return }

@@ -6,9 +6,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The key of what is kept for a user on this machine besides the account, such as lists and unsent changes.
+/// The key for the offline data of a user on this machine, such as lists and unsent changes.
 package struct OfflineKey: Sendable {
-    /// Seals and opens all of it.
+    /// Encrypts and decrypts the data.
     package let seal: RowSeal
 
     let user: Account
@@ -26,16 +26,16 @@ package struct OfflineKey: Sendable {
     }
 }
 
-/// The keys of the users of a session, sealed beside the account.
+/// The keys for offline data of the users of a session, encrypted beside the account.
 ///
-/// A key is 32 random bytes of its own: not derived from the data key, which changes when a key of the archive is removed. It
-/// outlives a session that the service ended, so that what the user has not sent waits for the next sign-in. Signing out
-/// destroys it, and with it all that it sealed.
+/// A key is 32 random bytes. It is independent of the data key, which changes when a key of the archive is removed. If the service ends the
+/// session, the key stays, so that unsent changes are kept for the next sign-in. A sign-out destroys the key, and with it all data that it
+/// encrypts.
 struct OfflineKeys: Sendable {
-    /// So many users of a session can have unsent changes at a time.
+    /// How many users of a session can have unsent changes at the same time.
     static let maximumCount = 8
 
-    /// In a record: its user is signing out. It goes with the account, or, if the process died on the way, at the next sign-in.
+    /// The field of a record whose user is signing out. The key is removed with the account or, after a crash, at the next sign-in.
     private static let mark = "isSigningOut"
 
     private static let places = SealedRecords.places("Offline", count: maximumCount)
@@ -43,7 +43,7 @@ struct OfflineKeys: Sendable {
     let records: SealedRecords
 
     init(archive: AccountArchive, appIdentifier: String, session: SessionName) {
-        // Not bound to a shared place: a move takes also those along that do not open now.
+        // Not bound to a shared storage: a move also copies keys that do not open now.
         records = SealedRecords(
             at: Self.places, purpose: "offline", name: "the key of the offline data",
             archive: archive,
@@ -57,18 +57,18 @@ struct OfflineKeys: Sendable {
         var isMarked: Bool { record.profile[OfflineKeys.mark] != nil }
     }
 
-    /// - Parameter isInteractive: Whether a person may be asked for the passphrase that it was sealed with, where that is another
-    ///   archive's by now: the one from before the service ended a session.
-    /// - Returns: `nil` if the user has none yet, or one that is to be kept with ``makeKey(of:knowing:at:in:)`` first.
+    /// - Parameter isInteractive: Whether the user may be asked for the passphrase of an earlier archive, from before the service ended a
+    ///   session.
+    /// - Returns: `nil` if the user has none yet, or one that must first be stored with ``makeKey(of:knowing:at:in:)``.
     func key(of user: Account, isInteractive: Bool = false) async throws -> OfflineKey? {
         let found = try await found(isInteractive: isInteractive) { try await records.archive.storage.read($0) }
         guard let mine = found.first(where: { $0.record.isSameUser(as: user) && !$0.isMarked }) else { return nil }
         return OfflineKey(mine.record, mine.place, mine.revision)
     }
 
-    /// The user's key, which is made if there is none, for whoever has loaded the user's account in this transaction.
+    /// Returns the user's key, and creates a missing one. The caller has loaded the user's account in this transaction.
     ///
-    /// - Parameter known: One that opened with a passphrase that a person was asked for: it is sealed with the archive's keys now.
+    /// - Parameter known: A key that a passphrase of the user opened. It is now encrypted with the keys of the archive.
     func makeKey(
         of user: Account, knowing known: OfflineKey?, at date: Date, in transaction: any ArchiveTransaction
     ) async throws -> OfflineKey {
@@ -88,7 +88,7 @@ struct OfflineKeys: Sendable {
                 "\(Self.maximumCount) users of this session have left changes that were not sent: nothing can be kept for a further "
                     + "one. Sign in as one of them, send the changes or sign out, and try again")
         }
-        // A mark that is still there is of a sign-out that did not happen: the key stays, and the mark goes.
+        // A mark belongs to a sign-out that did not complete, so the key stays without the mark.
         let secret = mine?.record.credentials.accessToken ?? Secret(GuardedBytes.random(count: 32), range: 0..<32)
         let record = Account(
             id: user.id, issuer: user.issuer,
@@ -98,24 +98,24 @@ struct OfflineKeys: Sendable {
         return OfflineKey(stored, place, receipt.revision)
     }
 
-    /// Whether any user has one, who may be signed in or not.
+    /// Whether there is a key of any user.
     func isAnyThere() async throws -> Bool {
         for place in records.places where try await records.archive.storage.read(place) != nil { return true }
         return false
     }
 
-    /// Whether a key is still its user's.
+    /// Whether a key still belongs to its user.
     func isCurrent(_ key: OfflineKey) async throws -> Bool {
         guard let stored = try await records.archive.storage.read(key.place) else { return false }
         if stored.revision == key.revision { return true }
-        // The archive has new keys, or it is another user's by now.
+        // The archive has new keys, or the key belongs to another user now.
         let record = try await records.open(stored.bytes).account
         return record.isSameUser(as: key.user) && record.credentials.accessToken == key.secret
     }
 
     // MARK: Signing out
 
-    /// Marks a user's key before the account is removed. Then a death between that and the key's end leaves no key that works.
+    /// Marks a user's key before the account is removed, so that a crash before the key is removed leaves no usable key.
     func markForRemoval(of user: Account, at date: Date, in transaction: any ArchiveTransaction) async throws {
         for mine in try await found({ try await transaction.read($0) }) where mine.record.isSameUser(as: user) {
             var record = mine.record
@@ -129,7 +129,7 @@ struct OfflineKeys: Sendable {
         try await remove(in: transaction) { $0.record.isSameUser(as: user) }
     }
 
-    /// Removes what a sign-out that died has left.
+    /// Removes keys that a crash during a sign-out left behind.
     func removeMarked(in transaction: any ArchiveTransaction) async throws {
         try await remove(in: transaction) { $0.isMarked }
     }
@@ -142,7 +142,7 @@ struct OfflineKeys: Sendable {
 
     // MARK: Moving
 
-    /// All that are there, of whatever users, as they are.
+    /// Returns the stored keys of all users, encrypted.
     func stored(in transaction: any ArchiveTransaction) async throws -> [[UInt8]] {
         var stored: [[UInt8]] = []
         for place in records.places {
@@ -155,13 +155,13 @@ struct OfflineKeys: Sendable {
         let place: ArchiveEntry
         let bytes: [UInt8]
 
-        /// What it replaces; `nil` where there is nothing.
+        /// The revision to replace; `nil` if there is none.
         let revision: ArchiveRevision?
     }
 
-    /// What is to be written so that keys from another storage are here.
+    /// Returns the changes that store keys from another storage here.
     ///
-    /// - Parameter keys: Those of the other storage's archive.
+    /// - Parameter keys: The keys of the other storage's archive.
     /// - Throws: `conflict` if a user has another key here, and `inaccessible` if there is no room.
     func changes(
         for incoming: [[UInt8]], _ keys: ArchiveKeys, in transaction: any ArchiveTransaction
@@ -202,7 +202,7 @@ struct OfflineKeys: Sendable {
         return changes
     }
 
-    /// Removes those that are in another storage too.
+    /// Removes the keys that another storage has too.
     func remove(storedIn other: [[UInt8]], in transaction: any ArchiveTransaction) async throws {
         var secrets: [Account] = []
         for bytes in other {
@@ -222,7 +222,7 @@ struct OfflineKeys: Sendable {
         }
     }
 
-    /// `nil` if it does not open.
+    /// Opens a record; `nil` if it does not open.
     private func record(_ bytes: [UInt8], _ keys: ArchiveKeys?) async throws -> Account? {
         do {
             return try await records.open(bytes, before: keys).account
@@ -237,7 +237,7 @@ struct OfflineKeys: Sendable {
         try await records.reseal(with: keys, before: before, in: transaction)
     }
 
-    /// Those that open; another's, or one whose key is not at hand now, stays where it is.
+    /// Returns the records that open. Others stay unchanged.
     private func found(
         isInteractive: Bool = false, _ read: (ArchiveEntry) async throws -> StoredEntry?
     ) async throws -> [Found] {

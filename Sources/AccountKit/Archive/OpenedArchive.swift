@@ -7,20 +7,20 @@ struct OpenedArchive: Sendable {
     var keys: ArchiveKeys
     var revision: ArchiveRevision
 
-    /// The size of the sealed archive.
+    /// The size of the encrypted archive.
     var byteCount: Int
 
-    /// The generation of the next write. At the largest number there is it stays; the revision tells the writes apart.
+    /// The generation of the next write. At the largest number it stays; the revision still distinguishes the writes.
     var nextGeneration: UInt64 { generation == .max ? .max : generation + 1 }
 }
 
-/// The archive that was opened or written last, so that a save or a second load asks for no key, and opens nothing twice.
+/// The archive that was opened or written last, so that a save or a second load needs no key and opens nothing twice.
 final class OpenedArchiveCache: Sendable {
     private struct State {
         var keys: ArchiveKeys?
         var newest: OpenedArchive?
 
-        /// Counts the changes, so that a read that ends late does not undo what came after it began.
+        /// The number of changes, so that a slow read does not undo later ones.
         var changeCount = 0
 
         mutating func change(_ keys: ArchiveKeys?, _ newest: OpenedArchive?) {
@@ -32,7 +32,7 @@ final class OpenedArchiveCache: Sendable {
 
     private let state = Mutex(State())
 
-    /// The last keys; they may still be needed for what is to be told to the service once nobody is signed in.
+    /// The last keys. After a sign-out they may still be needed for the revocation queue.
     var keys: ArchiveKeys? { state.withLock(\.keys) }
     var changeCount: Int { state.withLock(\.changeCount) }
 
@@ -55,6 +55,6 @@ final class OpenedArchiveCache: Sendable {
 
     func replaceKeys(with keys: ArchiveKeys) { state.withLock { $0.change(keys, nil) } }
 
-    /// Forgets the account, so that its tokens are gone from memory, and keeps its keys.
+    /// Removes the account and its tokens from memory, and keeps its keys.
     func forgetAccount() { state.withLock { $0.change($0.keys, nil) } }
 }

@@ -1,7 +1,7 @@
 import AccountCrypto
 
 extension AccountArchive {
-    /// By the slots' key IDs.
+    /// Openers by the key IDs of their slots.
     typealias Openers = [[UInt8]: KeySlot.Opener]
 
     func opened(in transaction: any ArchiveTransaction) async throws -> OpenedArchive {
@@ -15,24 +15,24 @@ extension AccountArchive {
         }
     }
 
-    /// Whether none of the kinds of keys that open what is stored is set up here: a new archive in its place might open with
-    /// something weaker.
+    /// Whether the key sources here have none of the kinds of keys that open the stored archive. A new archive could then have a weaker
+    /// key.
     func hasOtherKindsOfKeys() async throws -> Bool {
         let envelope: Envelope?
         do {
             envelope = try await self.envelope()
         } catch let error as AccountError where error.isAboutContent {
-            // What is no archive has no keys of any kind.
+            // The stored bytes are not an archive, so no keys open them.
             return false
         }
         guard let envelope else { return false }
         return Set(ring.sources.map(\.kind.slot)).isDisjoint(with: envelope.slots.map(\.kind))
     }
 
-    /// What opens each slot, as far as that can be had.
+    /// Returns the available openers of the slots.
     ///
-    /// - Parameter isInteractive: Whether to ask for passphrases, and to open the archive with what they open from now on. Not
-    ///   under the lock, where others would wait.
+    /// - Parameter isInteractive: Whether to ask for passphrases, and to open the archive with them from now on. Do not set it under the
+    ///   lock, since other processes would wait for the user.
     func openers(
         of envelope: Envelope, where isNeeded: (KeySlot) -> Bool = { _ in true }, isInteractive: Bool
     ) async throws(AccountError) -> Openers {
@@ -45,16 +45,16 @@ extension AccountArchive {
             } catch  where error.code == .cancelled {
                 throw error
             } catch {
-                // Whoever needs this one says so.
+                // If this key is needed, the caller reports the error.
             }
         }
         return openers
     }
 
-    /// Seals the archive with other keys, and opens it again with each of `checked`.
+    /// Encrypts the archive with other keys, and opens it with each of `checked` to make sure that they work.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/durabilityUnknown`` if what was written may not survive a power cut:
-    ///   then no key that opened what was there before may go.
+    /// - Throws: ``AccountError/Code-swift.struct/durabilityUnknown`` if the new archive may not survive a power cut. Then all keys of the
+    ///   old archive must stay.
     func reseal(
         _ opened: OpenedArchive, with keys: ArchiveKeys, opening checked: [KeySlot.Opener],
         in transaction: any ArchiveTransaction
@@ -82,9 +82,9 @@ extension AccountArchive {
             byteCount: opened.byteCount)
     }
 
-    /// A new data key, sealed for some of the slots.
+    /// Returns keys with a new data key for some of the slots.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/noKey`` if what opens one of those is not at hand.
+    /// - Throws: ``AccountError/Code-swift.struct/noKey`` if the key of one of the slots is not available.
     func renewedKeys(
         of opened: OpenedArchive, keeping isKept: (KeySlot) -> Bool, _ openers: Openers
     ) throws -> ArchiveKeys {
@@ -100,7 +100,7 @@ extension AccountArchive {
         }
     }
 
-    /// Each slot with what opens it.
+    /// Returns each slot with its opener.
     func fittings(
         of slots: [KeySlot], _ openers: Openers
     ) throws(AccountError) -> [(slot: KeySlot, opener: KeySlot.Opener)] {
@@ -117,7 +117,7 @@ extension AccountArchive {
         }
     }
 
-    /// The IDs of the slots that these keys of one kind open.
+    /// Returns the IDs of the slots that these keys of one kind open.
     func slots(
         of archive: ArchiveKeys, openedBy keys: [ArchiveKey], kind: KeyKind
     ) async throws(AccountError) -> Set<[UInt8]> {

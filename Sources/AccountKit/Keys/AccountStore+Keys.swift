@@ -9,7 +9,7 @@ import Foundation
 extension AccountStore {
     private var archive: AccountArchive { driver.archive }
 
-    /// The slots of the archive; empty if nobody is signed in. No person is asked for anything.
+    /// Returns the key slots of the archive; none if no user is signed in. It asks the user for nothing.
     public func keySlots() async throws(AccountError) -> [ArchiveKeySlot] {
         try await accountErrors {
             guard let envelope = try await archive.envelope() else { return [] }
@@ -18,14 +18,14 @@ extension AccountStore {
         }
     }
 
-    /// Lets a further key open the archive; it is made if there is none yet. If it opens it already, nothing is changed.
+    /// Adds a key to the archive, and creates the key if there is none yet. If the key already opens the archive, nothing changes.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/notSignedIn`` if there is no archive.
     @discardableResult
     public func addKey(from source: any KeySource) async throws(AccountError) -> ArchiveKeySlot {
         try await accountErrors {
             try refuseGivenToken()
-            // A person is not asked under the lock, where others would wait.
+            // The user is asked for a passphrase before the lock, so that other processes do not wait for the user.
             _ = try await loadedAccount()
             var key = try await source.key()
             if key == nil { key = try await source.makeKey() }
@@ -50,13 +50,13 @@ extension AccountStore {
         }
     }
 
-    /// Removes a key. What is written from now on it cannot open: the archive has a new data key.
+    /// Removes a key. The archive gets a new data key, so the removed key opens no later version of it.
     ///
-    /// The keys that stay must be at hand, since the new data key is sealed for each of them; passphrases are asked for. A
-    /// key that a source of this store stores itself, such as a key file, is removed with its slot.
+    /// All other keys must be available, since each of them needs the new data key. The user is asked for passphrases. If a source of
+    /// this store stores the key itself, such as a key file, the key is removed with its slot.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if there is no such slot, or it is the only one, and
-    ///   ``AccountError/Code-swift.struct/noKey`` if a key that stays is not at hand; then nothing was changed.
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if there is no such slot, or if it is the only one;
+    ///   ``AccountError/Code-swift.struct/noKey`` if another key is not available. Then nothing has changed.
     public func removeKey(_ id: ArchiveKeySlot.ID) async throws(AccountError) {
         try await accountErrors {
             let openers = try await openersBeforeLock { $0.keyID.hexadecimal != id }
@@ -72,7 +72,7 @@ extension AccountStore {
                     if slots == [slot.keyID] { unneeded.append(stored.storage) }
                 }
                 _ = try await resealEverything(opened, with: keys, openers, in: transaction)
-                // It opens nothing any more, and goes by itself.
+                // The cached key opens nothing any more, and expires even if it cannot be removed.
                 if slot.kind == .passphrase { try? UnlockedKeys.forget(slot.keyID) }
                 for storage in unneeded {
                     try await storage.remove()
@@ -82,14 +82,13 @@ extension AccountStore {
         }
     }
 
-    /// Replaces a key of this store by a new one of the same kind, and the data key with it.
+    /// Replaces a key of this store by a new one of the same kind, and the data key too.
     ///
-    /// The new key is added, the archive opened with it, and then the old one taken away: whatever happens in between, the
-    /// archive opens with the key that is there. A replacement that was not finished is finished by the next one.
+    /// The function adds the new key, opens the archive with it, and then removes the old one. After a crash in between, the archive still
+    /// opens with the stored key, and the next call finishes the replacement.
     ///
-    /// - Parameter kind: That of a key that its source stores itself, such as a key file, or that a person gives. Any other,
-    ///   such as one that a program or the environment has, is replaced where it is: add the new one, then remove the old
-    ///   one.
+    /// - Parameter kind: The kind of a key that its source stores itself, such as a key file, or of a passphrase. A key of a program or of
+    ///   the environment cannot be replaced here: add the new one, then remove the old one.
     /// - Throws: As ``removeKey(_:)``.
     public func rotateKey(of kind: KeyKind) async throws(AccountError) {
         try await accountErrors {
@@ -123,7 +122,7 @@ extension AccountStore {
     private func rotate(_ stored: StoredSource) async throws {
         let openers = try await openersBeforeLock()
         try await withOpenedArchive { opened, transaction in
-            // What a replacement before left behind goes first.
+            // First this removes the remains of an unfinished replacement.
             let opened = try await discardUnfinished(of: stored, opened, openers, in: transaction)
             let old = try await archive.slots(
                 of: opened.keys, openedBy: try await stored.keys(), kind: stored.source.kind)
@@ -133,7 +132,7 @@ extension AccountStore {
                     "\(stored.source.kind.text) of this session does not open this archive, so there is nothing to replace"
                 )
             }
-            // A key that is missing is found out before anything is changed.
+            // This finds a missing key before anything changes.
             _ = try archive.fittings(of: opened.keys.slots.filter { !old.contains($0.keyID) }, openers)
             let successor = try await stored.storage.makeSuccessor()
             try await replace(
@@ -161,7 +160,7 @@ extension AccountStore {
         return opened
     }
 
-    /// A process that is killed leaves one.
+    /// Whether a process was killed during a replacement.
     package func hasUnfinishedReplacement() async throws(AccountError) -> Bool {
         try await accountErrors {
             for stored in storedSources where try await stored.storage.hasReplacement() { return true }
@@ -213,7 +212,7 @@ extension AccountStore {
         _ = try await resealEverything(opened, with: only, openers, in: transaction)
     }
 
-    /// Seals the archive with other keys, and likewise what is sealed beside it.
+    /// Encrypts the archive and the entries beside it with other keys.
     private func resealEverything(
         _ opened: OpenedArchive, with keys: ArchiveKeys, _ openers: AccountArchive.Openers,
         in transaction: any ArchiveTransaction
@@ -225,7 +224,7 @@ extension AccountStore {
         return resealed
     }
 
-    /// Asks for passphrases now, since under the lock others would wait.
+    /// Asks for passphrases before the lock, so that other processes do not wait for the user.
     private func openersBeforeLock(
         where isNeeded: (KeySlot) -> Bool = { _ in true }
     ) async throws -> AccountArchive.Openers {
@@ -255,12 +254,13 @@ extension AccountStore {
 
     // MARK: Unlocking
 
-    /// Asks for the passphrase once, and then not for a while, in any program of this login session: what Argon2id made of
-    /// it is kept in the Linux kernel's keyring (keyrings(7)).
+    /// Asks for the passphrase, and then lets all programs of this login session open the archive without it for a while.
     ///
-    /// - Parameter duration: For how long; at least a second.
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if no passphrase opens the archive, and
-    ///   ``AccountError/Code-swift.struct/inaccessible`` where there is no such keyring.
+    /// The derived key is in the Linux kernel's keyring (keyrings(7)).
+    ///
+    /// - Parameter duration: How long; at least one second.
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if no passphrase opens the archive;
+    ///   ``AccountError/Code-swift.struct/inaccessible`` if there is no such keyring.
     public func unlock(for duration: Duration) async throws(AccountError) {
         try await accountErrors {
             let envelope = try await passphraseArchive()
@@ -273,7 +273,7 @@ extension AccountStore {
         }
     }
 
-    /// Forgets the passphrase that ``unlock(for:)`` asked for.
+    /// Removes the key that ``unlock(for:)`` stored.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if no passphrase opens the archive.
     public func lock() async throws(AccountError) {

@@ -6,18 +6,18 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A way into an archive: a key of one kind opens it.
+/// A slot of an archive for one key that opens it.
 public struct ArchiveKeySlot: Identifiable, Hashable, Sendable {
-    /// 32 hexadecimal digits, which stay the same until the key is replaced.
+    /// The identifier: 32 hexadecimal digits. It changes only when the key is replaced.
     public let id: String
 
-    /// Where the key comes from.
+    /// The kind of the key.
     public let kind: KeyKind
 
-    /// When the slot was made.
+    /// When the slot was created.
     public let created: Date
 
-    /// Whether its key is at hand, without asking a person.
+    /// Whether the key is available without asking the user.
     public let isAvailable: Bool
 
     init(_ slot: KeySlot, isAvailable: Bool) {

@@ -6,25 +6,25 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A key that a program prints: `secret-tool`, `pass`, a password manager. It is run without a shell, and its output goes
-/// straight into guarded memory.
+/// A key that a program prints, such as `secret-tool`, `pass` or a password manager.
 ///
-/// It protects as well as that program does: a keyring that is locked with the screen, a token that must be touched.
+/// The program runs without a shell, and its output goes directly into guarded memory. The key is as well protected as the program protects
+/// it, for example by a keyring that is locked with the screen.
 public struct CommandKey: KeySource {
     /// The program and its arguments.
     public let command: [String]
 
-    /// How long the program may take; it may have to ask a person.
+    /// How long the program may take, including questions to the user.
     public let timeout: Duration
 
-    /// Environment variables that the program does not get, such as one with a token; it gets all others.
+    /// Environment variables that the program does not get, such as one with a token. It gets all others.
     public let hiddenVariables: [String]
 
-    /// A program that prints a key: 32 random bytes as Base64 or in hexadecimal, and nothing else.
+    /// Creates a source for a program that prints a key: 32 random bytes as Base64 or in hexadecimal, and nothing else.
     ///
     /// - Parameters:
-    ///   - command: The program, by its path or as a name that is looked for in `$PATH`, and its arguments.
-    ///   - timeout: How long it may take.
+    ///   - command: The program and its arguments. A name without a path is searched in `$PATH`.
+    ///   - timeout: How long the program may take.
     ///   - hiddenVariables: Environment variables that the program does not get.
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an empty command.
     public init(
@@ -38,12 +38,12 @@ public struct CommandKey: KeySource {
         self.hiddenVariables = hiddenVariables
     }
 
-    /// A program.
+    /// The kind `command`.
     public var kind: KeyKind { .command }
 
     /// Runs the program.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/noKey`` if it fails, takes too long, or prints something else.
+    /// - Throws: ``AccountError/Code-swift.struct/noKey`` if it fails, takes too long, or does not print a key.
     public func key() async throws -> ArchiveKey? {
         let output: Secret
         do throws(ChildProcess.Failure) {
@@ -61,7 +61,7 @@ public struct CommandKey: KeySource {
         }
     }
 
-    /// The same: it is up to the user to store a key where the program finds it.
+    /// Runs the program. The user must store a key for it.
     public func makeKey() async throws -> ArchiveKey {
         guard let key = try await key() else { preconditionFailure("a program that ends well has printed a key") }
         return key

@@ -1,12 +1,11 @@
 import AccountCrypto
 
-/// A key that whoever starts the program gives it: in an environment variable, or as a file of the credentials directory
-/// (systemd.exec(5), `LoadCredential=`). For services and CI, where nobody can type.
+/// A key in an environment variable or in a file of the credentials directory (systemd.exec(5), `LoadCredential=`), for services and CI.
 ///
-/// It protects the archive wherever it is copied without the program's environment. It does not protect against other
-/// programs of the same user, which can read the environment of this one.
+/// It protects copies of the archive without the program's environment. It does not protect against other programs of the same user, which
+/// can read the environment of this one.
 public struct EnvironmentKey: KeySource {
-    /// The environment variable, such as `ACCOUNT_KEY`. It comes before the credential.
+    /// The environment variable, such as `ACCOUNT_KEY`. It has priority over the credential.
     public let variable: String
 
     /// The name of the file in `$CREDENTIALS_DIRECTORY`, such as `account.key`: 32 bytes, or a key as text.
@@ -14,7 +13,7 @@ public struct EnvironmentKey: KeySource {
 
     private let environment: @Sendable (String) -> String?
 
-    /// A key of the environment.
+    /// Creates a source for a key of the environment.
     public init(variable: String, credential: String) {
         self.init(variable: variable, credential: credential, environment: Environment.value)
     }
@@ -25,12 +24,12 @@ public struct EnvironmentKey: KeySource {
         self.environment = environment
     }
 
-    /// The environment.
+    /// The kind `environment`.
     public var kind: KeyKind { .environment }
 
-    /// The key; `nil` if neither is there.
+    /// Returns the key; `nil` if neither the variable nor the credential is set.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if what is there is not a key.
+    /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if the value is not a key.
     public func key() async throws -> ArchiveKey? {
         if let text = environment(variable) {
             return try naming(variable) { () throws(AccountError) in try ArchiveKey(text: Secret(text)) }
@@ -38,7 +37,7 @@ public struct EnvironmentKey: KeySource {
         guard let folder = environment("CREDENTIALS_DIRECTORY") else { return nil }
         let path = folder + "/" + credential
         do {
-            // Kubernetes makes links of them. Who chooses the folder could as well set the variable.
+            // In Kubernetes these files are links. A process that sets the folder could also set the variable.
             let file = try FileDescriptor.openForReading(path, followingLinks: true)
             var count = 0
             let bytes = try GuardedBytes(count: 1024) { buffer throws(SystemCallError) in
@@ -58,9 +57,9 @@ public struct EnvironmentKey: KeySource {
         }
     }
 
-    /// The same; a program cannot give itself a key.
+    /// Returns the key. This source creates no keys.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if it is not there.
+    /// - Throws: ``AccountError/Code-swift.struct/misconfigured`` if there is no key.
     public func makeKey() async throws -> ArchiveKey {
         guard let key = try await key() else {
             throw AccountError(

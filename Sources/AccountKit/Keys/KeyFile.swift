@@ -6,33 +6,33 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A file of exactly 32 random bytes with mode 0600, made at the first sign-in; the default.
+/// A file with exactly 32 random bytes and mode 0600, which the first sign-in creates. This is the default.
 ///
-/// It protects copies and backups of the archive, which are made without it. It does not protect against someone who can
-/// read all of the user's files.
+/// It protects copies and backups of the archive that do not include the file. It does not protect against a person or program that can
+/// read all files of the user.
 public struct KeyFile: KeySource {
-    /// Where the file is.
+    /// The path of the file.
     public let path: String
 
-    /// The file's folder.
+    /// The folder of the file.
     private let folder: ArchiveDirectory
 
-    /// Whether the file is in the folders of an app. Elsewhere a key may be read from a folder of another user, such as root's,
-    /// as long as the file itself is the user's.
+    /// Whether the file is in the container of an app. Elsewhere the folder may belong to another user, such as root, if the file itself
+    /// belongs to the user.
     private let isInContainer: Bool
 
-    /// A key file of one archive: it is replaced and removed with the archive's keys, so another archive that shared it would
-    /// not open any more.
+    /// Creates a source for a key file of one archive. Archives must not share a key file, since it is replaced and removed with the
+    /// keys of its archive.
     ///
-    /// - Parameter path: An absolute path. Folders on the way are made when the key is.
+    /// - Parameter path: An absolute path. Missing folders are created with the key.
     public init(path: String) {
         self.path = path
         folder = ArchiveDirectory(path: path.parentDirectory, root: path.parentDirectory)
         isInContainer = false
     }
 
-    /// The key file of a session: `Account.key` in the container's `keys` folder, that of a named session in
-    /// `Sessions/<name>` there, as with the archives.
+    /// Creates a source for the key file of a session: `Account.key` in the container's `keys` folder, or in `Sessions/<name>` there for
+    /// a named session.
     public init(container: AppContainer, session: SessionName = .default) {
         folder = container.folder(
             container.keysPath + (session == .default ? "" : "/Sessions/" + session.rawValue))
@@ -40,14 +40,14 @@ public struct KeyFile: KeySource {
         isInContainer = true
     }
 
-    /// A file.
+    /// The kind `file`.
     public var kind: KeyKind { .keyFile }
 
-    /// Reads the file; `nil` if there is none.
+    /// Returns the key in the file; `nil` if there is no file.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/insecureContainer`` if others can read it, if it belongs to another user, or if it is
-    ///   in a folder of an app that others can write to, and
-    ///   ``AccountError/Code-swift.struct/damaged`` if it does not have 32 bytes.
+    /// - Throws: ``AccountError/Code-swift.struct/insecureContainer`` if other users can read the file, if it belongs to another
+    ///   user, or if other users can write to its folder in a container; ``AccountError/Code-swift.struct/damaged`` if it does not have
+    ///   32 bytes.
     public func key() async throws -> ArchiveKey? { try key(at: path) }
 
     private func key(at path: String) throws -> ArchiveKey? {
@@ -83,22 +83,22 @@ public struct KeyFile: KeySource {
         }
     }
 
-    /// Makes the file, unless another process has just done so; then its key counts.
+    /// Creates the file, or returns the key of a file that another process has just created.
     public func makeKey() async throws -> ArchiveKey {
         try await BlockingWork.run { try makeFile() }
     }
 
-    /// The file is replaced and removed with its slot.
+    /// The storage of the file, which is replaced and removed with its slot.
     public var storage: (any KeyStorage)? { StoredKeyFile(file: self) }
 
     private func makeFile() throws -> ArchiveKey {
         try folder.make(before: path.lastComponent)
         try write(.random()) { temporary throws(SystemCallError) in
             do throws(SystemCallError) {
-                // A link fails if there is a file already, a rename would replace it.
+                // A link fails if there is a file; a rename would replace it.
                 _ = try SystemCall.link(temporary, as: path)
             } catch  where error.isNoEntry {
-                // Whoever was faster has tidied up.
+                // Another process has already removed it.
             }
         }
         guard let stored = try key(at: path) else {
@@ -107,7 +107,7 @@ public struct KeyFile: KeySource {
         return stored
     }
 
-    /// Writes a key to a file beside this one, and lets `body` put it in its place once it is on the disk.
+    /// Writes a key durably to a file beside this one, and calls `body` to move it to its place.
     private func write(
         _ key: ArchiveKey, _ body: (_ temporary: String) throws(SystemCallError) -> Void
     ) throws(AccountError) {
@@ -124,7 +124,7 @@ public struct KeyFile: KeySource {
         }
     }
 
-    // MARK: As ``KeyStorage`` says
+    // MARK: KeyStorage
 
     private var successor: String { path + ".next" }
     private var predecessor: String { path + ".old" }
@@ -150,7 +150,7 @@ public struct KeyFile: KeySource {
             do {
                 return try key(at: path)
             } catch let error as AccountError where error.code == .damaged {
-                // No key, so no archive opens with it.
+                // The file is not a key, so it opens no archive.
                 return nil
             }
         }
@@ -180,13 +180,13 @@ public struct KeyFile: KeySource {
 
     fileprivate func settle() throws(AccountError) {
         for leftover in try leftovers() {
-            // What cannot be removed is in nobody's way.
+            // A file that cannot be removed does no harm.
             _ = try? SystemCall.remove(leftover)
         }
         try mapping(path) { () throws(SystemCallError) in try SystemCall.synchronizeDirectory(folder.path) }
     }
 
-    /// What processes that died while they wrote a key left behind.
+    /// Returns the files of processes that died while they wrote a key.
     package func leftovers() throws(AccountError) -> [String] {
         let prefix = path.lastComponent + "."
         return try mapping(folder.path) { () throws(SystemCallError) in
@@ -199,7 +199,7 @@ public struct KeyFile: KeySource {
     }
 }
 
-/// Away from the threads that tasks share, since the disk may have to be waited for.
+/// The storage of a key file. It works on other threads than those of tasks, since the disk may be slow.
 private struct StoredKeyFile: KeyStorage {
     let file: KeyFile
 

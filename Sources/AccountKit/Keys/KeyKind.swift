@@ -1,6 +1,6 @@
 package import AccountCrypto
 
-/// A kind of key that opens an archive. More may be added.
+/// A kind of key that opens an archive. Later versions may add kinds.
 public struct KeyKind: Hashable, Sendable {
     package let slot: KeySlot.Kind
     package init(_ slot: KeySlot.Kind) { self.slot = slot }
@@ -8,16 +8,16 @@ public struct KeyKind: Hashable, Sendable {
     /// A file of 32 random bytes.
     public static let keyFile = KeyKind(.keyFile)
 
-    /// A passphrase that a person types.
+    /// A passphrase that the user types.
     public static let passphrase = KeyKind(.passphrase)
 
-    /// What a command prints.
+    /// A key that a command prints.
     public static let command = KeyKind(.command)
 
-    /// What the environment or a credentials directory gives.
+    /// A key in the environment or in a credentials directory.
     public static let environment = KeyKind(.environment)
 
-    /// With its article: "a key file".
+    /// The kind with its article, such as "a key file".
     package var text: String {
         switch slot {
         case .keyFile: "a key file"
@@ -32,7 +32,7 @@ extension KeyKind: CaseIterable, CustomStringConvertible, LosslessStringConverti
     /// All kinds.
     public static var allCases: [KeyKind] { KeySlot.Kind.allCases.map(KeyKind.init) }
 
-    /// The name, which stays the same: `file`, `passphrase`, `command` or `environment`.
+    /// The stable name: `file`, `passphrase`, `command` or `environment`.
     public var description: String {
         switch slot {
         case .keyFile: "file"
@@ -42,13 +42,13 @@ extension KeyKind: CaseIterable, CustomStringConvertible, LosslessStringConverti
         }
     }
 
-    /// A kind by its name; `nil` if there is none of that name.
+    /// Creates a kind from its name; `nil` for an unknown name.
     public init?(_ description: String) {
         guard let kind = Self.allCases.first(where: { $0.description == description }) else { return nil }
         self = kind
     }
 
-    /// Reads the name.
+    /// Decodes the name.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         guard let kind = KeyKind(try container.decode(String.self)) else {
@@ -57,7 +57,7 @@ extension KeyKind: CaseIterable, CustomStringConvertible, LosslessStringConverti
         self = kind
     }
 
-    /// Writes the name.
+    /// Encodes the name.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)

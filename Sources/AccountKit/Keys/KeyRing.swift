@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The key sources of an archive: each of them opens it.
+/// The key sources of an archive. Each of them opens it.
 struct KeyRing: Sendable {
     typealias Match = (slot: KeySlot, opener: KeySlot.Opener, keys: ArchiveKeys)
 
@@ -16,10 +16,10 @@ struct KeyRing: Sendable {
     private let context: SealingContext
     private let logger: Logger?
 
-    /// Whether other machines use the storage too.
+    /// Whether several machines share the storage.
     private var isShared: Bool { context.isBoundToPlace }
 
-    /// Keys that a person or a program was asked for before the lock was taken, for an archive that is to be made.
+    /// Keys for a new archive that the user or a program has provided before the lock.
     private let prepared = Prepared()
 
     private final class Prepared: Sendable {
@@ -38,7 +38,7 @@ struct KeyRing: Sendable {
         try await match(for: envelope.slots, of: envelope, isInteractive: isInteractive).keys
     }
 
-    /// The first of some slots that a source opens. Sources that ask nobody come first.
+    /// Returns the first slot that a source opens. Sources that do not ask the user come first.
     func match(
         for slots: [KeySlot], of envelope: Envelope, isInteractive: Bool
     ) async throws(AccountError) -> Match {
@@ -68,7 +68,7 @@ struct KeyRing: Sendable {
                 do {
                     key = try await asking { try await source.keyFromPerson(attempt: attempt) }
                 } catch {
-                    // What is wrong with another source is the better advice where there is nobody to ask.
+                    // If the user cannot be asked, the error of another source is better advice.
                     throw error.code == .noKey ? failure ?? error : error
                 }
                 guard let key else { break }
@@ -85,7 +85,7 @@ struct KeyRing: Sendable {
         throw failure ?? noKey(for: slots)
     }
 
-    /// What a source has without asking anyone, a passphrase that is unlocked included.
+    /// Returns the openers that a source has without asking the user, including an unlocked passphrase.
     private func unattendedOpeners(
         of source: any KeySource, for slots: [KeySlot]
     ) async throws(AccountError) -> [KeySlot.Opener] {
@@ -101,7 +101,7 @@ struct KeyRing: Sendable {
         return openers
     }
 
-    /// The costly part of opening a passphrase's slot is done once, whatever is opened with it.
+    /// Returns the opener of a slot. It derives the key of a passphrase only once.
     func opener(of key: ArchiveKey, for slot: KeySlot) async throws(AccountError) -> KeySlot.Opener {
         guard case .passphrase(let passphrase) = key.opener, slot.kind == .passphrase else { return key.opener }
         return try await sealing(takesLong: true) { () throws(EnvelopeError) in
@@ -144,9 +144,9 @@ struct KeyRing: Sendable {
             .noKey, "there is an account archive, and no key to open it: put the key back\(place), or sign in again")
     }
 
-    // MARK: Making
+    // MARK: New archives
 
-    /// Asks for what only a person has for an archive that is to be made, so that nobody is asked under the lock.
+    /// Asks the user for the keys of a new archive before the lock, so that other processes do not wait for the user.
     func prepare() async throws(AccountError) {
         try checkCount()
         for (index, source) in sources.enumerated() where source.asksOutside {
@@ -157,15 +157,14 @@ struct KeyRing: Sendable {
         for source in sources where !source.asksOutside { _ = try await made(source) }
     }
 
-    /// The keys of a new archive: a new lineage and a new data key, which each of the sources opens. What has no key yet
-    /// is made one.
+    /// Returns the keys of a new archive: a new lineage and a new data key, which each source opens. It creates missing keys.
     func makeKeys(at date: Date) async throws(AccountError) -> ArchiveKeys {
         try checkCount()
         var slots: [ArchiveKeys.NewSlot] = []
         for (index, source) in sources.enumerated() {
             var key = prepared.keys.withLock { $0.removeValue(forKey: index) }
             if key == nil { key = try await made(source) }
-            // Without its key the archive would be worth nothing.
+            // Without its key the archive could not be opened.
             try await settle(source)
             slots.append(newSlot(for: key!, of: source, at: date))
         }
@@ -190,7 +189,7 @@ struct KeyRing: Sendable {
             created: UInt32(clamping: Int64(date.timeIntervalSince1970)), cost: key.cost)
     }
 
-    /// The new key has the last slot.
+    /// Returns the keys with a new one in the last slot.
     func adding(
         _ key: ArchiveKey, of source: any KeySource, to keys: ArchiveKeys, at date: Date
     ) async throws(AccountError) -> ArchiveKeys {
@@ -233,6 +232,6 @@ struct KeyRing: Sendable {
 }
 
 extension KeySource {
-    /// Whether a person or a program is asked, never under the lock if that can be avoided.
+    /// Whether the source asks the user or a program, which happens before the lock if possible.
     var asksOutside: Bool { isInteractive || kind == .command }
 }

@@ -1,89 +1,87 @@
 package import AccountCrypto
 
-/// Where the key that opens an archive comes from. There is never a silent fall-back from one source to another.
+/// A source of a key that opens an archive. AccountKit never falls back from one source to another silently.
 public protocol KeySource: Sendable {
-    /// What kind of key it is; the archive has a slot for each kind that opens it.
+    /// The kind of the key. The archive has a slot for each kind that opens it.
     var kind: KeyKind { get }
 
-    /// The key, as far as it can be had without asking a person.
+    /// Returns the key without asking the user.
     ///
-    /// - Returns: `nil` if there is none yet, or only a person has it; neither is an error.
-    /// - Throws: An ``AccountError`` if it could not be found out.
+    /// - Returns: `nil` if there is none yet, or if only the user has it. Neither is an error.
+    /// - Throws: An ``AccountError`` if the source cannot be read.
     func key() async throws -> ArchiveKey?
 
-    /// Asks a person for the key.
+    /// Asks the user for the key.
     ///
-    /// - Parameter attempt: 1…3; from 2 on, the answer before did not open the archive.
-    /// - Returns: `nil` if no person has it, as by default.
-    /// - Throws: An ``AccountError`` if there is nobody to ask, or the person gives up.
+    /// - Parameter attempt: 1…3; from 2 on, the earlier answer did not open the archive.
+    /// - Returns: `nil` if the user does not have the key, as by default.
+    /// - Throws: An ``AccountError`` if the user cannot be asked, or cancels.
     func keyFromPerson(attempt: Int) async throws -> ArchiveKey?
 
-    /// Makes a key where there is none, durably, and returns it; or the one that another process has just made.
+    /// Creates a key durably and returns it, or returns the key that another process has just created.
     ///
-    /// - Throws: An ``AccountError`` if it cannot be stored, or if this source cannot make keys.
+    /// - Throws: An ``AccountError`` if the key cannot be stored, or if this source cannot create keys.
     func makeKey() async throws -> ArchiveKey
 
-    /// Whether it is a person who gives the key, also a new one in ``makeKey()``. Then it is asked for before the archive is
-    /// locked, where others would wait.
+    /// Whether the user provides the key, also in ``makeKey()``. AccountKit then asks before it locks the archive.
     ///
-    /// By default, whether it is a passphrase.
+    /// By default `true` for a passphrase only.
     var isInteractive: Bool { get }
 
-    /// The key where this source stores it itself, and can replace and remove it; `nil` if it cannot, as by default.
+    /// The storage of the key, if this source can replace and remove it; `nil` otherwise, as by default.
     ///
-    /// A source that wraps another passes on the other's.
+    /// A source that wraps another one returns the storage of that one.
     var storage: (any KeyStorage)? { get }
 }
 
 extension KeySource {
-    /// No person has it.
+    /// The default: the user does not have the key.
     public func keyFromPerson(attempt: Int) async throws -> ArchiveKey? { nil }
 
-    /// Whether it is a passphrase.
+    /// The default: `true` for a passphrase only.
     public var isInteractive: Bool { kind == .passphrase }
 
-    /// It cannot be replaced or removed from here.
+    /// The default: the source cannot replace or remove the key.
     public var storage: (any KeyStorage)? { nil }
 }
 
-/// A key that its source stores itself, such as in a file or in a security chip. The key of one archive: it is replaced and
-/// removed together with the archive's slot.
+/// A stored key of one archive, such as a file or a key in a security chip. It is replaced and removed with its slot.
 ///
-/// A replacement has a key that is to come, the *successor*, and after that the key from before, the *predecessor*, both
-/// stored beside the key, so that a process that dies at any time leaves a key that opens the archive. All but
-/// ``settle()`` and ``hasReplacement()`` are called while the archive is locked.
+/// During a replacement there is a new key, the *successor*, and later the old key, the *predecessor*. Both are stored beside the key, so
+/// that after a crash at any time there is a key that opens the archive. AccountKit calls all functions except ``settle()`` and
+/// ``hasReplacement()`` while the archive is locked.
 public protocol KeyStorage: Sendable {
-    /// Makes sure that the key survives a power cut, before an archive is sealed with it for the first time: whoever made it
-    /// may have died before that.
+    /// Makes sure that the key survives a power cut before it encrypts an archive for the first time: the process that created it may
+    /// have died before that.
     func settle() async throws
 
-    /// Makes a successor, durably, in place of one that there may be already.
+    /// Creates a successor durably, and replaces an earlier one.
     func makeSuccessor() async throws -> ArchiveKey
 
-    /// Puts the successor in the key's place, in one step. The key from before stays as the predecessor.
+    /// Replaces the key by the successor in one step. The old key stays as the predecessor.
     func installSuccessor() async throws
 
-    /// Whether a replacement was begun and not finished.
+    /// Whether there is an unfinished replacement.
     func hasReplacement() async throws -> Bool
 
-    /// The successor and the predecessor of a replacement that was begun and not finished, as far as they can be read.
+    /// Returns the readable successor and predecessor of an unfinished replacement.
     func unfinishedReplacement() async throws -> [ArchiveKey]
 
-    /// Removes the successor and the predecessor, as far as they are there.
+    /// Removes the successor and the predecessor, if they exist.
     func forgetReplacement() async throws
 
-    /// Removes the key, since no archive opens with it any more.
+    /// Removes the key, because it opens no archive any more.
     func remove() async throws
 }
 
-/// A key, or a passphrase that yields one. It never shows itself; see ``Secret``.
+/// A key, or a passphrase from which a key is derived. Descriptions do not show it; see ``Secret``.
 public struct ArchiveKey: Sendable {
     package let opener: KeySlot.Opener
 
-    /// For a passphrase only.
+    /// The cost of the derivation, for a passphrase only.
     let cost: PassphraseCost
 
-    /// A key of exactly 32 bytes.
+    /// Creates a key from exactly 32 bytes.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for another length.
     public init(bytes: some Collection<UInt8>) throws(AccountError) {
@@ -93,8 +91,8 @@ public struct ArchiveKey: Sendable {
         self.init(guarded: GuardedBytes(copying: bytes))
     }
 
-    /// A key of 32 bytes as text, the way that programs print one: 64 hexadecimal digits, or Base64 (RFC 4648, sections 4
-    /// and 5), with or without padding. White space around it is left out.
+    /// Creates a key from text: 64 hexadecimal digits, or Base64 of 32 bytes (RFC 4648, sections 4 and 5), with or without padding.
+    /// White space around it is ignored.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for anything else.
     public init(text: Secret) throws(AccountError) {
@@ -107,7 +105,7 @@ public struct ArchiveKey: Sendable {
         self.init(guarded: bytes)
     }
 
-    /// A passphrase, from which Argon2id makes the key.
+    /// Creates a key from a passphrase with Argon2id.
     ///
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for an empty one.
     public init(passphrase: Secret) throws(AccountError) {
@@ -120,7 +118,7 @@ public struct ArchiveKey: Sendable {
         self.cost = cost
     }
 
-    /// Makes no copy.
+    /// Creates a key without a copy of its bytes.
     init(guarded bytes: GuardedBytes) {
         precondition(bytes.count == 32, "a key has 32 bytes")
         opener = .key(bytes)

@@ -1,25 +1,25 @@
 package import AccountCrypto
 
-/// A passphrase that a person types; Argon2id makes the key of it (RFC 9106; 3 passes over 256 MiB).
+/// A passphrase that the user types. Argon2id derives the key from it (RFC 9106; 3 passes over 256 MiB).
 ///
-/// It protects against whoever can read all of the user's files, as far as the passphrase cannot be guessed. It does not
-/// protect a session that is unlocked, see ``AccountStore/unlock(for:)``, against programs of the same user.
+/// It protects the archive even if all files of the user can be read, unless the passphrase can be guessed. It does not protect an unlocked
+/// session, see ``AccountStore/unlock(for:)``, against programs of the same user.
 public struct PassphraseKey: KeySource {
-    /// What a person is asked for.
+    /// The passphrase that the user is asked for.
     public enum Question: Sendable, Hashable {
         /// The passphrase of the archive; `attempt` is 1…3.
         case existing(attempt: Int)
 
-        /// A passphrase for an archive that is to be made. Whoever asks has it repeated.
+        /// A passphrase for a new archive. The app asks for it twice.
         case new
     }
 
     private let cost: PassphraseCost
     private let ask: @Sendable (Question) async throws -> Secret
 
-    /// A passphrase.
+    /// Creates a source for a passphrase.
     ///
-    /// - Parameter ask: Asks a person. It throws if there is nobody to ask, or the person gives up.
+    /// - Parameter ask: Asks the user. It throws if that is impossible, or if the user cancels.
     public init(ask: @escaping @Sendable (Question) async throws -> Secret) {
         self.init(cost: .moderate, ask: ask)
     }
@@ -29,18 +29,18 @@ public struct PassphraseKey: KeySource {
         self.ask = ask
     }
 
-    /// A passphrase.
+    /// The kind `passphrase`.
     public var kind: KeyKind { .passphrase }
 
-    /// None: only a person has it.
+    /// Returns `nil`: only the user has the key.
     public func key() async throws -> ArchiveKey? { nil }
 
-    /// Asks for the archive's passphrase.
+    /// Asks for the passphrase of the archive.
     public func keyFromPerson(attempt: Int) async throws -> ArchiveKey? {
         try ArchiveKey(passphrase: try await ask(.existing(attempt: attempt)))
     }
 
-    /// Asks for a new one.
+    /// Asks for a new passphrase.
     public func makeKey() async throws -> ArchiveKey {
         try ArchiveKey(passphrase: try await ask(.new), cost: cost)
     }
