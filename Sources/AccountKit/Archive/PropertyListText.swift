@@ -1,8 +1,7 @@
-/// Strings as they stand in the archive's property list.
+/// The encoding of strings in the property list of an archive.
 ///
-/// `PropertyListEncoder` writes "$null" for nil, and `PropertyListDecoder` takes every string "$null" for nil, also one
-/// that a user is called by; as an element or a key it even fails. So a string of dollar signs and `null` is written
-/// with one more dollar sign, and read without it.
+/// `PropertyListEncoder` writes "$null" for nil, so `PropertyListDecoder` decodes every string "$null" as nil, even a user name. As an
+/// element or a key it fails. So a string of dollar signs and `null` is written with one more dollar sign, and read without it.
 enum PropertyListText {
     static func escape(_ text: String) -> String {
         dollarCount(text) > 0 ? "$" + text : text
@@ -12,7 +11,7 @@ enum PropertyListText {
         dollarCount(text) > 1 ? String(text.dropFirst()) : text
     }
 
-    /// How many dollar signs stand before `null`; 0 for any other text.
+    /// Returns the number of dollar signs before `null`; 0 for any other text.
     private static func dollarCount(_ text: String) -> Int {
         guard text.utf8.first == UInt8(ascii: "$") else { return 0 }
         let dollars = text.utf8.prefix { $0 == UInt8(ascii: "$") }

@@ -6,13 +6,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Reads the binary property list that an archive's record is, into values of a profile.
+/// Reads the binary property list of an archive's record.
 ///
-/// The result is `PropertyListDecoder`'s, but for ``PropertyListText``.
+/// The result is the same as that of `PropertyListDecoder`, except for ``PropertyListText``.
 struct RecordPropertyList {
     typealias Malformed = BinaryPropertyList.Malformed
 
-    /// Far deeper than any profile, and no deeper than the smallest stack of a thread can hold (512 KiB, on Apple systems).
+    /// The maximum depth: far deeper than any profile, and small enough for the smallest stack of a thread (512 KiB, on Apple systems).
     static let maximumDepth = 128
 
     static let unusable = Malformed("it holds what no profile can")
@@ -71,7 +71,7 @@ struct RecordPropertyList {
 }
 
 extension ProfileValue {
-    /// Whether it is what encoders of Foundation write where there is nothing.
+    /// Whether this is the value that Foundation's encoders write for nil.
     fileprivate var isNothing: Bool {
         if case .string("$null") = self { true } else { false }
     }

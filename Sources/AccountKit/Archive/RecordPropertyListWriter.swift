@@ -4,13 +4,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Writes the binary property list that an archive's record is.
+/// Writes the binary property list of an archive's record.
 ///
-/// As small as the format allows for whole numbers, and with each key in ASCII once, however many dictionaries have it.
-/// `PropertyListEncoder` took longer than all the rest of a save but the disk.
-/// Source of the layout: CFBinaryPList.c of swift-corelibs-foundation, format "bplist00".
+/// It writes whole numbers as small as the format allows, and each ASCII key once for all dictionaries. `PropertyListEncoder` took longer
+/// than the rest of a save except the disk. Source of the layout: CFBinaryPList.c of swift-corelibs-foundation, format "bplist00".
 struct RecordPropertyListWriter {
-    /// A value whose elements have numbers already.
+    /// A value whose elements already have numbers.
     private enum Object {
         case value(ProfileValue)
         case text(String)
@@ -23,10 +22,10 @@ struct RecordPropertyListWriter {
     private var keys: [String: Int] = [:]
     private var bytes = Array("bplist00".utf8)
 
-    /// - Throws: If the values are nested more deeply than ``RecordPropertyList`` reads.
+    /// - Throws: An error if the values are nested more deeply than ``RecordPropertyList`` reads.
     static func write(_ fields: [String: ProfileValue]) throws(RecordPropertyList.Malformed) -> [UInt8] {
         var writer = RecordPropertyListWriter()
-        // Room for an account like most.
+        // Enough for most accounts.
         writer.objects.reserveCapacity(64)
         writer.bytes.reserveCapacity(1024)
         _ = try writer.number(.dictionary(fields), depth: 0)
@@ -36,7 +35,7 @@ struct RecordPropertyListWriter {
 
     // MARK: Numbering
 
-    /// Gives the value and all that is in it numbers, the value first.
+    /// Assigns numbers to the value and then to its elements.
     private mutating func number(_ value: ProfileValue, depth: Int) throws(RecordPropertyList.Malformed) -> Int {
         guard depth <= RecordPropertyList.maximumDepth else { throw RecordPropertyList.unusable }
         let index = objects.count
@@ -63,7 +62,7 @@ struct RecordPropertyListWriter {
         if let index = keys[name] { return index }
         let index = objects.count
         objects.append(.text(name))
-        // Two others may be equal to Swift, and have other bytes.
+        // Two other strings may be equal in Swift, but have different bytes.
         if name.isASCII { keys[name] = index }
         return index
     }
@@ -119,7 +118,7 @@ struct RecordPropertyListWriter {
         }
     }
 
-    /// Of 1, 2 and 4 bytes without sign, of 8 bytes with one.
+    /// Writes a number: unsigned with 1, 2 or 4 bytes, or signed with 8 bytes.
     private mutating func write(_ number: Int64) {
         guard let small = UInt32(exactly: number) else { return write(marker: 0x13, bits: UInt64(bitPattern: number)) }
         switch byteCount(of: Int(small)) {
@@ -156,7 +155,7 @@ struct RecordPropertyListWriter {
 extension String {
     fileprivate var isASCII: Bool {
         var text = self
-        // All of them at once, which is many at a time.
+        // A reduction over all bytes, which the compiler vectorizes.
         return text.withUTF8 { $0.reduce(0, |) < 0x80 }
     }
 }

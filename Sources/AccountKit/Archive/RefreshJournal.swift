@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What is written down of refreshes, for whoever holds the lock; see ``RefreshRecord``.
+/// Reads and writes the record of a refresh under the lock; see ``RefreshRecord``.
 struct RefreshJournal: Sendable {
     let storage: any ArchiveStorage
     var logger: Logger?
@@ -15,17 +15,17 @@ struct RefreshJournal: Sendable {
         try await storage.read(.refreshRecord).flatMap { RefreshRecord.decode($0.bytes) }
     }
 
-    /// For whoever wants to know whether to leave the service alone.
+    /// Returns the record, to find out whether there is a pause.
     ///
-    /// - Returns: `nil` also for a record that cannot be read: it would only have put a refresh off.
+    /// - Returns: `nil` also for a record that cannot be read, since it could only delay a refresh.
     func readableRecord() async -> RefreshRecord? { try? await record() }
 
     func record(in transaction: any ArchiveTransaction) async throws -> RefreshRecord? {
         try await stored(in: transaction).flatMap { RefreshRecord.decode($0.bytes) }
     }
 
-    /// The stored record. If its place holds something that is not a record, that is moved aside, since it would block every
-    /// refresh. After any other error the record may be there, and say that the refresh token may be spent.
+    /// Returns the stored record. If the entry is not a record, it is moved aside, since it would block every refresh. After any other
+    /// error there may be a record that says that the refresh token may be spent.
     private func stored(in transaction: any ArchiveTransaction) async throws -> StoredEntry? {
         do {
             return try await transaction.read(.refreshRecord)
@@ -33,16 +33,16 @@ struct RefreshJournal: Sendable {
             do {
                 try await transaction.quarantineLeftover(.refreshRecord, because: reason, logger)
             } catch is AccountError {
-                // The storage cannot be reached.
+                // The storage is unreachable.
                 throw reason
             }
             return nil
         }
     }
 
-    /// Records that the refresh token is about to be spent, so that a crash before the response is stored can be told.
+    /// Records that the refresh token is about to be spent, so that a crash before the response is stored can be noticed.
     ///
-    /// - Returns: When one was sent before whose response was never stored; then that stays the date of the record.
+    /// - Returns: The date of an earlier request whose response was never stored, which stays the date of the record.
     func recordIntent(at date: Date, in transaction: any ArchiveTransaction) async throws -> Date? {
         try await change(in: transaction) { record in
             let unfinished = record.date
@@ -51,7 +51,7 @@ struct RefreshJournal: Sendable {
         }
     }
 
-    /// - Parameter mayBeSpent: Whether the refresh token may have been spent for this refresh, or for one before.
+    /// - Parameter mayBeSpent: Whether this or an earlier refresh may have spent the refresh token.
     func recordFailure(
         _ reason: UnverifiedReason, mayBeSpent: Bool, at date: Date, in transaction: any ArchiveTransaction
     ) async throws {
@@ -61,7 +61,7 @@ struct RefreshJournal: Sendable {
         }
     }
 
-    /// Removes the record: the response is stored, or there is none to wait for.
+    /// Removes the record: the response is stored, or no request was sent.
     func forget(in transaction: any ArchiveTransaction) async throws {
         guard let revision = try await stored(in: transaction)?.revision else { return }
         _ = try await transaction.remove(.refreshRecord, ifRevision: revision)

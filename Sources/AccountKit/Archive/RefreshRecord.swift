@@ -4,12 +4,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What is known of the refreshes of a session that did not bring new tokens: a small property list with dates, in the clear.
+/// The record of refreshes without new tokens: a small property list with dates, not encrypted.
 ///
-/// It is written before a refresh token is sent, and removed once its successor is stored. So whoever finds it knows that
-/// the stored token may be spent, and how long the service is to be left alone: every process reads the same record.
+/// A refresh writes it before it sends the refresh token, and removes it when the new tokens are stored. So a process that finds it knows
+/// that the stored token may be spent. The record also has the pause after a failure, which all processes obey.
 struct RefreshRecord: Codable, Equatable, Sendable {
-    /// When the request was sent that may have spent the stored refresh token; `nil` if none was.
+    /// When the request was sent that may have spent the stored refresh token; `nil` if there was none.
     var date: Date?
 
     /// How many refreshes of these tokens have failed in a row.
@@ -18,16 +18,15 @@ struct RefreshRecord: Codable, Equatable, Sendable {
     /// The code of the last failure's ``UnverifiedReason``.
     var reason: String?
 
-    /// When the next one may be sent.
+    /// When the next refresh may be sent.
     var nextTry: Date?
 
-    /// When the service first answered `invalid_request` to a refresh of these tokens, and when it last did, with nothing else in
-    /// between.
+    /// The dates of the first and last of consecutive `invalid_request` responses to refreshes of these tokens.
     var refusedSince: Date?
     var refusedAt: Date?
 
-    /// Whether the service has refused often enough to say that the session cannot be renewed. One answer may be a mistake of a
-    /// proxy or of a deployment.
+    /// Whether the service has refused often enough to say that the session cannot be renewed. A single response may be a mistake of a
+    /// proxy or a deployment.
     var isRefused: Bool {
         guard let refusedSince, let refusedAt else { return false }
         return refusedAt.timeIntervalSince(refusedSince) >= 60
@@ -39,29 +38,28 @@ struct RefreshRecord: Codable, Equatable, Sendable {
     /// The longest pause after the service has failed.
     static let longestPause: TimeInterval = 300
 
-    /// The longest pause after a service that was not reached: nothing there needs to be spared, and the network may be back at
-    /// any moment.
+    /// The longest pause while the service is unreachable. It has no load then, and the network may return at any moment.
     static let longestPauseOffline: TimeInterval = 5
 
-    /// How many seconds to wait until the next try; `nil` if it may be now.
+    /// Returns how many seconds to wait until the next attempt; `nil` if it may be now.
     func wait(at now: Date) -> TimeInterval? {
         guard let nextTry else { return nil }
         let wait = nextTry.timeIntervalSince(now)
-        // More than was ever asked for: the clock was set back.
+        // A wait that is longer than every pause means that the clock was set back.
         return wait > 0 && wait <= Self.longestPause ? wait : nil
     }
 
-    /// Why the service is left alone, and for how long; `nil` if it may be asked now.
+    /// Returns the reason for the pause and its length; `nil` if the service may be asked now.
     func pause(at now: Date) -> UnverifiedReason? {
         guard let wait = wait(at: now) else { return nil }
-        // What else kept the other process from it may be its own affair.
+        // Other reasons may concern only the other process.
         let codes = [UnverifiedReason.Code.offline, .rateLimited, .captivePortal]
         return UnverifiedReason(
             codes.first { $0.rawValue == reason } ?? .serverError, detail: "a refresh failed a moment ago",
             retryAfter: .seconds(Int(wait) + 1))
     }
 
-    /// - Parameter jitter: A random number from 0.5 to 1, so that programs do not all come back at once.
+    /// - Parameter jitter: A random number from 0.5 to 1, so that programs do not try again all at once.
     mutating func fail(_ reason: UnverifiedReason, at now: Date, jitter: Double) {
         let count = min((failureCount ?? 0) + 1, 1000)
         failureCount = count
@@ -97,7 +95,7 @@ struct RefreshRecord: Codable, Equatable, Sendable {
 }
 
 extension UnverifiedReason {
-    /// Some services answer so to a refresh token that they have forgotten.
+    /// Whether the service responded `invalid_request`, as some services do if they have forgotten a refresh token.
     fileprivate var isInvalidRequest: Bool {
         code == .misconfigured && detail?.hasPrefix(OAuthErrorCode.invalidRequest.rawValue) == true
     }

@@ -6,8 +6,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Tokens that a service is still to revoke, sealed, until it has: of sign-outs, of sign-ins that were replaced, and of exchanges
-/// whose outcome nobody wanted any more.
+/// Encrypted tokens that the service has not revoked yet: of sign-outs, of replaced sign-ins, and of exchanges whose result was not
+/// stored.
 ///
 /// The queue has at most eight entries; a ninth replaces the oldest. An entry is removed 30 days after the first attempt to
 /// deliver it: by then most tokens have expired.
@@ -16,11 +16,11 @@ struct RevocationQueue: Sendable {
         let entry: ArchiveEntry
         var revision: ArchiveRevision
 
-        /// Whose they are, without name and profile; `verifiedAt` is when they were queued, or when the first attempt to
-        /// deliver them failed.
+        /// The account of the tokens, without name and profile. `verifiedAt` is when they were queued, or when the first attempt to deliver
+        /// them failed.
         var account: Account
 
-        /// What it was opened with; `nil` if it was put into the queue just now.
+        /// The keys that opened the entry; `nil` if it was queued just now.
         var keys: ArchiveKeys?
 
         var attemptCount: Int {
@@ -47,8 +47,8 @@ struct RevocationQueue: Sendable {
             set { account.profile["nextTry"] = newValue.map { .date($0) } }
         }
 
-        /// Takes note that the service did not do it: it is left alone for a minute, then twice as long each time, at most
-        /// for a day. One that could not be told for the first time is told as soon as it is reached again.
+        /// Records a failed attempt. A pause of one minute follows, which doubles each time, up to a day. After the first failure to reach
+        /// the service there is no pause.
         mutating func fail(isRefusal: Bool, at date: Date) {
             if attemptCount == 0 { account.verifiedAt = date }
             attemptCount = min(attemptCount + 1, 1000)
@@ -57,7 +57,7 @@ struct RevocationQueue: Sendable {
             nextTry = attemptCount == 1 && !isRefusal ? nil : date.addingTimeInterval(pause)
         }
 
-        /// Whether it is worth another request now. More than a day ahead, the clock was set back.
+        /// Whether the pause is over. A date more than a day ahead means that the clock was set back.
         func isDue(at date: Date) -> Bool {
             guard let nextTry else { return true }
             return !(0...86_400 ~= nextTry.timeIntervalSince(date)) || nextTry <= date
@@ -91,14 +91,15 @@ struct RevocationQueue: Sendable {
             do {
                 found = try await transaction.read(entry)
             } catch {
-                // What cannot be read cannot be replaced either; there are other places.
+                // An entry that cannot be read cannot be replaced either.
                 continue
             }
             guard let stored = found else {
                 place = (entry, nil, date)
                 break
             }
-            // An entry that does not open goes first, or last on storage that machines share: another machine may have its key.
+            // An entry that does not open is replaced first. On storage that machines share it is replaced last, since another machine may have
+            // its key.
             let unreadable = archive.isShared ? date : .distantPast
             let age = (try? await records.open(stored.bytes))?.account.verifiedAt ?? unreadable
             if place == nil || age < place!.date { place = (entry, stored.revision, age) }
@@ -131,17 +132,16 @@ struct RevocationQueue: Sendable {
     }
 
     func update(_ pending: Pending, at date: Date, in transaction: any ArchiveTransaction) async throws {
-        // With no account left a passphrase would have to be asked for again.
+        // Without the keys of the entry, the user would be asked for a passphrase again.
         var keys = pending.keys
         if keys == nil { keys = try await archive.keysBeside(at: date) }
         let (bytes, _) = try records.codec.seal(pending.account, with: keys!)
         _ = try await transaction.replace(pending.entry, with: bytes, ifRevision: pending.revision)
     }
 
-    /// Takes tokens that stay in use out of the queue again, for whoever holds the lock.
+    /// Removes the tokens of an account that stays signed in from the queue, under the lock.
     ///
-    /// What cannot be read, or does not open with the keys of this account, will not be told to a service by it, and is left
-    /// where it is.
+    /// Entries that cannot be read, or that the keys of this account do not open, stay.
     func withdraw(_ account: Account, in transaction: any ArchiveTransaction) async throws {
         for entry in records.places {
             guard let stored = try? await transaction.read(entry) else { continue }
@@ -152,13 +152,13 @@ struct RevocationQueue: Sendable {
         }
     }
 
-    /// What is in the queue and opens, without a lock: a sign-out that is just under way may be among it.
+    /// Returns the entries that open, without a lock. They may include a sign-out in progress.
     ///
-    /// - Parameter isInteractive: Whether a person may be asked for a passphrase. Never under the lock, where others would wait.
+    /// - Parameter isInteractive: Whether the user may be asked for a passphrase; never under the lock.
     func pending(isInteractive: Bool = false) async throws -> [Pending] {
         var pending: [Pending] = []
         for entry in records.places {
-            // One that cannot be read or opened now stays in the queue, for whoever can.
+            // An entry that cannot be read or opened now stays in the queue.
             guard let stored = try? await archive.storage.read(entry),
                 let (account, keys) = try? await records.open(stored.bytes, isInteractive: isInteractive)
             else { continue }

@@ -1,20 +1,20 @@
 import AccountCrypto
 
-/// What is stored beside the account, sealed: a few places, each an archive of its own with the account's keys, so that no key is
-/// asked for, and for a context that is no session's, so that none can stand in for the account by another name.
+/// Encrypted entries beside the account. Each is an archive with the keys of the account, so that it needs no other key. Its context is not
+/// that of a session, so that it cannot replace the account under another name.
 struct SealedRecords: Sendable {
     let places: [ArchiveEntry]
     let archive: AccountArchive
     let codec: ArchiveCodec
 
-    /// What they are, for a person.
+    /// The name of the entries in messages.
     private let name: String
 
     /// - Parameters:
-    ///   - places: Where they are; see ``places(_:count:)``.
-    ///   - purpose: Tells the context from those of others.
-    ///   - name: What they are, for a person.
-    ///   - sharedPlace: The place in a store that machines share; `nil` does not bind the records to it.
+    ///   - places: The entries; see ``places(_:count:)``.
+    ///   - purpose: The part of the context that distinguishes these entries from others.
+    ///   - name: The name of the entries in messages.
+    ///   - sharedPlace: The name of a storage that machines share, which the records are bound to; `nil` for none.
     init(
         at places: [ArchiveEntry], purpose: String, name: String, archive: AccountArchive, appIdentifier: String,
         session: SessionName, sharedPlace: String? = nil
@@ -22,7 +22,7 @@ struct SealedRecords: Sendable {
         self.places = places
         self.archive = archive
         self.name = name
-        // No session has a slash in its name.
+        // The name of a session cannot contain a slash.
         codec = ArchiveCodec(
             context: SealingContext(
                 appIdentifier: appIdentifier, sessionName: session.rawValue + "/" + purpose, place: sharedPlace))
@@ -40,9 +40,9 @@ struct SealedRecords: Sendable {
         return (try codec.open(envelope, with: keys), keys)
     }
 
-    /// Seals what is there with other keys of the account, and leaves what does not open.
+    /// Encrypts the entries with other keys of the account. Entries that do not open stay unchanged.
     ///
-    /// - Throws: If something cannot be read now: with the old key it would be lost.
+    /// - Throws: An error if an entry cannot be read, since it would be lost with the old key.
     func reseal(
         with keys: ArchiveKeys, before: ArchiveKeys, in transaction: any ArchiveTransaction
     ) async throws {

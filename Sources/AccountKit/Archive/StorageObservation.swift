@@ -1,20 +1,20 @@
-/// A storage that can say how it is, which `status` and `doctor` show.
+/// A storage that reports its state for `status` and `doctor`.
 public protocol InspectableArchiveStorage: ArchiveStorage {
-    /// Asks whatever the storage consists of.
+    /// Asks the parts of the storage for their state.
     ///
-    /// Never fails: that something does not respond is an observation too. It takes seconds at the most.
+    /// It never fails, since a missing response is an observation too. It takes a few seconds at most.
     func inspect() async -> [StorageObservation]
 }
 
-/// Something about a storage, for a person.
+/// An observation about a storage, for the user.
 public struct StorageObservation: Sendable, Hashable, Encodable {
-    /// What it is about, in a word or two, such as `Member`.
+    /// The subject in one or two words, such as `Member`.
     public var label: String
 
-    /// What there is to say.
+    /// The observation.
     public var text: String
 
-    /// What to do about it, if it is a problem; `nil` if all is well.
+    /// What to do about a problem; `nil` if there is none.
     public var advice: String?
 
     /// Creates an observation.

@@ -65,14 +65,14 @@ extension AccountStore {
         }
     }
 
-    /// Whether the move that brought the session here has left its copy.
+    /// Whether the move that brought the session here has left a copy.
     package func hasMoveLeftover() async throws -> Bool {
         guard let transfer = await driver.load().account?.transfer, transfer.role == .arrived else { return false }
         let archive = driver.archive
         return try await archive.incoming { try await archive.storage.read($0) }?.transfer.id == transfer.id
     }
 
-    /// Removes the copy that the move that brought the session here has left.
+    /// Removes the copy of the move that brought the session here.
     package func removeMoveLeftover() async throws(AccountError) {
         try await driver.withTransaction { transaction in
             guard let account = await driver.load(transaction).account else { return }

@@ -6,28 +6,28 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// New tokens that could not be saved: this process knows them, and no other does.
+/// New tokens that could not be saved, and that only this process knows.
 ///
-/// As long as the tokens that were spent for them are stored, they are the account's. Once they never will be, since their
-/// sign-in is over, they are orphans, which the service is to revoke.
+/// While the tokens that were spent for them are stored, the new tokens belong to the account. When their session has ended, they are
+/// orphans, which are revoked at the service.
 final class UnsavedTokens: Sendable {
     private struct Kept {
         var account: Account
 
-        /// Whose tokens are stored, and were spent for them, or for those that were spent for them.
+        /// The stored account, whose tokens were spent for the new ones, directly or in several steps.
         var stored: Account
 
-        /// Whose tokens were spent for them: the stored ones, or others that could not be saved either.
+        /// The account whose tokens were spent last: the stored one, or another one that could not be saved either.
         var spent: Account
         var revision: ArchiveRevision
 
-        /// Whether they are being spent themselves, so that the record of the intent is about them.
+        /// Whether a refresh is spending the new tokens, so that the record of the intent is about them.
         var isBeingSpent = false
 
-        /// Whether a holder of the lock has read these in place of the spent ones, and so saves, queues or revokes them itself.
+        /// Whether a holder of the lock has read the new tokens instead of the spent ones. It saves, queues or revokes them itself.
         var isSeenUnderLock = false
 
-        /// Another account with these tokens in place of its own.
+        /// Returns the credentials of another account with these tokens.
         func credentials(for other: Account) -> Account {
             var account = other
             account.credentials = self.account.credentials
@@ -41,8 +41,8 @@ final class UnsavedTokens: Sendable {
         var lastAttempt: Date?
         var orphans: [Account] = []
 
-        /// Drops the kept tokens: they have just been saved, or were replaced, or nobody is signed in any more. If no holder of
-        /// the lock has read them, nobody can have saved or queued them, so they become orphans.
+        /// Drops the unsaved tokens: they were saved or replaced, or the user has signed out. If no holder of the lock has read them, they
+        /// cannot have been saved or queued, so they become orphans.
         mutating func drop() {
             if let kept = kept.take(), !kept.isSeenUnderLock { orphans.append(kept.account) }
         }
@@ -50,20 +50,19 @@ final class UnsavedTokens: Sendable {
 
     private let state = Mutex(State())
 
-    /// The account as it is stored: its tokens were spent for those kept here, directly or in several steps. `nil` if none are
-    /// kept.
+    /// The stored account, whose tokens were spent for the unsaved ones, directly or in several steps; `nil` if there are none.
     var storedAccount: Account? { state.withLock { $0.kept?.stored } }
 
     func keep(_ account: Account, inPlaceOf spent: Account, ifRevision revision: ArchiveRevision) {
         state.withLock { state in
-            // Those that were spent may have been unsaved themselves.
+            // The spent tokens may have been unsaved too.
             let stored = state.kept.map { $0.account.isSameGrant(as: spent) ? $0.stored : spent }
             state.kept = Kept(account: account, stored: stored ?? spent, spent: spent, revision: revision)
         }
     }
 
-    /// Whether there are any, and the last try to save them was not a moment ago: where the disk is full, those who look often
-    /// would keep others from the lock.
+    /// Whether there are unsaved tokens, and the last attempt to save them is at least a second old. While the disk is full, frequent
+    /// attempts would keep other processes from the lock.
     func isTimeToSave(at date: Date) -> Bool {
         state.withLock { state in
             guard state.kept != nil else { return false }
@@ -75,7 +74,7 @@ final class UnsavedTokens: Sendable {
 
     func markSpending() { state.withLock { $0.kept?.isBeingSpent = true } }
 
-    /// The account with them, if this is the revision that they are to replace.
+    /// Returns the account with the unsaved tokens, if they replace this revision.
     func account(for revision: ArchiveRevision, isLocked: Bool) -> Account? {
         state.withLock { state in
             guard state.kept?.revision == revision else { return nil }
@@ -84,12 +83,12 @@ final class UnsavedTokens: Sendable {
         }
     }
 
-    /// The stored account with them, if another process has changed something else of it.
+    /// Returns the stored account with the unsaved tokens, if another process has changed other parts of it.
     func merged(into stored: Account, _ revision: ArchiveRevision, isLocked: Bool) -> Account {
         state.withLock { state in
             guard let kept = state.kept, kept.stored.isSameGrant(as: stored) else { return stored }
             let account = kept.credentials(for: stored)
-            // Without the lock there may be a newer one by now.
+            // Without the lock there may be a newer revision.
             if isLocked {
                 state.kept!.account = account
                 state.kept!.revision = revision
@@ -99,10 +98,10 @@ final class UnsavedTokens: Sendable {
         }
     }
 
-    /// To be called after an account has been written.
+    /// Updates the unsaved tokens after an account was written.
     ///
-    /// - Returns: `isOver` if the kept tokens were saved or replaced, so that the refresh record can go. `account` if the writer
-    ///   wrote the spent tokens once more, having read them before the refresh: what was written, with the kept tokens.
+    /// - Returns: `isOver` if the unsaved tokens were saved or replaced, so that the refresh record can be removed. `account` if the writer
+    ///   had read the spent tokens before the refresh and wrote them again: the written account with the unsaved tokens.
     func noteWritten(_ account: Account, _ revision: ArchiveRevision) -> (isOver: Bool, account: Account?) {
         state.withLock { state in
             guard let kept = state.kept else { return (false, nil) }
@@ -120,10 +119,10 @@ final class UnsavedTokens: Sendable {
 
     func drop() { state.withLock { $0.drop() } }
 
-    /// Whoever holds the lock has found something else: another process has signed the user out or somebody in. They are
-    /// good at the service all the same.
+    /// Makes the tokens orphans if another process has ended their session. The caller holds the lock. The tokens are still valid at the
+    /// service.
     ///
-    /// - Parameter revision: What is stored; `nil` if nothing is.
+    /// - Parameter revision: The stored revision; `nil` if there is none.
     func orphan(unlessFor revision: ArchiveRevision?) {
         state.withLock { state in
             guard let kept = state.kept, kept.revision != revision else { return }
@@ -134,7 +133,7 @@ final class UnsavedTokens: Sendable {
 
     func keepOrphan(_ orphan: Account) { state.withLock { $0.orphans.append(orphan) } }
 
-    /// Whether there are tokens that the service is to revoke, as far as can be told by a read without the lock.
+    /// Whether there may be orphans, according to a read without the lock.
     func mayHaveOrphans(beside content: AccountArchive.Content) -> Bool {
         if case .unreadable = content { return false }
         return state.withLock { state in

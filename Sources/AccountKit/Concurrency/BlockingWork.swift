@@ -8,25 +8,24 @@ import Musl
 import Darwin
 #endif
 
-/// Does what blocks its thread, because it waits for the disk or for a program or computes for long, on threads of its own.
+/// Runs work that blocks its thread, such as disk access, a program or a long computation, on separate threads.
 ///
-/// The threads that tasks share are as many as there are processors, and must not block: two unlocks at once would hold up
-/// every other task of an app, deadlines included. Reading an archive does not come here; it is over sooner than another
-/// thread could begin it.
+/// Tasks share one thread for each processor, which must not block: two unlocks at a time would delay every other task of an app, including
+/// its timeouts. Reading an archive does not use this, since it takes less time than a change of threads.
 package enum BlockingWork {
-    /// More at once would only wait for one disk, or need a gigabyte for Argon2id.
+    /// More threads would only wait for the same disk, or need a gigabyte for Argon2id.
     static let threads = WorkerThreads(limit: 4, idleSeconds: 5)
 
     private static let hasOwnExecutor = Atomic(false)
     private static let ownExecutor = Mutex<UnownedTaskExecutor?>(nil)
 
-    /// Lets tasks that prefer this executor block its thread: in a command nothing else runs on it.
+    /// Lets tasks with this executor preference block its thread. In a command, nothing else runs on it.
     package static func stays(on executor: UnownedTaskExecutor) {
         ownExecutor.withLock { $0 = executor }
         hasOwnExecutor.store(true, ordering: .releasing)
     }
 
-    /// Runs `body` on a thread that may block, and waits for it; being cancelled does not cut it off.
+    /// Runs `body` on a thread that may block, and waits for it. A cancellation does not interrupt it.
     package static func run<Value: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {
@@ -43,8 +42,8 @@ package enum BlockingWork {
         return try result.get()
     }
 
-    /// What came of a job. It is handed over under a lock: how a continuation hands over that is resumed before its task waits
-    /// is the runtime's own affair, and no sanitizer sees that it is safe.
+    /// The result of a job. A lock protects it, since a sanitizer cannot see that a continuation that resumes before its task waits is
+    /// safe.
     private final class Outcome<Value: Sendable, Failure: Error>: Sendable {
         let result = Mutex<Result<Value, Failure>?>(nil)
     }
@@ -55,10 +54,9 @@ package enum BlockingWork {
     }
 }
 
-/// A few threads, made when there is work and ended when there has been none for a while.
+/// A few threads, which are created for work and end after a while without work.
 ///
-/// @unchecked Sendable: what changes is touched only by who holds the mutex. It is not a `Mutex` since threads wait with it for
-/// work.
+/// @unchecked Sendable: the mutex protects all mutable state. It is not a `Mutex`, since threads use it to wait for work.
 final class WorkerThreads: @unchecked Sendable {
     private let limit: Int
     private let idleSeconds: Int
@@ -77,7 +75,7 @@ final class WorkerThreads: @unchecked Sendable {
         pthread_cond_init(newWork, nil)
     }
 
-    // Each thread holds it, so none is left.
+    // Each thread holds this object, so all threads have ended.
     deinit {
         pthread_cond_destroy(newWork)
         pthread_mutex_destroy(mutex)
@@ -99,7 +97,7 @@ final class WorkerThreads: @unchecked Sendable {
             }
             return nil
         }
-        // No thread can be had, so this one has to block.
+        // No thread can be created, so the current one blocks.
         rest?()
     }
 
@@ -110,14 +108,14 @@ final class WorkerThreads: @unchecked Sendable {
     }
 
     private func run() {
-        // The signals of a program are for its other threads.
+        // Signals are handled by the other threads of the program.
         var all = sigset_t()
         sigfillset(&all)
         pthread_sigmask(SIG_BLOCK, &all, nil)
         while let job = next() { job() }
     }
 
-    /// Waits for a job; `nil` if there was none for a while, and the thread is to end.
+    /// Waits for a job; `nil` if there was none for a while, so that the thread ends.
     private func next() -> (@Sendable () -> Void)? {
         withLock {
             var isTimeUp = false
@@ -137,13 +135,13 @@ final class WorkerThreads: @unchecked Sendable {
         }
     }
 
-    /// Starts a thread, which holds this object until it ends; `false` if the system has none to give.
+    /// Starts a thread, which holds this object until it ends; `false` if no thread can be created.
     private func start() -> Bool {
         var attributes = pthread_attr_t()
         guard pthread_attr_init(&attributes) == 0 else { return false }
         defer { pthread_attr_destroy(&attributes) }
         pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        // Not every C library's usual size is enough.
+        // The default size of some C libraries is too small.
         pthread_attr_setstacksize(&attributes, 1024 * 1024)
         let retained = Unmanaged.passRetained(self).toOpaque()
         #if canImport(Darwin)

@@ -1,4 +1,4 @@
-/// Runs something to its end, whether the task is cancelled or not.
+/// Runs `body` to its end, even if the task is cancelled.
 package func shielded<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value {
     try await Task { try await body() }.value
 }
@@ -7,9 +7,9 @@ package func shielded<Value: Sendable>(_ body: @escaping @Sendable () async -> V
     await Task { await body() }.value
 }
 
-/// Runs something that can be broken off, and does so at a deadline.
+/// Runs `body`, and cancels it at a deadline.
 ///
-/// - Returns: `nil` if it was broken off.
+/// - Returns: `nil` if it was cancelled.
 package func withDeadline<Value: Sendable>(
     _ deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value? {

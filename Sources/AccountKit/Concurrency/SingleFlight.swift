@@ -1,39 +1,39 @@
 import Synchronization
 
-/// Work that is done once for all who want its result at the same time.
+/// Shares work between callers that want the same result at the same time.
 ///
-/// A caller that is cancelled, or whose time is over, leaves at once; the work goes on for the others. When all have left it is
-/// cancelled, unless it has committed itself. Nothing is kept: who asks after it has ended begins it anew.
+/// A caller that is cancelled or times out leaves at once, and the work continues for the others. When all callers have left, the work is
+/// cancelled, unless it has committed. Results are not cached: a call after the end starts the work again.
 package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
     package enum Departure: Error, Equatable {
         case cancelled
-        /// The caller's time was over; the work had come this far.
+        /// The deadline passed while the work was at this stage.
         case timeout(Stage)
     }
 
-    /// How far work is.
+    /// A stage of the work.
     package enum Stage: Sendable {
-        /// The work waits for something that others hold.
+        /// The work waits for a resource of another process.
         case waiting
-        /// The work has begun, and can still be given up.
+        /// The work has begun, and can still be cancelled.
         case begun
-        /// The work is no longer given up.
+        /// The work is no longer cancelled.
         case committed
     }
 
-    /// What the work says of itself while it is under way.
+    /// Lets the work report its stage.
     package struct Progress: Sendable {
         fileprivate let report: @Sendable (Stage) -> Bool
 
-        /// The work does not wait for others now.
+        /// Reports that the work does not wait now.
         func begin() { _ = report(.begun) }
 
-        /// The work waits for others again.
+        /// Reports that the work waits again.
         func wait() { _ = report(.waiting) }
 
-        /// From now on the work is not given up.
+        /// Commits the work, so that it is not cancelled any more.
         ///
-        /// - Returns: Whether it has not been given up already.
+        /// - Returns: `false` if all callers have already left.
         func commit() -> Bool { report(.committed) }
     }
 
@@ -47,7 +47,7 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
 
     private struct State {
         var flights: [Flight] = []
-        /// Cancelled, and not at its end yet.
+        /// Cancelled work that has not ended yet.
         var givenUp: [Int: Task<Void, Never>] = [:]
         var nextID = 0
 
@@ -60,12 +60,12 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
     private let state = Mutex(State())
     private let isSame: @Sendable (Key, Key) -> Bool
 
-    /// - Parameter isSame: Whether what two callers want is the same.
+    /// - Parameter isSame: Whether two callers want the same result.
     package init(by isSame: @escaping @Sendable (Key, Key) -> Bool) { self.isSame = isSame }
 
-    /// Joins the work for a key, or begins it with `body` in a task of its own.
+    /// Joins the work for a key, or begins it with `body` in a separate task.
     ///
-    /// - Parameter deadline: Until when to wait; `nil` till it ends.
+    /// - Parameter deadline: When to stop waiting; `nil` for no limit.
     package func value(
         for key: Key, until deadline: ContinuousClock.Instant? = nil,
         body: @escaping @Sendable (Progress) async -> Value
@@ -73,7 +73,7 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
         let waiter = state.withLock { $0.makeID() }
         let timer = deadline.map { deadline in
             Task {
-                // It throws only when it is not needed any more.
+                // The sleep throws only if it was cancelled.
                 guard (try? await Task.sleep(until: deadline, clock: .continuous)) != nil else { return }
                 leave(waiter, isTimeout: true)
             }
@@ -89,7 +89,7 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
         return try result.get()
     }
 
-    /// Waits until work that was given up has ended, and so has let go of what it held.
+    /// Waits until cancelled work has ended and has released its resources.
     package func finishGivenUp() async {
         for task in state.withLock({ Array($0.givenUp.values) }) { await task.value }
     }
@@ -106,11 +106,11 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
                 return
             }
             let id = state.makeID()
-            // Under the lock, so that whoever leaves finds the task.
+            // Under the lock, so that a caller that leaves finds the task.
             let task = Task { self.end(id, with: await body(Progress { self.move(id, to: $0) })) }
             state.flights.append(Flight(id: id, key: key, task: task, waiters: [waiter: continuation]))
         }
-        // Cancelled between the look above and the entry, or too late before it: whoever was to wake it found nobody.
+        // The caller may have been cancelled before its continuation was stored, so that the handler did not find it.
         if Task.isCancelled { leave(waiter, isTimeout: false) }
         if let deadline, deadline <= .now { leave(waiter, isTimeout: true) }
     }
@@ -141,14 +141,14 @@ package final class SingleFlight<Key: Sendable, Value: Sendable>: Sendable {
                 if flight.waiters.isEmpty, flight.stage != .committed {
                     givenUp = flight.task
                     state.givenUp[flight.id] = flight.task
-                    // Who comes now begins anew.
+                    // The next caller starts the work again.
                     state.flights.remove(at: index)
                 }
                 return (continuation, flight.stage)
             }
             return nil
         }
-        // Not under the lock: this runs the handlers of all that it waits for.
+        // Without the lock, since this runs the cancellation handlers of the work.
         givenUp?.cancel()
         guard let (continuation, stage) = left else { return }
         continuation.resume(returning: .failure(isTimeout ? .timeout(stage) : .cancelled))

@@ -4,50 +4,50 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The folders of one app, as iOS gives them to an app in its sandbox, on every platform.
+/// The folders of one app, like those of the app sandbox on iOS.
 ///
-/// Nothing is made or touched by asking for a folder: folders are made when something is written to them, with mode
-/// 0700.
+/// Reading a property creates nothing. A folder is created with mode 0700 when a file is written to it.
 public struct AppContainer: Hashable, Sendable {
-    /// Which app it is. Bound into every archive of the container: another app's archive does not open here.
+    /// The identifier of the app. Every archive of the container is bound to it, so the archive of another app does not open here.
     public let identifier: String
 
-    /// What must survive, such as `Account.plist`; backed up. On Linux `$XDG_DATA_HOME/<identifier>/Documents`.
+    /// Data that must be kept and backed up, such as `Account.plist`. On Linux `$XDG_DATA_HOME/<identifier>/Documents`.
     public let documents: URL
 
-    /// What can be fetched again, and may vanish at any time. On Linux `$XDG_CACHE_HOME/<identifier>`.
+    /// Data that can be obtained again and may be removed at any time. On Linux `$XDG_CACHE_HOME/<identifier>`.
     public let caches: URL
 
     /// Settings, without secrets. On Linux `$XDG_CONFIG_HOME/<identifier>`.
     public let preferences: URL
 
-    /// The key file: in another tree than `documents`, so that syncing or leaking those does not leak the key. On Linux
+    /// The key file, in another tree than `documents`, so that a copy of the documents does not contain the key. On Linux
     /// `$XDG_STATE_HOME/<identifier>`.
     public let keys: URL
 
-    /// Gone after the run. On Linux `$XDG_RUNTIME_DIR/<identifier>`, else in the temporary directory.
+    /// Temporary files. On Linux `$XDG_RUNTIME_DIR/<identifier>`, or a folder in the temporary directory.
     public let temporary: URL
 
-    /// The folder that must belong to the user, together with all that is below it on the way to a file.
+    /// The folder that must belong to the user, with all folders below it.
     package let root: String
 
-    /// The folders where the platform has them.
+    /// Creates a container with the standard folders of the platform.
     ///
-    /// On Linux as the XDG Base Directory Specification says: unset, empty and relative variables mean its defaults. On
-    /// Apple systems in the user's `Library`.
+    /// On Linux these follow the XDG Base Directory Specification; variables that are unset, empty or relative mean its defaults. On Apple
+    /// systems the folders are in the user's `Library`.
     ///
-    /// - Parameter identifier: The app, such as `com.example.gists`: 1…128 of `a-z A-Z 0-9 . _ -`, without a leading dot.
+    /// - Parameter identifier: The identifier of the app, such as `com.example.gists`: 1…128 of `a-z A-Z 0-9 . _ -`, without a leading
+    ///   dot.
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for another identifier, or if the user has no home
     ///   directory.
     public init(identifier: String) throws(AccountError) {
         try self.init(identifier: identifier, environment: Environment.value, home: Environment.homeDirectory)
     }
 
-    /// All folders under one, in iOS's layout: for tests, for portable installs, or for `$HOME` itself.
+    /// Creates a container with all folders under one root, in the layout of iOS, for tests and portable installations.
     ///
     /// - Parameters:
     ///   - root: An absolute path.
-    ///   - identifier: The app; see ``init(identifier:)``.
+    ///   - identifier: The identifier of the app; see ``init(identifier:)``.
     /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` for another identifier, or a relative path.
     public init(root: String, identifier: String) throws(AccountError) {
         try Self.check(identifier: identifier)
@@ -112,7 +112,7 @@ extension AppContainer {
         session == .default ? documentsPath : documentsPath + "/Sessions/" + session.rawValue
     }
 
-    /// A folder in the container, which is trusted only together with each folder on the way to it from the root of its tree.
+    /// Returns a folder in the container. It is trusted only together with each folder between it and the root of its tree.
     package func folder(_ path: String) -> ArchiveDirectory {
         let roots =
             [root]
@@ -123,17 +123,16 @@ extension AppContainer {
     package var documentsPath: String { documents.path(percentEncoded: false).droppingTrailingSlash }
     package var keysPath: String { keys.path(percentEncoded: false).droppingTrailingSlash }
 
-    /// The sessions of which there is anything: those that were signed in once, in the order of their names, the
-    /// default one first.
+    /// Returns the sessions that have stored data: the default one first, then the others by name.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/inaccessible``, or ``AccountError/Code-swift.struct/insecureContainer`` if
-    ///   another user could have changed the list.
+    /// - Throws: ``AccountError/Code-swift.struct/inaccessible``, or ``AccountError/Code-swift.struct/insecureContainer`` if another user
+    ///   could have changed the list.
     public func sessions() throws(AccountError) -> [SessionName] {
         try folder(documentsPath + "/Sessions").checkTrust()
         return try listedSessions()
     }
 
-    /// The same, also if another user could have changed the list.
+    /// Returns the sessions, even if another user could have changed the list.
     package func listedSessions() throws(AccountError) -> [SessionName] {
         do {
             var sessions: [SessionName] = []
@@ -141,7 +140,7 @@ extension AppContainer {
                 sessions.append(.default)
             }
             let names = try SystemCall.names(in: documentsPath + "/Sessions").sorted()
-            // Anything that cannot be a session's name is something else.
+            // Other names are not sessions.
             return sessions + names.compactMap { name in try? SessionName(name) }.filter { $0 != .default }
         } catch {
             throw AccountError(.inaccessible, "the sessions cannot be listed", cause: error)

@@ -1,14 +1,14 @@
-/// The name of one of several sign-ins in a container: 1…64 of `a-z A-Z 0-9 . _ -`, without a leading dot.
+/// The name of a session in a container: 1…64 of `a-z A-Z 0-9 . _ -`, without a leading dot.
 public struct SessionName: Hashable, Sendable, CustomStringConvertible {
     /// The name.
     public let rawValue: String
 
-    /// The session that is meant when none is named.
+    /// The session that is used if none is named.
     public static let `default` = SessionName(unchecked: "default")
 
-    /// Checks a name.
+    /// Creates a name.
     ///
-    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if it is not of the form above.
+    /// - Throws: ``AccountError/Code-swift.struct/invalidArgument`` if the text is not a valid name.
     public init(_ name: String) throws(AccountError) {
         guard name.isFileName(upTo: 64) else {
             throw AccountError(

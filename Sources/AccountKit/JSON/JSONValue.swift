@@ -6,7 +6,7 @@ import Foundation
 
 package typealias JSONObject = [String: JSONValue]
 
-/// A value of JSON (RFC 8259, section 3).
+/// A JSON value (RFC 8259, section 3).
 package enum JSONValue: Sendable, Hashable {
     case null
     case boolean(Bool)
@@ -16,10 +16,10 @@ package enum JSONValue: Sendable, Hashable {
     case array([JSONValue])
     case object(JSONObject)
 
-    /// `nil` if the text is not a JSON object, or exceeds the bounds.
+    /// Decodes a JSON object; `nil` if the text is not one, or exceeds the limits.
     ///
-    /// No honest text comes near the bounds. They keep a hostile one from taking all of the stack or minutes of time.
-    // Inlined, since the type is known where it is called: otherwise the runtime would have to look for it by its name.
+    /// The limits prevent hostile text from using the whole stack or minutes of time. Ordinary text is far below them.
+    // Inlined, so that the runtime does not have to look up the type by its name.
     @inlinable
     package static func object(from text: some Collection<UInt8>) -> JSONObject? {
         let read: JSONObject?? = text.withContiguousStorageIfAvailable { object(from: UnsafeRawBufferPointer($0)) }
@@ -28,12 +28,12 @@ package enum JSONValue: Sendable, Hashable {
 
     package static func object(from bytes: UnsafeRawBufferPointer) -> JSONObject? {
         guard isBounded(bytes) else { return nil }
-        // The error would quote what was read, and says nothing else of use.
+        // The error would quote the text.
         return try? JSONDecoder().decode(Members.self, from: Data(bytes)).object
     }
 
-    /// Whether the text nests at most 32 levels and has at most 10 000 values. It need not be JSON, but is not UTF-16 or
-    /// UTF-32, in which a decoder would see other brackets than are counted here (RFC 8259, section 8.1).
+    /// Whether the text nests at most 32 levels and has at most 10 000 values. It may be any text except UTF-16 or UTF-32, in which a
+    /// decoder would see other brackets (RFC 8259, section 8.1).
     private static func isBounded(_ text: UnsafeRawBufferPointer) -> Bool {
         var (depth, values, isInString, isEscaped) = (0, 0, false, false)
         for byte in text {
@@ -65,7 +65,7 @@ package enum JSONValue: Sendable, Hashable {
         }
     }
 
-    /// `nil` for null, also inside lists and objects.
+    /// The value as a profile value; `nil` for null, also inside arrays and objects.
     package var profileValue: ProfileValue? {
         switch self {
         case .null: nil
@@ -79,7 +79,7 @@ package enum JSONValue: Sendable, Hashable {
     }
 }
 
-/// Decoding a dictionary would do too, but makes the Swift runtime search all conformances in the program.
+/// The members of an object. A dictionary would make the Swift runtime search all conformances of the program.
 private struct Members: Decodable {
     private struct Name: CodingKey {
         let stringValue: String
@@ -103,7 +103,7 @@ private struct Members: Decodable {
 extension JSONValue: Decodable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        // A decoder does not say of which kind a value is, so a failed try only means another kind; the last one throws.
+        // A decoder does not report the type of a value, so a failed attempt means another type. The last attempt throws.
         if container.decodeNil() {
             self = .null
         } else if let value = try? container.decode(String.self) {

@@ -4,19 +4,19 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// What a JSON Web Token says, without verifying it (RFC 7519).
+/// The claims of a JSON Web Token (RFC 7519), without a check of its signature.
 ///
-/// So it is a hint, unless the token came straight from the token endpoint over TLS, where OpenID Connect lets TLS stand
-/// for the signature (OpenID Connect Core, section 3.1.3.7, number 6).
+/// The claims are hints, unless the token came directly from the token endpoint over TLS. Then OpenID Connect accepts TLS instead of the
+/// signature (OpenID Connect Core, section 3.1.3.7, number 6).
 package struct JSONWebToken: Sendable {
-    /// RFC 7519, section 4.
+    /// The claims (RFC 7519, section 4).
     package let claims: JSONObject
 
-    /// In characters of base64url.
+    /// The maximum length of the payload, in characters of Base64URL.
     private static let payloadLimit = 1 << 16
 
-    /// `nil` if the token is not of the compact form with three parts (RFC 7515, section 3.1), or its payload is no JSON object
-    /// or longer than 64 KiB.
+    /// Reads a token; `nil` if it does not have the compact form with three parts (RFC 7515, section 3.1), or if its payload is not a JSON
+    /// object or exceeds 64 KiB.
     package init?(_ token: Secret) {
         let claims = token.withUnsafeBytes { bytes -> JSONObject? in
             let parts = bytes.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
@@ -29,20 +29,20 @@ package struct JSONWebToken: Sendable {
         self.claims = claims
     }
 
-    /// From when on nobody must accept the token (`exp`; RFC 7519, section 4.1.4); `nil` if it does not say so.
+    /// When the token expires (`exp`; RFC 7519, section 4.1.4); `nil` if there is no such claim.
     package var expiresAt: Date? { date("exp") }
 
-    /// When the token was issued (`iat`; RFC 7519, section 4.1.6); `nil` if it does not say so.
+    /// When the token was issued (`iat`; RFC 7519, section 4.1.6); `nil` if there is no such claim.
     package var issuedAt: Date? { date("iat") }
 
-    /// Seconds since 1970, whole or not (RFC 7519, section 2, "NumericDate"). Before 1970 or beyond the year 9999 it is a
-    /// mistake, such as milliseconds.
+    /// Returns a date in seconds since 1970 (RFC 7519, section 2, "NumericDate"). A date before 1970 or after the year 9999 is a mistake,
+    /// such as milliseconds.
     private func date(_ claim: String) -> Date? {
         guard let seconds = claims[claim]?.number, 0..<253_402_300_800 ~= seconds else { return nil }
         return Date(timeIntervalSince1970: seconds)
     }
 
-    /// The alphabet of RFC 4648, section 5, without padding (RFC 7515, section 2).
+    /// Decodes Base64URL without padding (RFC 4648, section 5; RFC 7515, section 2).
     private static func decodedBase64URL(_ text: Slice<UnsafeRawBufferPointer>) -> Data? {
         var base64 = Data(capacity: text.count + 3)
         for byte in text {

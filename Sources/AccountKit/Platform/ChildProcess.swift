@@ -11,16 +11,16 @@ import Darwin
 
 enum ChildProcess {
     struct Failure: Error {
-        /// What the program did, to go behind its name.
+        /// The failure, to follow the name of the program in a message.
         var text: String
     }
 
-    /// Runs a program to its end, and takes what it prints straight into guarded memory.
+    /// Runs a program, and reads its output directly into guarded memory.
     ///
     /// - Parameters:
-    ///   - command: The program, by its path or as a name in `$PATH`, and its arguments. There is no shell.
+    ///   - command: The program and its arguments. A name without a path is searched in `$PATH`. There is no shell.
     ///   - hidden: Environment variables that the program does not get.
-    ///   - limit: How many bytes it may print: less than a pipe holds, since they are read when it has ended.
+    ///   - limit: How many bytes it may print: less than the size of a pipe, since they are read after its end.
     static func output(
         of command: [String], hiding hidden: [String] = [], limit: Int, timeout: Duration
     ) async throws(Failure) -> Secret {
@@ -28,7 +28,7 @@ enum ChildProcess {
         guard accountkit_pipe(&ends) == 0 else { throw failure("could not be started", errno) }
         let reading = FileDescriptor(adopting: ends[0], path: command[0])
         let writingEnd = ends[1]
-        // The program may be on a disk that sleeps.
+        // The program may be on a slow disk.
         let process = try await BlockingWork.run { () throws(Failure) in
             let writing = FileDescriptor(adopting: writingEnd, path: command[0])
             return try start(command, hiding: hidden, output: writing.number)
@@ -62,7 +62,7 @@ enum ChildProcess {
         return process
     }
 
-    /// Polls: a wait would hold up a thread for as long as a person may take to answer.
+    /// Polls for the end of a process. Waiting would block a thread while the user answers a question of the program.
     private static func end(of process: pid_t, timeout: Duration) async throws(Failure) -> Int32 {
         let deadline = ContinuousClock.now.advanced(by: timeout)
         var pause = Duration.milliseconds(1)

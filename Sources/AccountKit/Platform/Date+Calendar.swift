@@ -5,10 +5,10 @@ package import Foundation
 #endif
 
 extension Date {
-    /// A day of the Gregorian calendar, which is reckoned back beyond 1582, and a time of it in UTC.
+    /// Creates a date from a day of the proleptic Gregorian calendar and a time in UTC.
     ///
-    /// `nil` if there is no such day; the time is the caller's to check. `Calendar` would have the days before 1582 be
-    /// Julian ones, and takes 30 February for 2 March.
+    /// `nil` if there is no such day. The caller checks the time. `Calendar` uses the Julian calendar before 1582, and converts 30
+    /// February to 2 March.
     package init?(year: Int, month: Int, day: Int, hour: Int = 0, minute: Int = 0, second: Int = 0) {
         let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
         let dayCounts = [31, isLeapYear ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
@@ -17,7 +17,7 @@ extension Date {
         let days =
             yearsBefore * 365 + yearsBefore / 4 - yearsBefore / 100 + yearsBefore / 400
             + dayCounts.prefix(month - 1).reduce(0, +) + day - 1
-        // From 1 January of the year 1 to that of 1970.
+        // The days from 1 January of the year 1 to 1 January 1970.
         let seconds = (days - 719_162) * 86_400 + hour * 3600 + minute * 60 + second
         self.init(timeIntervalSince1970: Double(seconds))
     }

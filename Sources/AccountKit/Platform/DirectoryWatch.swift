@@ -6,14 +6,14 @@ import Musl
 import Darwin
 #endif
 
-/// Tells when an entry of a folder is put in place, written to, removed or moved elsewhere.
+/// Observes when an entry of a folder is created, written to, removed or renamed.
 ///
-/// On Linux the kernel tells (inotify(7)): a thread sleeps until it does, so an idle watch costs nothing. Where the kernel
-/// cannot, the folder's entry is looked at eleven times a second.
+/// On Linux the kernel reports changes (inotify(7)) to a waiting thread, so an idle watch costs nothing. If that is impossible, the entry is
+/// polled eleven times a second.
 enum DirectoryWatch {
     fileprivate static let pollInterval: Duration = .milliseconds(90)
 
-    /// Changes from now on; several that come close together are one.
+    /// Returns a stream of changes from now on. Changes in quick succession may be one element.
     static func changes(of name: String, in folder: String) -> AsyncThrowingStream<Void, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
@@ -24,7 +24,7 @@ enum DirectoryWatch {
         }
         #endif
         let path = folder + "/" + name
-        // Now, not when the task begins: what changes until then would never be noticed.
+        // Read now, since a change before the task begins would not be noticed.
         let first = try? SystemCall.identity(path)
         let looking = Task { await look(at: path, knowing: first, continuation) }
         continuation.onTermination = { _ in looking.cancel() }
@@ -46,7 +46,7 @@ enum DirectoryWatch {
 }
 
 #if os(Linux)
-/// A thread that waits for the kernel, and a pipe that ends the wait.
+/// A thread that waits for the kernel, and a pipe that ends its wait.
 private final class Notifier: Sendable {
     private let notifications: Int32
     private let stopReader: Int32
@@ -72,14 +72,14 @@ private final class Notifier: Sendable {
         self.continuation = continuation
     }
 
-    // Only when neither the thread nor whoever may stop it is there any more: a number that is used again is another file.
+    // The descriptors are closed when neither the thread nor its owner uses them, since the numbers may be used for other files.
     deinit {
         close(notifications)
         close(stopReader)
         close(stopWriter)
     }
 
-    /// Starts the thread, which holds the notifier until it has stopped; `false` if the system has none to give.
+    /// Starts the thread, which holds the notifier until it has stopped; `false` if no thread can be created.
     func start() -> Bool {
         var thread = pthread_t()
         let retained = Unmanaged.passRetained(self).toOpaque()
@@ -119,7 +119,7 @@ private final class Notifier: Sendable {
                 isFolderGone = isFolderGone || isLost
             case .timeIsUp: break
             }
-            // The kernel does not tell of a folder that was put in the place of the one that it watched.
+            // The kernel does not report a new folder that replaces the watched one.
             if isFolderGone {
                 isFolderGone = !Self.watch(folder, notifications)
                 let now = try? SystemCall.identity(path)
@@ -153,7 +153,7 @@ private final class Notifier: Sendable {
         }
     }
 
-    /// The names in the notifications that have come, and whether there will be no others since the folder is gone.
+    /// Returns the names in the notifications, and whether there will be no others because the folder was removed.
     private func readNames() -> (names: Set<String>, isLost: Bool) {
         let headerByteCount = MemoryLayout<inotify_event>.size
         var buffer = [UInt8](repeating: 0, count: 16 * 1024)
@@ -165,7 +165,7 @@ private final class Notifier: Sendable {
             let header = buffer.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: inotify_event.self) }
             let bytes = buffer[(offset + headerByteCount)...].prefix(Int(header.len)).prefix { $0 != 0 }
             names.insert(String(decoding: bytes, as: UTF8.self))
-            // The kernel dropped some: assume the best of them.
+            // The kernel dropped notifications, so the entry may have changed.
             if header.mask & UInt32(IN_Q_OVERFLOW) != 0 { names.insert(name) }
             if header.mask & UInt32(IN_IGNORED | IN_MOVE_SELF | IN_DELETE_SELF) != 0 { isLost = true }
             offset += headerByteCount + Int(header.len)

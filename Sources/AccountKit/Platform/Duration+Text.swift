@@ -1,7 +1,7 @@
 extension Duration {
     package var seconds: Double { Double(components.seconds) + Double(components.attoseconds) * 1e-18 }
 
-    /// In words, for a person: "250 ms", "5 s", "2 min", "8 h", "30 days".
+    /// The duration for messages: "250 ms", "5 s", "2 min", "8 h", "30 days".
     package var text: String {
         let milliseconds = components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
         return switch milliseconds {

@@ -8,18 +8,18 @@ import Musl
 import Darwin
 #endif
 
-/// A system call that failed: its name, what it was about, and errno.
+/// A failed system call: its name, its file, and errno.
 public struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The call, such as `open`.
     public let call: String
 
-    /// The file that it was about.
+    /// The path of the file.
     public let path: String
 
     /// The error number (errno(3)).
     public let errno: Int32
 
-    /// In words: `open "/tmp/x": No such file or directory (ENOENT)`.
+    /// A description, such as `open "/tmp/x": No such file or directory (ENOENT)`.
     public var description: String {
         "\(call) \"\(path)\": \(Self.text(errno)) (\(Self.name(errno)))"
     }
@@ -60,7 +60,7 @@ package struct FileStatus: Sendable {
     package let byteCount: Int
 }
 
-/// What tells a file from others, and from itself before a change.
+/// The identity of a file and of its content.
 package struct FileIdentity: Sendable, Hashable {
     let device: UInt64
     let inode: UInt64
@@ -68,12 +68,12 @@ package struct FileIdentity: Sendable, Hashable {
     let nanoseconds: Int
 }
 
-/// An open file, closed when dropped. The system calls that the archive needs, in one place; nothing is decided here.
+/// An open file, which is closed when the value ends. It has the system calls that the archive needs, without decisions.
 package struct FileDescriptor: ~Copyable {
     package let number: Int32
     package let path: String
 
-    /// Takes over a descriptor that is open already; `path` names it in errors.
+    /// Takes ownership of an open descriptor. `path` names it in errors.
     init(adopting number: Int32, path: String) {
         self.number = number
         self.path = path
@@ -81,7 +81,7 @@ package struct FileDescriptor: ~Copyable {
 
     deinit { _ = close(number) }
 
-    /// Opens for reading, without waiting for a pipe's other end or becoming a terminal's process.
+    /// Opens a file for reading. It does not wait for the other end of a pipe, and does not acquire a controlling terminal.
     package static func openForReading(
         _ path: String, followingLinks: Bool = false
     ) throws(SystemCallError) -> FileDescriptor {
@@ -92,17 +92,17 @@ package struct FileDescriptor: ~Copyable {
         try open(path, O_RDONLY | O_DIRECTORY)
     }
 
-    /// Opens for reading and writing, from the start, and makes the file if it is not there.
+    /// Opens a file for reading and writing at its start, and creates a missing file.
     package static func openForUpdate(_ path: String) throws(SystemCallError) -> FileDescriptor {
         try open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK)
     }
 
-    /// Opens a file for writing that is there already, and leaves its contents.
+    /// Opens an existing file for writing, and keeps its content.
     package static func openForWriting(_ path: String) throws(SystemCallError) -> FileDescriptor {
         try open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK)
     }
 
-    /// Makes a new file; fails if there is anything of that name, also a dangling link.
+    /// Creates a new file. It fails if the name exists, also as a dangling link.
     package static func create(_ path: String) throws(SystemCallError) -> FileDescriptor {
         try open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
     }
@@ -118,7 +118,7 @@ package struct FileDescriptor: ~Copyable {
         return FileStatus(info)
     }
 
-    /// Reads to the end, or one byte past `limit`, so that the caller sees that there is more.
+    /// Reads to the end, or one byte past `limit`, so that the caller notices a longer file.
     package borrowing func read(limit: Int, expected: Int) throws(SystemCallError) -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count <= limit {
@@ -133,20 +133,20 @@ package struct FileDescriptor: ~Copyable {
             guard failure == 0 else { throw SystemCallError("read", path, errno: failure) }
             if chunk.isEmpty { break }
             if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
-            // As much as the file was to have, and less than was asked for: that is the end.
+            // The expected size was read, and less than requested, so this is the end.
             if bytes.count == expected, chunk.count < room { break }
         }
         return bytes
     }
 
-    /// Reads up to the end of the file or of `buffer`, and leaves no copy anywhere else; returns how many bytes.
+    /// Reads up to the end of the file or of `buffer`, without another copy, and returns the number of bytes.
     package borrowing func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemCallError) -> Int {
         var count = 0
         while count < buffer.count {
             let got = sysRead(number, buffer.baseAddress! + count, buffer.count - count)
             if got < 0 {
                 if errno == EINTR { continue }
-                // A pipe that another program still holds open, with nothing more in it.
+                // The pipe is empty, and another program still holds it open.
                 if errno == EAGAIN { break }
                 throw SystemCallError("read", path, errno: errno)
             }
@@ -156,7 +156,7 @@ package struct FileDescriptor: ~Copyable {
         return count
     }
 
-    /// Whether nothing follows what was read so far.
+    /// Whether the end of the file was reached.
     package borrowing func isAtEnd() throws(SystemCallError) -> Bool {
         var byte: UInt8 = 0
         return try withUnsafeMutableBytes(of: &byte) { byte throws(SystemCallError) in try read(into: byte) } == 0
@@ -174,13 +174,13 @@ package struct FileDescriptor: ~Copyable {
                 if errno == EINTR { continue }
                 throw SystemCallError("write", path, errno: errno)
             }
-            // A write of nothing to a regular file does not happen; if it did, the loop must not spin.
+            // A write to a regular file never writes 0 bytes. If it did, the loop would not end.
             guard count > 0 else { throw SystemCallError("write", path, errno: EIO) }
             offset += count
         }
     }
 
-    /// Tries to take the lock on the file, which must be open for writing; `false` if another holds it. It ends with the
+    /// Tries to lock the file, which must be open for writing; `false` if another process holds the lock. The lock ends with the
     /// descriptor.
     package borrowing func tryLock() throws(SystemCallError) -> Bool {
         if accountkit_try_lock(number) == 0 { return true }
@@ -197,12 +197,12 @@ package struct FileDescriptor: ~Copyable {
         try SystemCall.check("ftruncate", path, ftruncate(number, off_t(count)))
     }
 
-    /// Where it is read and written next, counted from its start.
+    /// Sets the position of the next read or write, from the start of the file.
     package borrowing func seek(to position: Int) throws(SystemCallError) {
         try SystemCall.check("lseek", path, lseek(number, off_t(position), SEEK_SET) < 0 ? -1 : 0)
     }
 
-    /// Whether its path still leads to it: nobody has renamed it, removed it, or put another file in its place.
+    /// Whether the path still leads to this file: it was not renamed, removed or replaced.
     package borrowing func isAtItsPath() throws(SystemCallError) -> Bool {
         var (own, found) = (stat(), stat())
         try SystemCall.check("fstat", path, fstat(number, &own))
@@ -216,29 +216,29 @@ package struct FileDescriptor: ~Copyable {
         guard code == 0 else { throw SystemCallError("fallocate", path, errno: code) }
     }
 
-    /// Waits until the disk has it all. After a failure the state is unknown, so it is never tried again on one file.
+    /// Waits until the content is on the disk. After a failure the state is unknown, so do not repeat it for the same file.
     package borrowing func synchronize() throws(SystemCallError) {
         try SystemCall.check("fsync", path, accountkit_sync(number))
     }
 }
 
-/// The exclusive lock on a file, let go when dropped.
+/// An exclusive lock on a file, which is released when the value ends.
 package struct FileLock: ~Copyable {
     private let file: FileDescriptor
 
-    /// Opens a lock file, and makes it if it is not there. It is not locked yet.
+    /// Opens a lock file, and creates a missing one. It is not locked yet.
     package init(_ path: String) throws(SystemCallError) {
         let file = try FileDescriptor.openForUpdate(path)
-        // A umask may have taken away what the next one needs to open it.
+        // A umask may have removed permissions that the next process needs.
         if try file.status().permissions != 0o600 { try file.setPermissions(0o600) }
         self.file = file
     }
 
-    /// Lets the lock go before the file is closed: a child process that has been forked and not yet become another
-    /// program has the file open too, and the kernel drops the lock with the last descriptor only.
+    /// Releases the lock before the file is closed. A forked child process that has not yet started another program has the file open too,
+    /// and the kernel would release the lock only with the last descriptor.
     deinit { accountkit_unlock(file.number) }
 
-    /// Tries to take the lock; `false` if another holds it.
+    /// Tries to acquire the lock; `false` if another process holds it.
     package borrowing func tryTake() throws(SystemCallError) -> Bool { try file.tryLock() }
 }
 
@@ -246,20 +246,20 @@ package enum SystemCall {
     package static var effectiveUser: UInt32 { geteuid() }
     package static var processID: Int32 { getpid() }
 
-    /// `nil` if it cannot be found out.
+    /// The name of this machine; `nil` if it is unknown.
     package static var hostName: String? {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             buffer.initialize(repeating: 0)
-            // One byte less, since a name that does not fit has no end.
+            // One byte less, since a name that does not fit has no terminator.
             return gethostname(buffer.baseAddress!, buffer.count - 1) == 0 ? String(cString: buffer.baseAddress!) : nil
         }
     }
 
-    /// The name of a user, or their number if the user database does not know them.
+    /// Returns the name of a user, or the number of a user that is not in the user database.
     package static func userName(_ user: UInt32) -> String {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?
-        // The database is asked for itself alone: other threads may ask at the same time.
+        // The reentrant function, since other threads may read the database at the same time.
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16 * 1024) { buffer in
             let status = getpwuid_r(user, &entry, buffer.baseAddress!, buffer.count, &found)
             guard status == 0, found != nil, let name = entry.pw_name else { return "user \(user)" }
@@ -267,7 +267,7 @@ package enum SystemCall {
         }
     }
 
-    /// To go behind the path of a file or folder that another user owns.
+    /// Returns text about another owner, to follow the path of a file in a message.
     static func ownership(_ owner: UInt32) -> String {
         let (owner, user) = (userName(owner), userName(effectiveUser))
         return "belongs to \(owner), and this runs as \(user): run it as \(owner)"
@@ -276,7 +276,7 @@ package enum SystemCall {
 
     package static func isReadable(_ path: String) -> Bool { access(path, R_OK) == 0 }
 
-    /// The addresses that the system gives a host name, as text; empty if it knows none.
+    /// Returns the addresses of a host name, as text; none if the system knows none.
     package static func addresses(of host: String) -> [String] {
         var found: UnsafeMutablePointer<addrinfo>?
         guard getaddrinfo(host, nil, nil, &found) == 0 else { return [] }
@@ -291,23 +291,23 @@ package enum SystemCall {
                 )
                 return status == 0 ? String(cString: buffer.baseAddress!) : nil
             }
-            // There is one entry for each kind of socket.
+            // The list has one entry for each kind of socket.
             if let text, !addresses.contains(text) { addresses.append(text) }
         }
         return addresses
     }
 
-    /// Checks whether files may be made in a folder, and makes none.
+    /// Throws an error if files cannot be created in a folder. It creates none.
     package static func checkWritable(_ folder: String) throws(SystemCallError) {
         try check("access", folder, access(folder, W_OK | X_OK))
     }
 
-    /// Of a link itself; `nil` if there is nothing.
+    /// Returns the status of a file, or of a link itself; `nil` if there is none.
     package static func status(_ path: String) throws(SystemCallError) -> FileStatus? {
         try info(of: path, followingLink: false).map { FileStatus($0) }
     }
 
-    /// Of what a link leads to; `nil` if there is nothing.
+    /// Returns the status of a file, or of the target of a link; `nil` if there is none.
     package static func targetStatus(_ path: String) throws(SystemCallError) -> FileStatus? {
         try info(of: path, followingLink: true).map { FileStatus($0) }
     }
@@ -319,7 +319,7 @@ package enum SystemCall {
         throw SystemCallError(followingLink ? "stat" : "lstat", path, errno: errno)
     }
 
-    /// Of a link itself; `nil` if there is nothing.
+    /// Returns the identity of a file, or of a link itself; `nil` if there is none.
     package static func identity(_ path: String) throws(SystemCallError) -> FileIdentity? {
         guard let info = try info(of: path, followingLink: false) else { return nil }
         #if canImport(Darwin)
@@ -332,7 +332,7 @@ package enum SystemCall {
             nanoseconds: changed.tv_nsec)
     }
 
-    /// Makes a directory for its owner only; `false` if there is something of that name.
+    /// Creates a directory for its owner only; `false` if the name exists.
     package static func makeDirectory(_ path: String) throws(SystemCallError) -> Bool {
         if mkdir(path, 0o700) == 0 { return true }
         if errno == EEXIST { return false }
@@ -347,7 +347,7 @@ package enum SystemCall {
         try check("rename", destination, sysRename(source, destination))
     }
 
-    /// Gives a file a second name; `false` if there is something of that name.
+    /// Gives a file a second name; `false` if the name exists.
     package static func link(_ source: String, as destination: String) throws(SystemCallError) -> Bool {
         if sysLink(source, destination) == 0 { return true }
         if errno == EEXIST { return false }
@@ -362,7 +362,7 @@ package enum SystemCall {
         throw SystemCallError("unlink", path, errno: errno)
     }
 
-    /// The names in a directory, without `.` and `..`; empty if there is no such directory.
+    /// Returns the names in a directory, without `.` and `..`; none if there is no such directory.
     package static func names(in path: String) throws(SystemCallError) -> [String] {
         guard let directory = opendir(path) else {
             if errno == ENOENT { return [] }
@@ -371,7 +371,7 @@ package enum SystemCall {
         defer { closedir(directory) }
         var names: [String] = []
         while true {
-            // An error looks like the end, but for this.
+            // Only errno distinguishes an error from the end.
             errno = 0
             guard let entry = readdir(directory) else {
                 if errno != 0 { throw SystemCallError("readdir", path, errno: errno) }
@@ -389,7 +389,7 @@ package enum SystemCall {
         try FileDescriptor.openDirectory(path).synchronize()
     }
 
-    /// Forbids core dumps of this process, and attaching to it by the user's other processes.
+    /// Prevents core dumps of this process, and other processes of the user from attaching to it.
     package static func forbidDumps() throws(SystemCallError) {
         try check("prctl", "PR_SET_DUMPABLE", accountkit_forbid_dumps())
     }

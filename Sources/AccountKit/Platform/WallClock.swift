@@ -4,17 +4,17 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Tells the date. Injected wherever a date counts, so that tests need not wait.
+/// A source of the current date, so that tests can set it.
 public protocol WallClock: Sendable {
-    /// The date now, in UTC; it may be wrong, and may step either way.
+    /// The current date in UTC. It may be wrong, and may change in both directions.
     var now: Date { get }
 }
 
 /// The clock of the machine.
 public struct SystemWallClock: WallClock {
-    /// The clock of the machine.
+    /// Creates the clock of the machine.
     public init() {}
 
-    /// The date now.
+    /// The current date.
     public var now: Date { Date() }
 }
