@@ -9,9 +9,9 @@ public import Foundation
 #endif
 
 extension AuthenticatedClient {
-    /// Lets another client send a request with the token, and once more with a new one if the first was refused.
+    /// Lets another HTTP client send a request with the token, and again with a new token if the first one was refused.
     ///
-    /// This is for the middleware of clients that speak swift-http-types. One for clients that swift-openapi-generator makes:
+    /// Use this in the middleware of clients that use swift-http-types, for example clients of swift-openapi-generator:
     ///
     /// ```swift
     /// struct AuthenticationMiddleware: ClientMiddleware {
@@ -32,21 +32,21 @@ extension AuthenticatedClient {
     /// }
     /// ```
     ///
-    /// As with ``send(_:body:)``, the token is refreshed before it expires, and goes to the one origin. Bodies are handed on as they
-    /// come; time limits are the other client's.
+    /// As in ``send(_:body:)``, the token is refreshed before it expires, and is sent only to the ``origin``. Bodies are passed on
+    /// unchanged, and the other client sets the timeouts.
     ///
     /// - Parameters:
-    ///   - request: The request, whose path is behind that of `baseURL`.
-    ///   - baseURL: Where it goes: on the ``origin``.
-    ///   - canBeRepeated: Whether it can be sent twice. Otherwise a refusal is what comes back, and the next request has a new token.
+    ///   - request: The request, with a path relative to that of `baseURL`.
+    ///   - baseURL: The base URL, on the ``origin``.
+    ///   - canBeRepeated: Whether the request can be sent twice. Otherwise a refusal is returned, and the next request has a new token.
     ///   - send: Sends the request.
-    ///   - read: Reads the body of a refusal, for services that say in it that the token is not valid, and returns it once more.
-    /// - Throws: What `send` throws; else as ``send(_:body:)``.
+    ///   - read: Reads the body of a refusal, in which some services say that the token is invalid, and returns it again.
+    /// - Throws: The error of `send`; otherwise as ``send(_:body:)``.
     public func authorize<Body>(
         _ request: HTTPRequest, at baseURL: URL, canBeRepeated: Bool,
         send: (HTTPRequest) async throws -> (HTTPResponse, Body), reading read: (Body) async throws -> (Data, Body)
     ) async throws -> (HTTPResponse, Body) {
-        // Both say where it goes, and either could be wrong.
+        // The base URL and the request both name the destination, so both are checked.
         _ = try url(baseURL.absoluteString)
         _ = try url(url(of: request))
         guard request.headerFields[.authorization] == nil else {
@@ -57,7 +57,7 @@ extension AuthenticatedClient {
             var message = request
             message.headerFields[.authorization] = "Bearer \(account.credentials.accessToken.reveal())"
             let (head, body) = try await send(message)
-            // What a refusal has is read; whatever else may be without an end.
+            // Only the body of a refusal is read, since other bodies may be endless.
             guard head.status == .unauthorized else { return ((head, body), false) }
             let (bytes, again) = try await read(body)
             let refusal = ServiceResponse(head: head, body: WipedBytes(bytes), receivedAt: Date())

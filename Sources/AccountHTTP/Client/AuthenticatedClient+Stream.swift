@@ -9,28 +9,28 @@ public import Foundation
 #endif
 
 extension AuthenticatedClient {
-    /// A body that is sent piece by piece: how many bytes in all, and how to begin with the first one, which is done again if the
-    /// request is sent again.
+    /// A body that is sent in pieces: its length in bytes, and a function that starts it from the beginning, also if the request is sent
+    /// again.
     public typealias BodyStream = (
         byteCount: Int, pieces: @Sendable () async throws -> AsyncThrowingStream<Data, any Error>
     )
 
-    /// Sends a request as ``send(_:body:)`` does, where bodies are too large for the memory.
+    /// Sends a request like ``send(_:body:)``, with bodies that are too large for memory.
     ///
-    /// A piece is asked for, or handed on, when the one before has been dealt with. ``timeout`` is for how long no byte may move,
-    /// and ``maximumResponseLength`` is for responses that are no success.
+    /// The next piece is requested or passed on when the previous one was processed. ``timeout`` limits the time without any bytes, and
+    /// ``maximumResponseLength`` limits error responses.
     ///
     /// ```swift
     /// let response = try await api.stream(request) { _, piece in try file.write(contentsOf: piece) }
     /// ```
     ///
     /// - Parameters:
-    ///   - request: As for ``send(_:body:)``.
+    ///   - request: The request, as for ``send(_:body:)``.
     ///   - body: The body of the request.
-    ///   - receive: Gets the body of a response with a status from 200 to 299, piece by piece, each with the head. An error that it
-    ///     throws ends the request.
-    /// - Returns: The response; its body is empty if it was handed on.
-    /// - Throws: What `receive` or `body` have thrown; else as ``send(_:body:)``. A response that was cut is `serviceUnavailable`.
+    ///   - receive: Gets the pieces of a response body with a status from 200 to 299, each with the head. If it throws, the request
+    ///     ends.
+    /// - Returns: The response. Its body is empty if `receive` got it.
+    /// - Throws: The error of `receive` or `body`; otherwise as ``send(_:body:)``. An incomplete response is `serviceUnavailable`.
     public func stream(
         _ request: HTTPRequest, body: BodyStream? = nil,
         receiving receive: @escaping @Sendable (_ head: HTTPResponse, _ piece: Data) async throws -> Void

@@ -9,63 +9,62 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Requests to a service's API in the name of whoever is signed in.
+/// Sends requests to an API with the token of the signed-in user.
 ///
 /// ```swift
 /// let api = try AuthenticatedClient(origin: "https://api.example.com", store: store, authority: authority)
 /// let gists: [Gist] = try await api.get("/gists?page=2").decoded()
 /// ```
 ///
-/// Each request carries the access token, which is refreshed before it expires. A response that says that the token is not
-/// valid any more (401 with `error="invalid_token"`, RFC 6750, section 3.1) makes the client get a new one and send the
-/// request once more; any number of requests at a time share one refresh. The token goes to this one origin only, and no
-/// redirect is followed. A request is for the user who is signed in when it begins, and never has the token of another user.
+/// Each request has the access token, which is refreshed before it expires. If a response says that the token is invalid (401 with
+/// `error="invalid_token"`, RFC 6750, section 3.1), the client refreshes it and sends the request again. Parallel requests share one
+/// refresh. The token is sent only to this origin, and redirects are not followed. A request belongs to the user who is signed in when it
+/// begins, and never has the token of another user.
 ///
-/// An API does not end a session: where there is no refresh token, the authority is asked, and its word counts.
+/// An API cannot end a session. Without a refresh token, the authority is asked, and its response decides.
 public struct AuthenticatedClient: Sendable {
-    /// Where the requests go, and the token with them: scheme, host and port.
+    /// The origin of the API: scheme, host and port.
     public var origin: String { originURL.description }
 
-    /// How long one request may take, from the look-up of the host to the last byte of the response; of one whose bodies are
-    /// handed on piece by piece, for how long no byte may move.
+    /// How long a request may take, from the look-up of the host to the last byte of the response. For bodies in pieces, how long there
+    /// may be no bytes.
     public let timeout: Duration
 
-    /// For how long a token must still be good to be sent; `nil` is 60 s, or half of its lifetime if that is less.
+    /// How long a token must still be valid to be sent; `nil` is 60 s, or half of its lifetime if that is less.
     public let minimumValidity: Duration?
 
-    /// How long a response may be, in bytes.
+    /// The maximum length of a response, in bytes.
     public let maximumResponseLength: Int
 
     private let originURL: ServiceURL
 
-    /// Standard where the API is not on the host of the service's own user info.
+    /// The differences of the service; none if the API has another host than its user info.
     private let quirks: ServiceQuirks
     let store: AccountStore
     let authority: any AccountAuthority
     let logger: Logger?
     let transport: Transport?
 
-    /// Sends a request to its end, and returns the whole response.
+    /// Sends a request, and returns the whole response.
     ///
-    /// The request has scheme, authority and path, and the token in `Authorization`. An error that is no `AuthorityError` is
-    /// an unexpected response.
+    /// The request has scheme, authority and path, and the token in `Authorization`. An error other than an `AuthorityError` counts as an
+    /// unclear response.
     public typealias Transport =
         @Sendable (_ request: HTTPRequest, _ body: Data?) async throws -> (head: HTTPResponse, body: Data)
 
-    /// Prepares to talk to an API.
+    /// Creates a client for an API.
     ///
     /// - Parameters:
-    ///   - origin: `https`, host, and port if there is one; `http` on the loopback interface only.
-    ///   - store: Whose account it is.
+    ///   - origin: The origin: `https`, host and optional port; `http` on the loopback interface only.
+    ///   - store: The store of the account.
     ///   - authority: The service that issues the tokens.
-    ///   - minimumValidity: For how long a token must still be good to be sent; `nil` is 60 s, or half of its lifetime if
-    ///     that is less.
-    ///   - timeout: How long one request may take. A call may need three: request, refresh, and the request once more.
-    ///   - maximumResponseLength: How long a response may be, in bytes.
-    ///   - logger: Gets a line a request at debug level: method, host, path and status, and nothing else.
-    ///   - transport: Sends the requests in place of this package, such as `ScriptedTransport.send` of AccountTesting;
-    ///     timeout and logging are then its own.
-    /// - Throws: `invalidArgument`, if the origin is not one that a token may be sent to, or has a path.
+    ///   - minimumValidity: How long a token must still be valid to be sent; `nil` is 60 s, or half of its lifetime if that is less.
+    ///   - timeout: How long a request may take. A call may need three: the request, a refresh, and the request again.
+    ///   - maximumResponseLength: The maximum length of a response, in bytes.
+    ///   - logger: The logger for one line per request at debug level: method, host, path and status only.
+    ///   - transport: Sends the requests instead of this package, for example `ScriptedTransport.send` of AccountTesting. It has its own
+    ///     timeout and logging.
+    /// - Throws: `invalidArgument` if a token must not be sent to the origin, or if it has a path.
     public init(
         origin: String, store: AccountStore, authority: any AccountAuthority, minimumValidity: Duration? = nil,
         timeout: Duration = .seconds(30), maximumResponseLength: Int = 16 << 20, logger: Logger? = nil,
@@ -96,32 +95,31 @@ public struct AuthenticatedClient: Sendable {
         self.transport = transport
     }
 
-    /// Asks for what is at a URL.
+    /// Sends a GET request.
     ///
-    /// - Parameter url: A path with its query, such as `/gists?page=2`, or a whole URL on the origin, such as a link that a
-    ///   response gave.
+    /// - Parameter url: A path with its query, such as `/gists?page=2`, or a complete URL on the origin, such as a link in a response.
     /// - Throws: As ``send(_:body:)``.
     public func get(_ url: String) async throws(AccountError) -> APIResponse { try await send(.get, url) }
 
-    /// Removes what is at a URL; otherwise as ``get(_:)``.
+    /// Sends a DELETE request; otherwise as ``get(_:)``.
     public func delete(_ url: String) async throws(AccountError) -> APIResponse { try await send(.delete, url) }
 
-    /// Hands over a value as JSON.
+    /// Sends a POST request with a value as JSON.
     ///
     /// - Parameters:
-    ///   - url: A path with its query, or a whole URL on the origin.
+    ///   - url: A path with its query, or a complete URL on the origin.
     ///   - value: The value.
-    /// - Throws: As ``send(_:body:)``, and what the encoder throws.
+    /// - Throws: As ``send(_:body:)``, or an error of the encoder.
     public func post(_ url: String, _ value: some Encodable) async throws -> APIResponse {
         try await send(.post, url, json: value)
     }
 
-    /// Puts a value in a place, as JSON; otherwise as ``post(_:_:)``.
+    /// Sends a PUT request with a value as JSON; otherwise as ``post(_:_:)``.
     public func put(_ url: String, _ value: some Encodable) async throws -> APIResponse {
         try await send(.put, url, json: value)
     }
 
-    /// Changes a part of something, by a value as JSON; otherwise as ``post(_:_:)``.
+    /// Sends a PATCH request with a value as JSON; otherwise as ``post(_:_:)``.
     public func patch(_ url: String, _ value: some Encodable) async throws -> APIResponse {
         try await send(.patch, url, json: value)
     }
@@ -130,19 +128,18 @@ public struct AuthenticatedClient: Sendable {
         try await send(method, url, [.contentType: "application/json"], try JSONEncoder().encode(json))
     }
 
-    /// Sends a request, and once more with a new token if the first was refused.
+    /// Sends a request, and again with a new token if the first one was refused.
     ///
     /// - Parameters:
-    ///   - request: Method, path with query, and header fields. Scheme and authority are the origin's, or left out; the token
-    ///     is the client's to add.
+    ///   - request: Method, path with query, and header fields. Scheme and authority are those of the origin or missing. The client adds
+    ///     the token.
     ///   - body: The body.
-    /// - Returns: The response, whatever its status: also 401, where a new token was no help.
-    /// - Throws: An `AccountError`. Without a request: `notSignedIn` if nobody is signed in, `misconfigured` if who is
-    ///   signed in is of another service or there is no way to the origin, `invalidArgument` if the URL is of another
-    ///   origin or a header field is the client's to set, `conflict` if another user signs in before the request has a
-    ///   token, or before it is sent again after a refusal. After a request that may have been carried out:
-    ///   `serviceUnavailable` if no response came or the token could not be refreshed, `notSignedIn` if the session has
-    ///   ended, `requestFailed` if the response is too long, `cancelled`.
+    /// - Returns: The response with any status, also 401 if a new token was refused too.
+    /// - Throws: An `AccountError`. Without a request: `notSignedIn` if no user is signed in; `misconfigured` if the account belongs to
+    ///   another service, or if the origin is unreachable because of the configuration; `invalidArgument` if the URL has another origin,
+    ///   or if only the client may set a header field; `conflict` if another user signs in before the request has a token, or before it
+    ///   is sent again. After a request that the API may have carried out: `serviceUnavailable` if there was no response or the refresh
+    ///   failed; `notSignedIn` if the session has ended; `requestFailed` if the response is too long; `cancelled`.
     public func send(_ request: HTTPRequest, body: Data? = nil) async throws(AccountError) -> APIResponse {
         try await send(request.method, url(of: request), request.headerFields, body)
     }
@@ -163,7 +160,7 @@ public struct AuthenticatedClient: Sendable {
         _ method: HTTPRequest.Method, _ url: String, _ fields: HTTPFields, _ body: Data?
     ) throws(AccountError) -> ServiceRequest {
         var request = ServiceRequest(url: try self.url(url))
-        // These say who asks whom, and where the request ends.
+        // These fields name the sender and the host, and frame the request.
         for name in fields.map(\.name.canonicalName)
         where ["authorization", "host", "content-length", "transfer-encoding"].contains(name) {
             throw AccountError(.invalidArgument, "the header field \(name) is not for the caller to set")
@@ -175,7 +172,7 @@ public struct AuthenticatedClient: Sendable {
         return request
     }
 
-    /// Sends something with a token, and once more with a new one if the first was refused.
+    /// Sends a request with a token, and again with a new token if the first one was refused.
     func authorized(
         _ exchange: (Secret) async throws(AccountError) -> (response: APIResponse, isRefused: Bool)
     ) async throws(AccountError) -> APIResponse {
@@ -185,7 +182,7 @@ public struct AuthenticatedClient: Sendable {
         return try await exchange(account.credentials.accessToken).response
     }
 
-    /// The account with a new token in place of one that was refused; `nil` where there is none to be had.
+    /// Returns the account with a new token instead of a refused one; `nil` if there is none.
     func replacement(for account: Account) async throws(AccountError) -> Account? {
         if let account = try await store.account(insteadOf: account, with: authority) { return account }
         // Whether the session has ended is for the authority to say.
@@ -197,7 +194,7 @@ public struct AuthenticatedClient: Sendable {
         return nil
     }
 
-    /// A URL on this origin, whatever the request says.
+    /// Returns a URL on this origin, or throws an error.
     func url(_ text: String) throws(AccountError) -> ServiceURL {
         let isPath = text.hasPrefix("/") && !text.hasPrefix("//")
         let url: ServiceURL
@@ -247,7 +244,7 @@ public struct AuthenticatedClient: Sendable {
         return ServiceResponse(head: response.head, body: WipedBytes(response.body), receivedAt: Date())
     }
 
-    /// As a transport gets it that sends requests in place of this package.
+    /// Returns the request for another transport.
     func message(_ request: ServiceRequest) -> HTTPRequest {
         var message = HTTPRequest(
             method: request.method, scheme: request.url.scheme, authority: request.url.authority,
@@ -258,7 +255,7 @@ public struct AuthenticatedClient: Sendable {
         return message
     }
 
-    /// What would count as a refusal from user info.
+    /// Whether a response says that the token is invalid.
     func isRefusal(_ response: ServiceResponse) -> Bool {
         do throws(AuthorityError) {
             try ResponseParser(.userInfo, quirks: quirks).acknowledgement(in: response)

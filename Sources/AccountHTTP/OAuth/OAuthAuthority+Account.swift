@@ -2,11 +2,11 @@ public import AccountKit
 import Logging
 
 extension OAuthAuthority: AccountAuthority {
-    /// Asks the user info endpoint whose the access token is (OpenID Connect Core, section 5.3).
+    /// Asks the user info endpoint whose access token it is (OpenID Connect Core, section 5.3).
     ///
-    /// - Returns: The user. All claims but `sub` are fields of the profile, under their own names.
-    /// - Throws: An `AuthorityError`: `otherUser` if the token is another user's, `misconfigured` if the account is of
-    ///   another service or this one has no user info endpoint.
+    /// - Returns: The user. All claims except `sub` are fields of the profile with the same names.
+    /// - Throws: An `AuthorityError`: `otherUser` if the token belongs to another user; `misconfigured` if the account belongs to another
+    ///   service, or if the service has no user info endpoint.
     public func verify(_ account: Account) async throws(AuthorityError) -> Identity {
         try checkIssuer(of: account)
         let identity = try await identity(of: account)
@@ -14,15 +14,15 @@ extension OAuthAuthority: AccountAuthority {
         return identity
     }
 
-    /// Begins a random id, for a user whom the service does not name.
+    /// The prefix of a random id, for a user whom the service does not name.
     static let localIDPrefix = "local:"
 
-    /// From user info, or from the introspection endpoint of a service with OAuth 2.0 alone.
+    /// Returns the user from user info, or from the introspection endpoint of a service with OAuth 2.0 only.
     private func identity(of account: Account) async throws(AuthorityError) -> Identity {
         if try await documents.endpoint(.userInfo) == nil, account.credentials.idToken == nil,
             var identity = try await introspected(account.credentials)
         {
-            // Such an id is not the service's.
+            // The account has an id that the service does not know.
             if account.id == identity.username || account.id.hasPrefix(Self.localIDPrefix) { identity.id = account.id }
             return identity
         }
@@ -34,8 +34,7 @@ extension OAuthAuthority: AccountAuthority {
     /// If an earlier response narrowed the scopes of the session, the request asks for all of them. If the service refuses
     /// that with `invalid_scope`, which spends no refresh token, a second request asks for none.
     ///
-    /// - Returns: The new credentials; without a refresh token if the service sent none, which means that the old one
-    ///   is still good.
+    /// - Returns: The new credentials; without a refresh token if the service sent none, so that the old one is still valid.
     /// - Throws: An `AuthorityError`: `misconfigured` if the account has no refresh token; `otherUser` if the response has an ID
     ///   token that is not the account's (OpenID Connect Core, section 12.2).
     public func refresh(_ account: Account) async throws(AuthorityError) -> Credentials {
@@ -63,7 +62,7 @@ extension OAuthAuthority: AccountAuthority {
         return exchange
     }
 
-    /// Prepares a request for tokens that take the place of an account's, or stand beside them.
+    /// Prepares a request for tokens of an account.
     ///
     /// - Parameter resources: As for ``requestTokens(_:as:isRefresh:resources:)``.
     func prepareTokens(
@@ -75,7 +74,7 @@ extension OAuthAuthority: AccountAuthority {
         return exchange
     }
 
-    /// Whether the account was issued by this service.
+    /// Whether the account belongs to this service.
     public func isAuthority(of account: Account) -> Bool {
         account.issuer.map { issuerIdentifier.isSame(as: $0) } ?? false
     }
@@ -83,14 +82,14 @@ extension OAuthAuthority: AccountAuthority {
     /// The ``issuer``.
     public var accountIssuer: String? { issuer }
 
-    /// Takes the refresh token back, then the access token, and then the tokens that were derived (RFC 7009).
+    /// Revokes the refresh token, the access token and the derived tokens (RFC 7009).
     ///
-    /// A token that the service does not know any more counts as taken back, and so does an access token at a service that
-    /// takes refresh tokens only.
+    /// A token that the service no longer knows counts as revoked, and so does an access token at a service that revokes refresh tokens
+    /// only.
     ///
-    /// - Returns: `notSupported`, without a request, if the service's documents were read and name no revocation endpoint:
-    ///   the tokens live on there till they expire.
-    /// - Throws: An `AuthorityError`, also if it cannot be found out for the moment whether there is a revocation endpoint.
+    /// - Returns: `notSupported`, without a request, if the metadata of the service names no revocation endpoint. The tokens are valid
+    ///   until they expire.
+    /// - Throws: An `AuthorityError`, also if the metadata cannot be read now.
     public func revoke(_ account: Account) async throws(AuthorityError) -> RevocationOutcome {
         try checkIssuer(of: account)
         guard let endpoint = try await documents.endpoint(.revocation) else { return .notSupported }
@@ -104,7 +103,7 @@ extension OAuthAuthority: AccountAuthority {
         let derived = account.credentials.derivedTokens.map(\.credentials.accessToken)
         for token in [account.credentials.accessToken] + derived {
             switch try await revoke(token, "access_token", at: endpoint, as: client) {
-            // A service that takes refresh tokens only ends the access tokens with them, or cannot (RFC 7009, section 2.1).
+            // A service that revokes refresh tokens only ends the access tokens with them, or cannot (RFC 7009, section 2.1).
             case .oauthError("unsupported_token_type", _)? where isTaken: break
             case let failure: refusal = refusal ?? failure
             }
@@ -113,8 +112,8 @@ extension OAuthAuthority: AccountAuthority {
         return .done
     }
 
-    /// - Returns: Why the service refused for good; `nil` if it did not.
-    /// - Throws: A failure that may be over the next time.
+    /// - Returns: The error if the service refused; `nil` if it revoked the token.
+    /// - Throws: A temporary failure.
     private func revoke(
         _ token: Secret, _ hint: String, at endpoint: Endpoint, as client: RegisteredClient?
     ) async throws(AuthorityError) -> AuthorityError? {
@@ -130,7 +129,7 @@ extension OAuthAuthority: AccountAuthority {
         } catch {
             switch error {
             case .oauthError(.serverError, _), .oauthError(.temporarilyUnavailable, _): throw error
-            // Already invalid, which is all that was wanted (RFC 7009, section 2.2).
+            // The token is already invalid (RFC 7009, section 2.2).
             case .oauthError(.invalidGrant, _), .oauthError("invalid_token", _): return nil
             case .oauthError, .badRequest: return error
             default: throw error
@@ -138,7 +137,7 @@ extension OAuthAuthority: AccountAuthority {
         }
     }
 
-    /// As the service's entry says; `false` for a service without one.
+    /// The value of the service's entry; `false` for a service without an entry.
     public var supportsPerGrantRevocation: Bool { service?.supportsPerGrantRevocation ?? false }
 }
 
@@ -154,13 +153,12 @@ extension OAuthAuthority: EndSessionAuthority {
 }
 
 extension OAuthAuthority: NetworkSettingsAuthority {
-    /// `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`, as far as they are set.
+    /// The values of `HTTPS_PROXY`, `NO_PROXY` and `SSL_CERT_FILE`, if they are set.
     package var networkSettings: [NetworkSetting] { transport.environment.settings(for: issuerIdentifier.url) }
 }
 
 extension OAuthAuthority: ClockAuthority {
-    /// Asks for the discovery document, whose response says when it was made (`Date`, RFC 9110, section 6.6.1), also where
-    /// there is none.
+    /// Requests the discovery document, whose response has a `Date` (RFC 9110, section 6.6.1), even if there is no document.
     package func clockOffset() async throws -> Duration? {
         try await send(ServiceRequest(url: discovery.urls[0])).clockOffset
     }

@@ -19,7 +19,7 @@ extension OAuthAuthority: TokenExchangeAuthority {
     /// AccountKit refuses a larger request without sending it, since some services spend the refresh token on a request that
     /// they refuse.
     ///
-    /// - Throws: An `AuthorityError`: `misconfigured` if neither can be done.
+    /// - Throws: An `AuthorityError`: `misconfigured` if both are impossible.
     public func tokenDerivation(
         for target: TokenTarget, of account: Account
     ) async throws(AuthorityError) -> TokenDerivation {
@@ -73,14 +73,13 @@ extension OAuthAuthority: TokenExchangeAuthority {
         if let audience = target.audience { form.append("audience", audience) }
         let scopes = scopes(for: target, of: account, by: derivation)
         if !scopes.isEmpty { form.append("scope", scopes.joined(separator: " ")) }
-        // A narrower scope alone is for the APIs that the sign-in is for.
+        // A narrower scope without a target is for the resources of the sign-in.
         let names = target.audience != nil || !target.resources.isEmpty
         return try await prepareTokens(
             form, of: account, isRefresh: derivation == .refresh, resources: names ? target.resources : nil)
     }
 
-    /// With `offline_access` where that was granted: without it some services take back the refresh token that was sent, and issue
-    /// no other.
+    /// Adds `offline_access` if it was granted: without it some services revoke the refresh token that was sent, and issue no new one.
     private func scopes(for target: TokenTarget, of account: Account, by derivation: TokenDerivation) -> [String] {
         guard derivation == .refresh, !target.scopes.isEmpty, !target.scopes.contains(Scope.offlineAccess),
             account.credentials.scopes.contains(Scope.offlineAccess)
@@ -88,13 +87,14 @@ extension OAuthAuthority: TokenExchangeAuthority {
         return target.scopes + [Scope.offlineAccess]
     }
 
-    /// Nothing is known of the resources if the sign-in named none, and nothing of the scopes if the service did not say.
+    /// Throws an error if the target is more than the sign-in was granted. The resources are unknown if the sign-in named none, and the
+    /// scopes if the service named none.
     private func checkIsPart(_ target: TokenTarget, of account: Account) throws(AuthorityError) {
         if !options.resources.isEmpty, let other = target.resources.first(where: { !options.resources.contains($0) }) {
             throw .misconfigured("the sign-in was not for the resource \(other): sign in again and name it, too")
         }
         let granted = account.credentials.scopes
-        // Some services have other names for what they granted than for what they are asked for.
+        // Some services use other names for granted scopes than for requested ones.
         if !granted.isEmpty, let other = target.scopes.first(where: { !granted.contains($0) && !scopes.contains($0) }) {
             throw .misconfigured("the sign-in was not granted the scope \(other): sign in again and ask for it, too")
         }

@@ -1,9 +1,9 @@
 public import AccountKit
 
 extension OAuthAuthority: DeviceAuthority {
-    /// Asks for a code that the user enters on another device (RFC 8628, section 3.1).
+    /// Requests a code that the user enters on another device (RFC 8628, section 3.1).
     ///
-    /// - Throws: An `AuthorityError`: `misconfigured` if the service has no such sign-in.
+    /// - Throws: An `AuthorityError`: `misconfigured` if the service does not support this.
     public func beginDeviceSignIn() async throws(AuthorityError) -> DeviceAuthorization {
         guard let endpoint = try await documents.endpoint(.deviceAuthorization) else {
             throw .misconfigured(
@@ -25,8 +25,8 @@ extension OAuthAuthority: DeviceAuthority {
 
     /// Asks once whether the user has entered the code (RFC 8628, section 3.4).
     ///
-    /// - Returns: The tokens. Whose they are is another question, which may fail without the tokens being lost.
-    /// - Throws: An `AuthorityError`: `oauthError(.authorizationPending)` and the others of section 3.5.
+    /// - Returns: The tokens. ``account(with:)`` asks for their user, and can be repeated.
+    /// - Throws: An `AuthorityError`: `oauthError(.authorizationPending)` and the other errors of section 3.5.
     public func pollDeviceSignIn(_ authorization: DeviceAuthorization) async throws(AuthorityError) -> Credentials {
         var form = FormBody()
         form.append("grant_type", "urn:ietf:params:oauth:grant-type:device_code")
@@ -34,9 +34,9 @@ extension OAuthAuthority: DeviceAuthority {
         return try await requestSignInTokens(form).credentials
     }
 
-    /// Asks whose tokens these are that a poll brought: the user info endpoint, else the ID token.
+    /// Finds the user of the tokens, from the user info endpoint or the ID token.
     ///
-    /// - Throws: An `AuthorityError`: why it is not known whose the tokens are.
+    /// - Throws: An `AuthorityError` if the user is unknown.
     public func account(with credentials: Credentials) async throws(AuthorityError) -> Account {
         try await account(with: credentials, signedInAs: nil)
     }

@@ -11,7 +11,7 @@ extension OAuthAuthority: ExchangeAuthority {
     }
 }
 
-/// A grant that can be sent to the token endpoint at once.
+/// A prepared request to the token endpoint.
 struct OAuthExchange: PreparedExchange {
     let request: PreparedRequest
     let parser: ResponseParser
@@ -19,7 +19,7 @@ struct OAuthExchange: PreparedExchange {
     /// The client that the tokens are issued to.
     let client: RegisteredClient
 
-    /// Whose tokens the new ones replace, and at which service. `nil` for a sign-in.
+    /// The account whose tokens the new ones replace, and its service; `nil` for a sign-in.
     var owner: (account: Account, issuer: Issuer)?
 
     /// The scopes that the request asks for. A response that names none has granted them (RFC 6749, section 5.1).
@@ -52,8 +52,8 @@ struct OAuthExchange: PreparedExchange {
 
     /// Compares the ID token of a response with the account.
     ///
-    /// An ID token that is not readable, such as an encrypted one, says nothing and is left out. The tokens of a response that names
-    /// another user are dropped. They are not revoked: that may end the account's own session, whose refresh token was sent.
+    /// An ID token that cannot be read, such as an encrypted one, is ignored. If it names another user, the new tokens are dropped. They are
+    /// not revoked, since that may end the session of the account, whose refresh token was sent.
     private func checkIDToken(in credentials: inout Credentials) throws(AuthorityError) {
         guard let owner, let secret = credentials.idToken else { return }
         guard let token = IDToken(secret) else {

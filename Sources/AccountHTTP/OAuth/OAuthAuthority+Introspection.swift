@@ -5,7 +5,7 @@ extension OAuthAuthority {
     /// Asks the introspection endpoint whose an access token is (RFC 7662, section 2).
     ///
     /// - Returns: The user; `nil` if the service has no such endpoint, its response does not name the user, or the token is not
-    ///   active. The last is no verdict: a service also says so if this client may not introspect the token (section 2.2).
+    ///   active. The last proves nothing: a service also says so if this client may not introspect the token (section 2.2).
     func introspected(_ credentials: Credentials) async throws(AuthorityError) -> Identity? {
         guard let endpoint = try await documents.endpoint(.introspection) else { return nil }
         var form = FormBody()
@@ -24,7 +24,7 @@ extension OAuthAuthority {
         return Identity(id: id, username: username)
     }
 
-    /// The same for a sign-in, which goes on without a name if the endpoint fails.
+    /// Asks the introspection endpoint during a sign-in, which continues without a name if the endpoint fails.
     func introspectedAtSignIn(_ credentials: Credentials) async throws(AuthorityError) -> Identity? {
         do throws(AuthorityError) {
             return try await introspected(credentials)

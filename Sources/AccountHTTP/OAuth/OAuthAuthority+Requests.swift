@@ -11,8 +11,8 @@ extension OAuthAuthority {
             id: clientID, secret: clientSecret, authentication: options.clientAuthentication ?? learned.method)
     }
 
-    /// Sends a request of a sign-in. If the service refuses the client, sends it once more with the other method of client
-    /// authentication, and remembers the method that worked.
+    /// Sends a request of a sign-in. If the service refuses the client, the request is sent again with the other method of client
+    /// authentication. The method that worked is remembered.
     ///
     /// Services often list both methods, and accept only the one that the client is registered with.
     func asSignInClient<Value: Sendable>(
@@ -56,8 +56,8 @@ extension OAuthAuthority {
         return result
     }
 
-    /// The client that tokens were issued to. A secret goes only to the service and with the identifier that it was given for: the
-    /// secret that the app gave this authority, or else the secret that is kept with the tokens.
+    /// Returns the client that tokens were issued to. Its secret is that of this authority or the stored one, and is sent only to the service
+    /// and with the identifier that it belongs to.
     ///
     /// - Returns: `nil` if the tokens were issued to no client, and the app has none.
     func client(of credentials: Credentials) -> RegisteredClient? {
@@ -82,7 +82,7 @@ extension OAuthAuthority {
                 + "identifier that you get there (on a command line, with --client-id)")
     }
 
-    /// Where nobody said what to ask for, also `offline_access`, for a refresh token, if the service lists it.
+    /// Returns the scopes of a sign-in. If the app chose none, they include `offline_access` for a refresh token, if the service lists it.
     func requestedScopes() async throws(AuthorityError) -> [String] {
         guard asksForOfflineAccess, !scopes.contains(Scope.offlineAccess),
             try await documents.scopes()?.contains(Scope.offlineAccess) == true
@@ -131,8 +131,7 @@ extension OAuthAuthority {
         return Secret(text.base64)
     }
 
-    /// Sends a grant to the token endpoint (RFC 6749, section 5). Once it is sent, only ``tokenRequestTimeout`` ends the wait
-    /// for the response.
+    /// Sends a grant to the token endpoint (RFC 6749, section 5). After that, only ``tokenRequestTimeout`` ends the wait for the response.
     ///
     /// - Parameter resources: The APIs that the access token is for (RFC 8707, section 2.2); `nil` for those of the sign-in.
     func requestTokens(
@@ -179,7 +178,7 @@ extension OAuthAuthority {
         try await transport.send(request, timeout: timeout, clock: clock, logger: logger)
     }
 
-    /// A token is for the service that issued it, and for nobody else.
+    /// Throws an error if the account belongs to another service, since a token is sent only to the service that issued it.
     func checkIssuer(of account: Account) throws(AuthorityError) {
         guard let other = account.issuer else {
             throw .misconfigured("the account does not say which service it is of, so \(issuer) is not sent its token")

@@ -9,16 +9,14 @@ import Foundation
 extension OAuthAuthority: PasswordAuthority {
     /// Signs in with a user name and a password (RFC 6749, section 4.3).
     ///
-    /// For services of one's own: OAuth 2.1 leaves this grant out, and many services do not offer it.
+    /// Use this only for your own services: OAuth 2.1 omits this grant, and many services do not support it.
     ///
-    /// The user info endpoint then says who the user is. If it does not say, it is asked once more, and after that the
-    /// ID token counts, if there is one: the tokens are issued, and must not be wasted. A service that has neither user
-    /// info nor ID tokens is believed that the user is who signed in, so the id of the account is the user name.
+    /// The user info endpoint names the user. If it fails, it is asked again, and after that the ID token is used, since the tokens are
+    /// already issued. If a service has neither user info nor ID tokens, the user name becomes the id of the account. If the user remains
+    /// unknown, the tokens are revoked.
     ///
-    /// If nothing says who the user is, the tokens are revoked.
-    ///
-    /// - Throws: An `AuthorityError`: `oauthError(.invalidGrant, …)` if name or password are wrong. An `AccountError` with
-    ///   the failure for its cause if they are right, and the service does not say whose the tokens are.
+    /// - Throws: An `AuthorityError`: `oauthError(.invalidGrant, …)` if name or password are wrong. An `AccountError` with the failure as
+    ///   its cause if they are right, but the user of the tokens is unknown.
     public func signIn(username: String, password: Secret) async throws -> Account {
         var form = FormBody()
         form.append("grant_type", "password")
@@ -37,17 +35,17 @@ extension OAuthAuthority: PasswordAuthority {
         }
     }
 
-    /// In a task of its own: the tokens must not live on because the caller's task was cancelled.
+    /// Revokes tokens in a separate task, so that a cancellation of the caller does not leave them valid.
     private func revoked(_ credentials: Credentials) async -> RevocationOutcome {
         await Task {
-            // The sign-in failed for another reason, and that is the one to report.
+            // The sign-in reports its own failure.
             (try? await revoke(Account(id: "", issuer: issuer, credentials: credentials))) ?? .notSupported
         }.value
     }
 }
 
 extension OAuthAuthority: TokenAuthority {
-    /// Signs in with a token that the user got elsewhere, such as a personal access token.
+    /// Signs in with a token that the user has, such as a personal access token.
     ///
     /// The account has no refresh token and no client: the token was not issued to this app.
     ///
