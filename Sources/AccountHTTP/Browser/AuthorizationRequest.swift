@@ -1,31 +1,31 @@
 import AccountKit
 
-/// What a sign-in with a browser asks the service for, and what its response is held against.
+/// The authorization request of a sign-in with a browser, and the values that its response is compared with.
 ///
 /// Sources: RFC 6749, section 4.1; RFC 7636, section 4; RFC 8252, section 7.3; OpenID Connect Core, section 3.1.2.1.
 struct AuthorizationRequest: Sendable {
     let clientID: String
     let scopes: [String]
 
-    /// Where the browser is sent afterwards. The token endpoint gets the very same text.
+    /// The redirect URI. The token endpoint gets exactly the same text.
     let redirectURI: String
 
-    /// Comes back with the response, which proves that it belongs to this request.
+    /// The value that the response must contain, to prove that it belongs to this request.
     let state: String
 
-    /// Comes back in the ID token, which proves that it belongs to this sign-in; `nil` if none was asked for.
+    /// The value that the ID token must contain, to prove that it belongs to this sign-in; `nil` if no ID token was requested.
     let nonce: String?
 
     let pkce: PKCE
     var options = OAuthRequestOptions()
 
-    /// Further parameters that the service wants. Those of the options take precedence.
+    /// Further parameters that the service needs. Those of the options take precedence.
     var parameters: [String: String] = [:]
 
-    /// What no error and no page may repeat.
+    /// Values that no error and no page may contain.
     var secrets: [Secret] { [pkce.verifier, Secret(state)] + (nonce.map { [Secret($0)] } ?? []) }
 
-    /// Keeps a query that the endpoint already has (RFC 6749, section 3.1).
+    /// Returns the URL of the request. A query of the endpoint is kept (RFC 6749, section 3.1).
     func url(at endpoint: ServiceURL) -> String {
         var form = FormBody()
         form.append("response_type", "code")
@@ -51,7 +51,7 @@ struct AuthorizationRequest: Sendable {
         return endpoint.description + separator + String(decoding: form.bytes, as: UTF8.self)
     }
 
-    /// The form that exchanges a code for tokens, but for the `client_id`.
+    /// Returns the form that exchanges a code for tokens, without the `client_id`.
     func form(with code: Secret) -> FormBody {
         var form = FormBody()
         form.append("grant_type", "authorization_code")

@@ -15,22 +15,22 @@ import Darwin
 struct LoopbackListener: Sendable {
     private static let connectionLimit = 32
 
-    /// On 127.0.0.1 and, where available, on ::1.
+    /// The port on 127.0.0.1 and, if available, on ::1.
     let port: Int
 
     private let servers: [any Channel]
     private let connections: Connections
 
-    /// How often another port is tried if `localhost` must be this listener's own.
+    /// How many ports are tried if the listener must own both addresses of `localhost`.
     private static let attempts = 20
 
     /// - Parameters:
-    ///   - redirect: Where the service sends the browser; `nil` takes any free port.
-    ///   - host: The host of the redirect URI, if any port will do. A browser may resolve `localhost` to either address, so the
-    ///     listener then owns the port of both.
-    ///   - firstPort: The port to try first; 0 leaves the choice to the system.
-    ///   - requestTime: How long a connection may be open without a whole request.
-    /// - Throws: `inaccessible` if no port can be had, or not that one.
+    ///   - redirect: The registered redirect URI; `nil` for any free port.
+    ///   - host: The host of the redirect URI, for any free port. A browser may resolve `localhost` to either address, so the listener
+    ///     then owns the port on both.
+    ///   - firstPort: The port to try first; with 0 the system chooses.
+    ///   - requestTime: How long a connection may be open without a complete request.
+    /// - Throws: `inaccessible` if the port is not available.
     static func open(
         for receiver: RedirectReceiver, at redirect: LoopbackRedirect? = nil, host: String = "127.0.0.1",
         firstPort: Int = 0, requestTime: TimeAmount = .seconds(15)
@@ -38,7 +38,7 @@ struct LoopbackListener: Sendable {
         let connections = Connections()
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 16)
-            // Lets a registered port be used again at once after the last sign-in.
+            // Allows a registered port to be used again immediately after the last sign-in.
             .serverChannelOption(.socketOption(.so_reuseaddr), value: redirect == nil ? 0 : 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -52,7 +52,7 @@ struct LoopbackListener: Sendable {
                 }
             }
         let host = redirect?.host ?? host
-        // First the address that the browser is sent to.
+        // The address of the redirect URI first.
         let addresses = host == "[::1]" ? ["::1", "127.0.0.1"] : ["127.0.0.1", "::1"]
         var wanted = redirect?.port ?? firstPort
         for _ in 0..<attempts {
@@ -69,12 +69,12 @@ struct LoopbackListener: Sendable {
                 let other = try await bootstrap.bind(host: addresses[1], port: port).get()
                 return LoopbackListener(port: port, servers: [server, other], connections: connections)
             } catch {
-                // Another address is of interest only if the browser may be sent there. Without IPv6 it cannot.
+                // The other address matters only if the browser may use it, which is impossible without IPv6.
                 let code = (error as? IOError)?.errnoCode
                 if host != "localhost" || code == EADDRNOTAVAIL || code == EAFNOSUPPORT {
                     return LoopbackListener(port: port, servers: [server], connections: connections)
                 }
-                // It fails only for what is closed already.
+                // It fails only if the channel is already closed.
                 try? await server.close().get()
                 if redirect != nil { throw unavailable(addresses[1], redirect, error) }
                 wanted = 0
@@ -103,7 +103,7 @@ struct LoopbackListener: Sendable {
 
     func close() async {
         for future in closing() {
-            // It fails only for what is closed already.
+            // It fails only if the channel is already closed.
             try? await future.get()
         }
     }
@@ -126,9 +126,9 @@ struct LoopbackListener: Sendable {
         /// `nil` once the listener is closed and accepts no more.
         private let open = Mutex<[Connection]?>([])
 
-        /// Makes room by dropping the oldest connection that has sent no request: a browser sends its own at once.
+        /// Adds a connection, and drops the oldest one without a request if necessary: a browser sends its request at once.
         ///
-        /// - Returns: `false` if there is no room for one more.
+        /// - Returns: `false` if there is no room.
         func add(_ channel: any Channel) -> Bool {
             let (isAdded, dropped): (Bool, (any Channel)?) = open.withLock { open in
                 guard var connections = open else { return (false, nil) }
@@ -149,7 +149,7 @@ struct LoopbackListener: Sendable {
             return isAdded
         }
 
-        /// Keeps a connection whose request has come.
+        /// Marks a connection whose request has arrived.
         func markBusy(_ channel: any Channel) {
             open.withLock { open in
                 guard let index = open?.firstIndex(where: { $0.channel === channel }) else { return }
@@ -157,7 +157,7 @@ struct LoopbackListener: Sendable {
             }
         }
 
-        /// No connection is accepted after this.
+        /// Returns all connections. No connection is accepted afterwards.
         func takeAll() -> [any Channel] {
             open.withLock { open in
                 defer { open = nil }

@@ -1,15 +1,15 @@
 public import AccountKit
 
 extension OAuthAuthority: BrowserAuthority {
-    /// Gets ready for a sign-in by authorization code, with proof key and loopback redirect (RFC 6749, section 4.1;
-    /// RFC 7636; RFC 8252, section 7.3).
+    /// Prepares a sign-in by authorization code with PKCE and a loopback redirect (RFC 6749, section 4.1; RFC 7636; RFC 8252,
+    /// section 7.3).
     ///
-    /// The service must let this client redirect to `http://127.0.0.1/callback` with any port, or to the redirect URI of the
-    /// options; Microsoft must let it redirect to `http://localhost/callback`. It listens on the loopback interface only,
-    /// until the sign-in is done, and gives the browser a page that says what came of it.
+    /// The service must accept the redirect URI `http://127.0.0.1/callback` with any port, or that of the options; Microsoft must accept
+    /// `http://localhost/callback`. The sign-in listens on the loopback interface only, until it ends, and shows its result in the
+    /// browser.
     ///
-    /// - Throws: An `AuthorityError`: `misconfigured` if the service has no authorization endpoint; an `AccountError` if no
-    ///   port can be had.
+    /// - Throws: An `AuthorityError`: `misconfigured` if the service has no authorization endpoint; an `AccountError` if no port is
+    ///   available.
     public func beginBrowserSignIn() async throws -> any BrowserSignIn {
         try await beginBrowserSignIn(deliveryTime: .seconds(15))
     }

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Stops listening with ``finish(with:)``, or when the value is dropped without that.
+/// It stops listening in ``finish(with:)``, or when the object is released.
 final class OAuthBrowserSignIn: BrowserSignIn {
     let url: String
     let lifetime: Duration
@@ -27,7 +27,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         var code: Secret?
         var isSpent = false
 
-        /// When the tokens came, by the service's clock.
+        /// When the tokens came, by the clock of the service.
         var exchangeDate: Date?
         var isFinished = false
     }
@@ -78,7 +78,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
         }
     }
 
-    /// Takes only the URL that the service was told to send the browser back to.
+    /// Reads the response in a pasted URL, which must have the redirect URI.
     private func response(in pastedURL: String) throws(AccountError) -> AuthorizationResponse {
         let text = pastedURL.split { $0.isWhitespace }.joined()
         let parts = text.prefix { $0 != "#" }.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
@@ -128,7 +128,7 @@ final class OAuthBrowserSignIn: BrowserSignIn {
             case .failure(let error): receiver.finish(with: ResultPage(error, hiding: secrets))
             }
         if isAwaited {
-            // It throws only if the task was cancelled, and then nobody waits.
+            // It throws only if the task was cancelled.
             _ = try? await withDeadline(.now + deliveryTime) { [deliveries = receiver.deliveries] in
                 for await _ in deliveries { break }
             }

@@ -7,11 +7,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Proves to the token endpoint that whoever brings the code is who asked for it (RFC 7636).
+/// Proves to the token endpoint that the sender of the code has made the authorization request (RFC 7636).
 struct PKCE: Sendable {
     let verifier: Secret
 
-    /// The hash of the verifier, for the method `S256`. Anyone may see it.
+    /// The hash of the verifier, for the method `S256`. It is not secret.
     let challenge: String
 
     init(verifier: Secret) {

@@ -1,11 +1,11 @@
 import AccountCrypto
 
-/// What the browser shows at the end of a sign-in.
+/// The page in the browser at the end of a sign-in.
 ///
-/// It holds no token, runs no script and loads nothing.
+/// It contains no token, runs no script and loads nothing.
 enum ResultPage: Sendable, Equatable {
     case signedIn(user: String, issuer: String)
-    /// With the service's reason.
+    /// The service refused, for this reason.
     case refused(String?)
     case failed(String)
     case wrongState
@@ -21,7 +21,7 @@ enum ResultPage: Sendable, Equatable {
         }
     }
 
-    /// Without those about length and connection.
+    /// The header fields, without those about length and connection.
     static let headers: [(name: String, value: String)] = [
         ("Content-Type", "text/html; charset=utf-8"),
         (

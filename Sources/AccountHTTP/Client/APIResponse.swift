@@ -7,7 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What an API responded.
+/// The response of an API.
 public struct APIResponse: Sendable {
     /// Status and header fields.
     public let head: HTTPResponse
@@ -15,7 +15,7 @@ public struct APIResponse: Sendable {
     /// The body; empty if there is none.
     public let body: Data
 
-    /// Thrown in place of a decoded value; `nil` if the status is a success.
+    /// The error for a status other than a success; otherwise `nil`.
     private let failure: AccountError?
 
     init(_ response: ServiceResponse, from origin: String, hiding token: Secret) {
@@ -29,10 +29,10 @@ public struct APIResponse: Sendable {
         failure = AccountError(.requestFailed, "\(origin) responded with status \(head.status.code)\(words)")
     }
 
-    /// The body, decoded from JSON.
+    /// Decodes the body from JSON.
     ///
-    /// - Throws: `requestFailed` with the status and the service's own words, if the status is not from 200 to 299; else
-    ///   what the decoder throws.
+    /// - Throws: `requestFailed` with the status and the explanation of the service if the status is not from 200 to 299; otherwise the
+    ///   error of the decoder.
     public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
         if let failure { throw failure }
         return try JSONDecoder().decode(type, from: body)

@@ -1,44 +1,45 @@
 public import AccountKit
 public import Logging
 
-/// A service with OAuth 2.0, and OpenID Connect where it has it, over HTTPS.
+/// A service with OAuth 2.0 or OpenID Connect over HTTPS.
 ///
 /// ```swift
 /// let authority = try OAuthAuthority(issuer: "https://login.example.com", clientID: "mytool")
 /// switch try await store.checkSession(with: authority) { … }
 /// ```
 ///
-/// Making one does nothing but check the arguments. The endpoints are looked up in the service's discovery document
-/// when they are first needed, once for the value and all copies of it; so keep the value.
+/// The initializer only checks its arguments. The endpoints are discovered when they are first needed, once for the value and all its
+/// copies, so keep the value.
 ///
-/// All functions throw an `AuthorityError`. Tokens go to the endpoints of this service only, never in a URL, and
-/// no redirect is followed. No failure and no log line contains a token or a password, even if the service sends one back.
+/// All functions throw an `AuthorityError`. Tokens are sent only to the endpoints of this service, never in a URL, and redirects are not
+/// followed. No error and no log line contains a token or password, even if the service returns one.
 public struct OAuthAuthority: Sendable {
-    /// The service, as it stands in its accounts: scheme and host in lower case, and no slash at the end.
+    /// The issuer identifier, as in accounts: scheme and host in lower case, and no slash at the end.
     public var issuer: String { issuerIdentifier.identifier }
 
-    /// The service's entry, if it is one of those that are known by name.
+    /// The service's entry, if AccountKit has one.
     public let service: KnownService?
 
-    /// The app, as it is registered with the service (RFC 6749, section 2.2); `nil` if it is not.
+    /// The client ID of the app at the service (RFC 6749, section 2.2); `nil` if the app is not registered there.
     public let clientID: String?
 
-    /// Sent with this client's identifier only. No secret, since users have the program (RFC 8252, section 8.5).
+    /// The client secret, which is sent with this client ID only. Users can read it in the program, so it protects nothing (RFC 8252,
+    /// section 8.5).
     let clientSecret: Secret?
 
-    /// What a sign-in asks for (RFC 6749, section 3.3).
+    /// The scopes of a sign-in (RFC 6749, section 3.3).
     public let scopes: [String]
 
-    /// What a sign-in asks for beside the scopes.
+    /// Further options of a sign-in.
     public let options: OAuthRequestOptions
 
-    /// How long one request may take in all; a request for tokens, until it is sent.
+    /// How long a request may take; a token request until it is sent.
     public let timeout: Duration
 
-    /// How long the response to a request for tokens may take, from the first byte of the request on.
+    /// How long a token request may take, from its first byte.
     ///
-    /// Such a request spends a refresh token, or a code, so nothing else ends the wait for its response once it is sent:
-    /// neither ``timeout`` nor the cancellation of the task.
+    /// A token request spends a refresh token or a code, so once it is sent nothing else ends the wait for its response: neither
+    /// ``timeout`` nor the cancellation of the task.
     public let tokenRequestTimeout: Duration
 
     let issuerIdentifier: Issuer
@@ -49,30 +50,29 @@ public struct OAuthAuthority: Sendable {
     let documents: ServiceDocuments
     let learned = LearnedAuthentication()
 
-    /// Only where the caller gave no scopes.
+    /// Whether to request `offline_access`, which happens only if the app chose no scopes.
     let asksForOfflineAccess: Bool
 
-    /// Prepares to talk to a service.
+    /// Creates an authority for a service.
     ///
     /// - Parameters:
-    ///   - issuer: The issuer identifier: an `https` URL without query and fragment, or `http` on the loopback
-    ///     interface. A slash at its end makes no difference.
-    ///   - clientID: The app, as it is registered with the service. Without one there is no signing in but with a token that
-    ///     the user got elsewhere.
-    ///   - clientSecret: The secret that some services, such as Google, require in addition to the identifier. It is sent in the
-    ///     header (`client_secret_basic`) if the service supports that, else in the form (`client_secret_post`). A sign-in tries
-    ///     the other method if the service answers `invalid_client`, unless `options` name the method.
-    ///   - scopes: What a sign-in asks for; none lets the service decide, and `nil` asks for what the known service has,
-    ///     or for `openid`, `profile` and `email`, and for `offline_access` where the service lists it.
-    ///   - additionalScopes: Scopes to ask for in addition to those.
-    ///   - options: What a sign-in asks for beside them, such as the API that the token is for.
-    ///   - service: Which service it is, for a copy of a known one that runs elsewhere; with `nil` the issuer says it.
-    ///   - endpoints: The endpoints of a service without a discovery document; with `nil` they are looked up.
-    ///   - timeout: How long one request may take. A call may need up to three: discovery, tokens, user info.
-    ///   - tokenRequestTimeout: How long the response to a request for tokens may take, from the first byte of the request on.
-    ///   - clock: Tells the date.
-    ///   - logger: Gets a line a request at debug level: method, host, path and status, and nothing else.
-    /// - Throws: `invalidArgument`, and what to write instead.
+    ///   - issuer: The issuer identifier: an `https` URL without query and fragment, or `http` on the loopback interface. A slash at its
+    ///     end has no effect.
+    ///   - clientID: The client ID of the app at the service. Without it, users can sign in only with an existing token.
+    ///   - clientSecret: The secret that some services, such as Google, require in addition to the client ID. It is sent in the header
+    ///     (`client_secret_basic`) if the service supports that, otherwise in the form (`client_secret_post`). A sign-in tries the other
+    ///     method after `invalid_client`, unless `options` name the method.
+    ///   - scopes: The scopes of a sign-in. With an empty list the service decides. With `nil` these are the scopes of the known
+    ///     service, or `openid`, `profile` and `email`, and `offline_access` if the service lists it.
+    ///   - additionalScopes: Scopes to add to those.
+    ///   - options: Further options of a sign-in, such as the API of the token.
+    ///   - service: The known service, for an instance of it at another address; with `nil` the issuer determines it.
+    ///   - endpoints: The endpoints of a service without a discovery document; with `nil` they are discovered.
+    ///   - timeout: How long a request may take. A call may need up to three: discovery, tokens, user info.
+    ///   - tokenRequestTimeout: How long a token request may take, from its first byte.
+    ///   - clock: The source of the current date.
+    ///   - logger: The logger for one line per request at debug level: method, host, path and status only.
+    /// - Throws: `invalidArgument` with advice.
     public init(
         issuer: String, clientID: String?, clientSecret: Secret? = nil, scopes: [String]? = nil,
         additionalScopes: [String] = [], options: OAuthRequestOptions = OAuthRequestOptions(),

@@ -1,23 +1,22 @@
 public import AccountKit
 
-/// The URLs of an OAuth service, for one that has no discovery document.
+/// The endpoints of a service without a discovery document.
 ///
-/// A service of which nothing but the token endpoint is given can sign in and refresh; what needs another endpoint says
-/// so. All URLs are `https`, or `http` on the loopback interface.
+/// With the token endpoint only, users can sign in and refresh. Other functions report a missing endpoint. All URLs are `https`, or `http` on
+/// the loopback interface.
 public struct OAuthEndpoints: Sendable, Hashable {
-    /// Always has that for tokens.
+    /// The URLs, including that of the token endpoint.
     let urls: [EndpointName: ServiceURL]
 
     /// Creates endpoints.
     ///
     /// - Parameters:
-    ///   - token: Issues tokens (RFC 6749, section 3.2).
-    ///   - userInfo: Says whose an access token is (OpenID Connect Core, section 5.3). Without it an account cannot be
-    ///     verified.
-    ///   - revocation: Takes tokens back (RFC 7009). Without it tokens live on at the service after a sign-out.
-    ///   - deviceAuthorization: Begins a sign-in on another device (RFC 8628, section 3.1).
-    ///   - authorization: Signs in by browser (RFC 6749, section 3.1).
-    /// - Throws: `invalidArgument`, if a URL is not one that a token may be sent to.
+    ///   - token: The token endpoint (RFC 6749, section 3.2).
+    ///   - userInfo: The user info endpoint (OpenID Connect Core, section 5.3). Without it an account cannot be verified.
+    ///   - revocation: The revocation endpoint (RFC 7009). Without it the tokens stay valid after a sign-out until they expire.
+    ///   - deviceAuthorization: The device authorization endpoint (RFC 8628, section 3.1).
+    ///   - authorization: The authorization endpoint, for a sign-in with a browser (RFC 6749, section 3.1).
+    /// - Throws: `invalidArgument` if a token must not be sent to a URL.
     public init(
         token: String, userInfo: String? = nil, revocation: String? = nil, deviceAuthorization: String? = nil,
         authorization: String? = nil
@@ -38,7 +37,7 @@ public struct OAuthEndpoints: Sendable, Hashable {
         self.urls = urls
     }
 
-    /// Without checking the URLs again; `nil` if none of them issues tokens.
+    /// Creates endpoints from checked URLs; `nil` if there is no token endpoint.
     init?(_ urls: [EndpointName: ServiceURL]) {
         guard urls[.token] != nil else { return nil }
         self.urls = urls

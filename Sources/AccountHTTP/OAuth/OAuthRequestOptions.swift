@@ -1,6 +1,6 @@
 import AccountKit
 
-/// What a sign-in asks a service for beside scopes, where the service wants more than the standards' minimum.
+/// Options of a sign-in for services that need more than scopes.
 ///
 /// ```swift
 /// let authority = try OAuthAuthority(
@@ -8,15 +8,15 @@ import AccountKit
 ///     options: OAuthRequestOptions(audience: "https://api.example.com", parameters: [("prompt", "login")]))
 /// ```
 public struct OAuthRequestOptions: Sendable, Hashable {
-    /// Where the browser is sent back to, exactly as it is registered with the service: `http`, on the loopback interface,
-    /// with a port and a path. `nil` takes any free port and the path `/callback` (RFC 8252, section 7.3).
+    /// The redirect URI, exactly as registered with the service: `http` on the loopback interface, with a port and a path. With `nil` a
+    /// sign-in uses any free port and the path `/callback` (RFC 8252, section 7.3).
     public var redirectURI: String?
 
-    /// The API that the access token is for, at services that call it so. Sent when a sign-in begins.
+    /// The `audience` of the access token, for services that have this parameter. It is sent when a sign-in begins.
     public var audience: String?
 
-    /// The APIs that the access token is for (RFC 8707): absolute URIs without a fragment. Sent when a sign-in begins, and
-    /// with each request for tokens.
+    /// The APIs of the access token (RFC 8707): absolute URIs without a fragment. They are sent when a sign-in begins and with each token
+    /// request.
     public var resources: [String]
 
     /// Further parameters for the page in the browser and for a sign-in on another device, such as `prompt` or `login_hint`.
@@ -43,7 +43,7 @@ public struct OAuthRequestOptions: Sendable, Hashable {
         }
     }
 
-    /// Creates options, each of which is described with the property of its name.
+    /// Creates options; see the properties.
     public init(
         redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
         parameters: [(name: String, value: String)] = [], clientAuthentication: ClientAuthentication? = nil,
@@ -59,7 +59,7 @@ public struct OAuthRequestOptions: Sendable, Hashable {
 }
 
 extension OAuthRequestOptions {
-    /// Refuses what cannot be sent, and parameters that have an option of their own or are set by this package.
+    /// Throws an error for a value that cannot be sent, and for a parameter that has its own option or that this package sets.
     func check() throws(AccountError) {
         if let redirectURI { _ = try LoopbackRedirect(redirectURI) }
         if let audience, !RequestRules.isAudience(audience) {
@@ -90,7 +90,7 @@ extension OAuthRequestOptions {
         text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     }
 
-    /// For the request that begins a sign-in.
+    /// Adds the options to the request that begins a sign-in.
     func append(to form: inout FormBody) {
         if let audience { form.append("audience", audience) }
         for resource in resources { form.append("resource", resource) }

@@ -1,7 +1,7 @@
 import AccountKit
 
-/// What this package asks a service for, by the names of discovery documents (RFC 8414, section 2; OpenID Connect Discovery
-/// 1.0, section 3; RFC 8628, section 4).
+/// The endpoints that this package uses, with their names in discovery documents (RFC 8414, section 2; OpenID Connect Discovery 1.0,
+/// section 3; RFC 8628, section 4).
 enum EndpointName: String, Sendable, CaseIterable {
     case token = "token_endpoint"
     case userInfo = "userinfo_endpoint"
@@ -19,10 +19,10 @@ enum EndpointName: String, Sendable, CaseIterable {
 struct ServiceDocument: Sendable, Equatable {
     var urls: [EndpointName: ServiceURL] = [:]
 
-    /// Whether the responses that a browser brings name the service (RFC 9207, section 3).
+    /// Whether authorization responses name the service (RFC 9207, section 3).
     var namesIssuer = false
 
-    // `nil` if the document does not say.
+    // `nil` if the document does not list them.
     var scopes: [String]?
     var grants: [String]?
     var tokenAuthentication: [String]?

@@ -6,10 +6,10 @@ struct Endpoint: Sendable {
     let document: ServiceDocument
 }
 
-/// The discovery documents of a service, merged: OpenID Connect's counts, and RFC 8414's for what that leaves out.
+/// The discovery documents of a service, merged: that of OpenID Connect, and that of RFC 8414 for missing values.
 ///
-/// Nearly every service says all in the first, so the second is read only when something is missing. Each is read once, and
-/// one that cannot be read for the moment is an error for who needs it, and no word about what there is.
+/// The second document is read only if the first one lacks a value. Each is read once. A document that cannot be read now is an error, and
+/// not the same as a missing value.
 final class ServiceDocuments: Sendable {
     private enum Position { case first, further }
 
@@ -23,7 +23,7 @@ final class ServiceDocuments: Sendable {
     private let found: Mutex<[Position: Found]>
     private let fetches = SingleFlight<Position, Result<Found, AuthorityError>>(by: ==)
 
-    /// - Parameter endpoints: The endpoints, if they are known; then nothing is read.
+    /// - Parameter endpoints: The endpoints, if they are known. Then no document is read.
     init(
         _ discovery: Discovery, endpoints: OAuthEndpoints? = nil,
         send: @escaping @Sendable (ServiceRequest) async throws(AuthorityError) -> ServiceResponse
@@ -33,7 +33,7 @@ final class ServiceDocuments: Sendable {
         found = Mutex(endpoints.map { [.first: Found(document: ServiceDocument(urls: $0.urls))] } ?? [:])
     }
 
-    /// An endpoint; `nil` if no document names one, and the service's entry does not either.
+    /// Returns an endpoint; `nil` if neither a document nor the service's entry names one.
     func endpoint(_ name: EndpointName) async throws(AuthorityError) -> Endpoint? {
         let first = try await found(.first)
         if let url = first.document.urls[name] ?? discovery.knownURL(name) {
@@ -59,7 +59,7 @@ final class ServiceDocuments: Sendable {
         let result: Result<Found, AuthorityError>
         do throws(SingleFlight<Position, Result<Found, AuthorityError>>.Departure) {
             result = try await fetches.value(for: position) { _ in
-                // Another has just read it.
+                // Another task has just read it.
                 if let known = self.found.withLock({ $0[position] }) { return .success(known) }
                 do throws(AuthorityError) {
                     let found = try await self.fetch(position)

@@ -3,16 +3,16 @@ struct AuthenticationChallenge: Sendable, Hashable {
     /// In lower case, such as `bearer`.
     var scheme: String
 
-    /// In place of parameters, in schemes such as Negotiate.
+    /// The value of schemes such as Negotiate, which have no parameters.
     var token68: String?
 
-    /// By names in lower case. One that was given twice is left out: nobody knows which counts.
+    /// The parameters by their names in lower case. A repeated parameter is left out, since it is ambiguous.
     var parameters: [String: String] = [:]
 
-    /// In the order of the header fields.
+    /// Returns the challenges in the order of the header fields.
     ///
-    /// A syntax error ends its field: the challenges before it count, the one that it is in does not, since nothing may
-    /// be concluded from half a challenge. Fields over 8 KiB, and all after the sixteenth challenge, are ignored.
+    /// A syntax error ends its field. Challenges before it are used, and the incomplete one is ignored. Fields over 8 KiB and challenges
+    /// after the sixteenth are ignored.
     static func challenges(in fields: [String]) -> [AuthenticationChallenge] {
         var result: [AuthenticationChallenge] = []
         for field in fields where field.utf8.count <= 8192 && result.count < 16 {
@@ -24,7 +24,7 @@ struct AuthenticationChallenge: Sendable, Hashable {
 }
 
 extension AuthenticationChallenge {
-    /// A parser that looks at each byte twice at most.
+    /// A parser that reads each byte twice at most.
     private struct Parser {
         private let bytes: [UInt8]
         private var index = 0

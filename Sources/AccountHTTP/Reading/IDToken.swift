@@ -6,11 +6,11 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What an ID token says of itself (OpenID Connect Core, section 2).
+/// The claims of an ID token (OpenID Connect Core, section 2).
 struct IDToken: Sendable {
     let claims: JSONObject
 
-    /// How far the clocks of the service and of this machine may be apart, in seconds.
+    /// How far the clocks of the service and of this machine may differ, in seconds.
     static let leeway: TimeInterval = 120
 
     init?(_ token: Secret) {
@@ -36,7 +36,7 @@ struct IDToken: Sendable {
 
     /// Checks that the token belongs to this sign-in (OpenID Connect Core, section 3.1.3.7).
     ///
-    /// Only for a token that came straight from the token endpoint: there TLS stands for the signature.
+    /// Use this only for a token that came directly from the token endpoint, where TLS replaces the signature.
     ///
     /// - Parameters:
     ///   - nonce: The nonce of the authorization request; `nil` if it had none.
@@ -65,10 +65,9 @@ struct IDToken: Sendable {
         guard identity != nil else { throw .unclear("\(name) does not say who the user is (sub)") }
     }
 
-    /// Whether the token, which came with the response to a refresh, is the account's (OpenID Connect Core, section 12.2).
+    /// Whether the ID token of a refresh response belongs to the account (OpenID Connect Core, section 12.2).
     ///
-    /// Issuer and audience may also be those of the account's own ID token: earlier versions did not check that one at each way to
-    /// sign in.
+    /// Issuer and audience may also be those of the stored ID token, which earlier versions did not check in each kind of sign-in.
     func belongs(to account: Account, issuer: Issuer, clientID: String) -> Bool {
         guard let subject = identity?.id, subject == account.id else { return false }
         let original = account.credentials.idToken.flatMap { IDToken($0) }
