@@ -2,10 +2,10 @@ public import AccountKit
 public import Logging
 
 extension AccountApplication {
-    /// The app's folders: those below `<PREFIX>_HOME` if that is set, else where the platform has them.
+    /// Returns the folders of the app: below `<PREFIX>_HOME` if that is set, otherwise the standard folders of the platform.
     ///
-    /// - Throws: `AccountError.Code.invalidArgument` if the variable is not an absolute path, or if the shell knows no variables
-    ///   with this ``environmentPrefix``.
+    /// - Throws: `AccountError.Code.invalidArgument` if the variable is not an absolute path, or if ``environmentPrefix`` is not valid in a
+    ///   shell.
     public static func container() throws(AccountError) -> AppContainer {
         guard isVariableName(environmentPrefix) else {
             throw AccountError(
@@ -19,23 +19,20 @@ extension AccountApplication {
         return try AppContainer(identifier: identifier)
     }
 
-    /// The store that the account commands of the app use: with the folders of ``container()``, and the keys that the user has
-    /// set up.
+    /// Returns the store that the app's account commands use, with the folders of ``container()`` and the keys that the user has set up.
     ///
-    /// If `<PREFIX>_TOKEN` is set, the account is that token instead. It is never written anywhere; signing in, signing out and
-    /// changing the account fail with `invalidArgument`. Until the service was asked whose it is, the account's `id` is the name
-    /// of the variable.
+    /// If `<PREFIX>_TOKEN` is set, the account is that token. It is never stored, and signing in, signing out and changing the account fail
+    /// with `invalidArgument`. Until the service has named the user, the account's `id` is the name of the variable.
     ///
-    /// A signal that ends the process waits until tokens that are being exchanged are stored; see
-    /// `AccountStore.delaySignals()`.
+    /// A signal ends the process only after pending tokens are stored; see `AccountStore.delaySignals()`.
     ///
     /// ```swift
     /// try Notes.store().makeShared()
     /// ```
     ///
     /// - Parameters:
-    ///   - session: Which of several sign-ins; `nil` is that of `<PREFIX>_SESSION`, else the one that `switch` chose.
-    ///   - logger: Where to log, if at all. Nothing secret and nothing personal is logged.
+    ///   - session: The session; with `nil` that of `<PREFIX>_SESSION`, or the one that `switch` has chosen.
+    ///   - logger: The logger; `nil` for none. No secrets and no personal data are logged.
     /// - Throws: As ``container()``, and `misconfigured` if the settings of the commands cannot be used.
     public static func store(
         session: SessionName? = nil, logger: Logger? = nil
@@ -59,9 +56,9 @@ extension AccountApplication {
             token: token, from: tokenVariable, appIdentifier: identifier, session: session, logger: logger)
     }
 
-    /// Ignores a token from the environment.
+    /// Returns a store that ignores a token from the environment.
     ///
-    /// - Parameter isInteractive: Whether a passphrase may be asked for.
+    /// - Parameter isInteractive: Whether the user may be asked for a passphrase.
     static func archiveStore(
         of session: SessionName, in container: AppContainer, at location: StoreLocation?, isInteractive: Bool = true,
         logger: Logger?
@@ -112,7 +109,7 @@ extension AccountApplication {
     static var tokenVariable: String { environmentPrefix + "_TOKEN" }
     static var storeVariable: String { environmentPrefix + "_STORE" }
 
-    /// Where sign-ins are kept: as the option says, else the environment. `nil` means the files of this machine.
+    /// Returns the location of sessions, from the option or the environment; `nil` for the files of this machine.
     static func storeLocation(_ option: String?) -> StoreLocation? {
         let location =
             option.map { StoreLocation(text: $0, source: "--store") }
@@ -123,7 +120,7 @@ extension AccountApplication {
     static var environmentToken: Secret? { Environment.value(tokenVariable).map { Secret($0) } }
     static var keyVariable: String { environmentPrefix + "_KEY" }
 
-    /// Hidden from every program that these commands run: a browser, a program that prints a key, one that draws a QR code.
+    /// Variables that no program gets that these commands run, such as a browser or a program that prints a key.
     static var secretVariables: [String] {
         [tokenVariable, keyVariable, environmentPrefix + "_CLIENT_SECRET"] + storeCredentials
     }
@@ -133,18 +130,18 @@ extension AccountApplication {
         ["ETCDCTL_USER", "ETCDCTL_PASSWORD", "ETCDCTL_KEY", "ETCDCTL_CERT"]
     }
 
-    /// Hidden from programs that have no business with the archive's keys. Nothing here reads a passphrase from the
-    /// environment, but a program that `key add command` named may.
+    /// Variables that only programs for keys get. These commands read no passphrase from the environment, but a program of
+    /// `key add command` may.
     static var keyVariables: [String] {
         secretVariables + [environmentPrefix + "_PASSPHRASE", "CREDENTIALS_DIRECTORY"]
     }
 }
 
 extension CommandLine {
-    /// What a person types for these commands: `account`, or `gists account` where they are part of `gists`.
+    /// The name of these commands on the command line: `account`, or `gists account` if they are part of `gists`.
     static var toolName: String { toolName(of: arguments) }
 
-    /// The tool that a link named `docker-credential-account` leads to; `nil` if the command has another name.
+    /// Returns the tool of a link named `docker-credential-account`; `nil` if the command has another name.
     static func dockerHelperName(of arguments: [String]) -> String? {
         let prefix = "docker-credential-"
         guard let name = arguments.first?.split(separator: "/").last, name.hasPrefix(prefix) else { return nil }
@@ -160,7 +157,7 @@ extension CommandLine {
     static func toolName(of arguments: [String]) -> String {
         if let name = dockerHelperName(of: arguments) { return name }
         let name = programName(of: arguments)
-        // `gists help account login` is about them too.
+        // `gists help account login` counts too.
         let word = arguments.dropFirst().first { $0 != "help" && !$0.hasPrefix("-") }
         return word == "account" ? name + " account" : name
     }

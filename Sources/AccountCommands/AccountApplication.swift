@@ -1,7 +1,7 @@
 public import AccountKit
 public import Logging
 
-/// What the commands must know of the app that they are part of.
+/// An app with account commands.
 ///
 /// ```swift
 /// enum Gists: AccountApplication {
@@ -15,88 +15,86 @@ public import Logging
 /// }
 /// ```
 public protocol AccountApplication: Sendable {
-    /// The app's identifier, such as `com.example.gists`: it names the app's folders, and is bound into its archives.
+    /// The identifier of the app, such as `com.example.gists`. It names the app's folders, and archives are bound to it.
     static var identifier: String { get }
 
-    /// What the app's environment variables begin with, such as `GISTS` for `GISTS_HOME`, `GISTS_SESSION` and
-    /// `GISTS_TOKEN`: letters, digits and underscores, and no digit at the start. By default the last part of
-    /// ``identifier``; an app whose identifier ends otherwise, such as `com.example.2do`, must say it.
+    /// The prefix of the app's environment variables, such as `GISTS` for `GISTS_HOME`, `GISTS_SESSION` and `GISTS_TOKEN`: letters, digits
+    /// and underscores, without a digit at the start. The default is the last part of ``identifier`` in capitals. An app whose identifier
+    /// ends otherwise, such as `com.example.2do`, must set it.
     static var environmentPrefix: String { get }
 
-    /// Whether the user says which service to sign in to, with `--issuer`.
+    /// Whether the user names the service with `--issuer`.
     static var acceptsIssuer: Bool { get }
 
-    /// What `login --help` says beside its own: what the app sends where nobody says otherwise, and what it takes from the
-    /// environment. Empty if there is nothing to say.
+    /// Text for `login --help`, such as the app's defaults and its environment variables; empty for none.
     static var signInHelp: String { get }
 
-    /// Makes the authority for a service; it must not touch the network yet.
+    /// Returns the authority for a service, without using the network.
     ///
     /// - Parameters:
-    ///   - service: What the user said, or what a signed-in account was issued by. Empty if ``acceptsIssuer`` is `false`.
-    ///   - timeout: How long one request may take.
-    ///   - logger: Where to log requests, if the user asked for that; nothing secret may be logged.
-    /// - Throws: `AccountError.Code.invalidArgument` if the service's address is not one.
+    ///   - service: The service that the user named, or that issued the stored account. Empty if ``acceptsIssuer`` is `false`.
+    ///   - timeout: How long a request may take.
+    ///   - logger: The logger for requests, if the user asked for that. Do not log secrets.
+    /// - Throws: `AccountError.Code.invalidArgument` if the address of the service is invalid.
     static func authority(
         for service: AccountService, timeout: Duration, logger: Logger?
     ) throws(AccountError) -> any AccountAuthority
 
-    /// Where tokens of a service may be sent to by other programs, such as git: a sign-in makes a rule for each of these URLs.
+    /// Returns the URLs to which other programs, such as git, may send tokens of a service. A sign-in creates a rule for each.
     ///
-    /// For any other URL a person makes a rule, with `rule add`.
+    /// For other URLs the user creates a rule with `rule add`.
     static func tokenURLs(of service: AccountService) -> [String]
 
-    /// What the app keeps for the signed-in user besides the account, such as an `OfflineCollection`: signing out asks before changes
-    /// are lost that were not sent, and removes it.
+    /// Returns the data that the app stores for the signed-in user, such as an `OfflineCollection`. A sign-out asks before unsent changes
+    /// are lost, and then removes the data.
     ///
-    /// - Throws: `notSignedIn` if nobody is: then there is nothing.
+    /// - Throws: `notSignedIn` if no user is signed in, so that there is no data.
     static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)?
 
-    /// The storage of a session at the location that `--store` or `<PREFIX>_STORE` names, such as an etcd cluster; where neither
-    /// does, or it is `file:`, sessions are kept in files.
+    /// Returns the storage of a session at the location of `--store` or `<PREFIX>_STORE`, such as an etcd cluster. Without a location, or
+    /// with `file:`, sessions are stored in files, and this is not called.
     ///
     /// - Parameters:
-    ///   - location: What the option or the variable has.
-    ///   - session: Which of several sign-ins.
-    ///   - container: The app's folders.
-    ///   - logger: Where to log, if the user asked for that; nothing secret may be logged.
-    /// - Throws: `AccountError.Code.invalidArgument` if the app knows no such storage.
+    ///   - location: The value of the option or the variable.
+    ///   - session: The session.
+    ///   - container: The folders of the app.
+    ///   - logger: The logger, if the user asked for that. Do not log secrets.
+    /// - Throws: `AccountError.Code.invalidArgument` if the app does not support the location.
     static func storage(
         at location: String, of session: SessionName, in container: AppContainer, logger: Logger?
     ) throws(AccountError) -> any ArchiveStorage
 
-    /// The sessions that a storage at the location that `--store` or `<PREFIX>_STORE` names keeps of this app, the default one
-    /// first.
+    /// Returns the sessions of this app at the location of `--store` or `<PREFIX>_STORE`, the default one first.
     ///
-    /// - Throws: What ``storage(at:of:in:logger:)`` throws, and what reading it does.
+    /// - Throws: As ``storage(at:of:in:logger:)``, or an error of the storage.
     static func sessions(
         at location: String, in container: AppContainer, logger: Logger?
     ) async throws -> [SessionName]
 
-    /// Reads what an older app left behind; `nil` if the app has no use for that, and then there is no `import` command.
+    /// Reads the login of an older app; `nil` for an app without an `import` command.
     static var importer: (@Sendable (_ path: String) throws(AccountError) -> ImportedLogin)? { get }
 }
 
 extension AccountApplication {
-    /// The last part of the identifier in capitals: `GISTS` for `com.example.gists`.
+    /// The default: the last part of the identifier in capitals, such as `GISTS` for `com.example.gists`.
     public static var environmentPrefix: String {
         let name = identifier.split(separator: ".").last ?? "ACCOUNT"
         return String(name.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
     }
 
-    /// The app knows its one service.
+    /// The default: the app has one service.
     public static var acceptsIssuer: Bool { false }
 
-    /// There is nothing to say.
+    /// The default: no text.
     public static var signInHelp: String { "" }
 
-    /// None: a person makes the rules.
+    /// The default: the user creates all rules.
     public static func tokenURLs(of service: AccountService) -> [String] { [] }
 
-    /// There is nothing.
+    /// The default: no data.
     public static func linkedStorage(of store: AccountStore) async throws -> (any AccountLinkedStorage)? { nil }
 
-    /// The app keeps its sessions in files only.
+    /// The default: sessions are stored in files only.
     public static func storage(
         at location: String, of session: SessionName, in container: AppContainer, logger: Logger?
     ) throws(AccountError) -> any ArchiveStorage {
@@ -105,7 +103,7 @@ extension AccountApplication {
             "this tool keeps sign-ins in files only: omit --store, or unset \(storeVariable)")
     }
 
-    /// The app does not list them.
+    /// The default: the app does not list sessions.
     public static func sessions(
         at location: String, in container: AppContainer, logger: Logger?
     ) async throws -> [SessionName] {
@@ -113,59 +111,57 @@ extension AccountApplication {
             .invalidArgument, "this tool cannot list the sign-ins of a store: name one, with --session")
     }
 
-    /// There is nothing to import.
+    /// The default: no `import` command.
     public static var importer: (@Sendable (_ path: String) throws(AccountError) -> ImportedLogin)? { nil }
 }
 
-/// A service that one can sign in to, as the user names it.
+/// A service, with the options of a sign-in.
 public struct AccountService: Sendable, Hashable, Codable {
-    /// The name of a service that the app knows, such as `github`; which these are is the app's affair.
+    /// The name of a service that the app knows, such as `github`.
     public var name: String?
 
     /// The issuer's URL (RFC 8414, section 2).
     public var issuer: String?
 
-    /// This app's client identifier at the service (RFC 6749, section 2.2).
+    /// The client ID of the app at the service (RFC 6749, section 2.2).
     public var clientID: String?
 
-    /// What to ask for: in addition to what the authority asks for by default, or instead of that; see ``usesDefaultScopes``.
+    /// The scopes to request, in addition to or instead of the authority's default scopes; see ``usesDefaultScopes``.
     public var scopes: [String]
 
-    /// Whether to ask for what the authority asks for by default, too.
+    /// Whether to request the authority's default scopes too.
     public var usesDefaultScopes: Bool
 
-    /// The scopes that take the place of the authority's default ones; `nil` if it asks for those, too.
+    /// The scopes that replace the authority's default scopes; `nil` if it requests those too.
     public var exactScopes: [String]? { usesDefaultScopes ? nil : scopes }
 
-    /// The scopes to ask for in addition to the authority's default ones.
+    /// The scopes in addition to the authority's default scopes.
     public var additionalScopes: [String] { usesDefaultScopes ? scopes : [] }
 
-    /// Where the service sends the browser back to, for one that takes a registered URL only to the letter; `nil` leaves it to
-    /// the authority.
+    /// The redirect URI, for a service that accepts only a registered one; with `nil` the authority chooses.
     public var redirectURI: String?
 
-    /// Whom the tokens are for, at services that want to know it by this name.
+    /// The `audience` of the tokens, for services that have this parameter.
     public var audience: String?
 
-    /// Whom the tokens are for (RFC 8707).
+    /// The APIs of the tokens (RFC 8707).
     public var resources: [String]
 
     /// Further parameters of the authorization request, such as `prompt` or `login_hint`.
     public var parameters: [String: String]
 
-    /// How the client sends its secret: `client_secret_basic` or `client_secret_post` (OpenID Connect Core, section 9); `nil`
-    /// leaves the choice to the authority.
+    /// How the client sends its secret: `client_secret_basic` or `client_secret_post` (OpenID Connect Core, section 9); with `nil` the
+    /// authority chooses.
     public var clientAuthentication: String?
 
-    /// The name that the user gave, for a service that does not say who signed in. Not stored.
+    /// The user name, for a service that does not name the user. It is not stored.
     public var username: String?
 
-    /// Whether a client secret from the environment may be sent to this service: at a sign-in, and for an account of an earlier
-    /// version, which does not say whether there is one. Any other account holds its client's secret. Not stored.
+    /// Whether a client secret from the environment may be sent to this service: at a sign-in, and for an account that an earlier version
+    /// stored without its secret. Any other account contains the secret of its client. It is not stored.
     public private(set) var acceptsGivenSecret = true
 
-    /// Creates a service; each parameter is described with the property of its name. With `nil`, ``usesDefaultScopes`` is `true`
-    /// only if no scopes are named.
+    /// Creates a service; see the properties. With `nil`, ``usesDefaultScopes`` is `true` only if there are no scopes.
     public init(
         name: String? = nil, issuer: String? = nil, clientID: String? = nil, scopes: [String] = [],
         usesDefaultScopes: Bool? = nil, redirectURI: String? = nil, audience: String? = nil, resources: [String] = [],
@@ -183,10 +179,9 @@ public struct AccountService: Sendable, Hashable, Codable {
         self.clientAuthentication = clientAuthentication
     }
 
-    /// The service that an account belongs to. The scopes are those that the sign-in asked for, never those that the
-    /// service says that it granted.
+    /// Creates the service of an account. The scopes are those that the sign-in requested, not those that the service granted.
     ///
-    /// - Parameter remembered: The service that was signed in to last. It counts if it has the account's issuer.
+    /// - Parameter remembered: The service of the last sign-in. It is used if it has the issuer of the account.
     init(of account: Account, remembered: AccountService?) {
         self = remembered?.issuer == account.issuer ? remembered ?? AccountService() : AccountService()
         issuer = account.issuer
@@ -201,7 +196,7 @@ extension AccountService {
         case clientAuthentication
     }
 
-    /// Reads a service, also as an earlier version wrote it.
+    /// Decodes a service, also in the form of an earlier version.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
@@ -218,12 +213,12 @@ extension AccountService {
     }
 }
 
-/// What an older app left behind.
+/// The login of an older app.
 public struct ImportedLogin: Sendable {
     /// The account.
     public var account: Account
 
-    /// What could not be taken over, in words.
+    /// Messages about values that could not be imported.
     public var warnings: [String]
 
     /// Creates an imported login.

@@ -11,13 +11,13 @@ extension AccountCommand {
                 arguments.insert("docker-credential", at: 0)
             }
             try checkHelp(arguments)
-            // Without a cast: to look up a conformance takes as many instructions as `whoami --offline`.
+            // Without a cast, since looking up a conformance takes as many instructions as `whoami --offline`.
             if var command = parsedAlone(arguments) { return try await command.run() }
             try await run(asyncParseAsRoot(arguments))
         }
     }
 
-    /// Refuses `help` about a command that does not exist: the parser would show the help of the command above it.
+    /// Throws an error for `help` about an unknown command. The parser would show the help of the parent command.
     static func checkHelp(_ arguments: [String]) throws {
         guard arguments.first == "help" else { return }
         var subcommands = Self.configuration.subcommands
@@ -35,15 +35,14 @@ extension AccountCommand {
         }
     }
 
-    /// Parses the subcommand that the first word names, without building the whole tree of commands, which takes longer than
-    /// most commands do.
+    /// Parses the subcommand that the first word names, without building the whole tree of commands, which takes longer than most commands.
     ///
     /// The commands that scripts call most have a `_superCommandName`: with it, the parser does not look for a request
     /// for a completion script, which only the whole tree can answer.
     ///
-    /// - Returns: `nil` for everything else, such as `--help` and mistakes: the whole tree knows what to say.
+    /// - Returns: `nil` for everything else, such as `--help` and mistakes, which need the whole tree.
     static func parsedAlone(_ arguments: [String]) -> (any AsyncParsableCommand)? {
-        // Prompts and scripts run these all the time, and parsing would take longer than the rest of the command.
+        // Prompts and scripts run these often, and parsing would take longer than the rest of the command.
         switch arguments {
         case ["whoami"], ["whoami", "--offline"]: return WhoAmICommand<App>(offline: arguments.count > 1)
         case ["token"]: return TokenCommand<App>(minValidity: nil)

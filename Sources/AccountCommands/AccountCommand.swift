@@ -1,9 +1,8 @@
 public import ArgumentParser
 
-/// The commands around an account: `login`, `logout`, `whoami` and their like, for an app to take up as a subcommand, or
-/// as the whole of it.
+/// The account commands, such as `login`, `logout` and `whoami`, as a subcommand of an app or as the whole app.
 ///
-/// Exit codes are 0, or those of `AccountError.exitCode`.
+/// The exit code is 0 or an `AccountError.exitCode`.
 public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
     /// The subcommands.
     public static var configuration: CommandConfiguration {
@@ -34,7 +33,7 @@ public struct AccountCommand<App: AccountApplication>: AsyncParsableCommand {
         ] + (App.importer == nil ? [] : [ImportCommand<App>.self])
     }
 
-    /// Made by the parser.
+    /// Creates the command, for the parser.
     public init() {}
 }
 

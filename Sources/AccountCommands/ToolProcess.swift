@@ -11,14 +11,14 @@ import Darwin
 #endif
 
 extension AccountApplication where Self: AsyncParsableCommand {
-    /// Runs the tool, where it is marked with `@main`; see `runTool(parsing:)`.
+    /// Runs a tool that is marked with `@main`; see `runTool(parsing:)`.
     public static func main() { runTool() }
 }
 
 extension AsyncParsableCommand where Self: SendableMetatype {
     /// Runs this command with the arguments of the process, and ends the process.
     ///
-    /// An app that is an `AsyncParsableCommand` and an ``AccountApplication`` at once runs like this by itself:
+    /// If one type is an `AsyncParsableCommand` and an ``AccountApplication``, it does this by itself:
     ///
     /// ```swift
     /// @main struct Notes: AsyncParsableCommand, AccountApplication { … }
@@ -26,15 +26,14 @@ extension AsyncParsableCommand where Self: SendableMetatype {
     ///
     /// Call this method from `main` if the command and the ``AccountApplication`` are two types.
     ///
-    /// A signal, such as Ctrl-C, ends the process at once, except while a store exchanges tokens: a refresh token that was sent is
-    /// spent, so the process first stores its successor. This protects the stores of ``AccountApplication/store(session:logger:)``
-    /// and those of which `AccountStore.delaySignals()` was called. If `run()` returns or throws while tokens are
-    /// exchanged, the process also waits for them.
+    /// A signal, such as Ctrl-C, ends the process at once, except during a token request: a refresh token that was sent is spent, so the
+    /// process first stores the new one. This applies to stores of ``AccountApplication/store(session:logger:)`` and to stores with
+    /// `AccountStore.delaySignals()`. If `run()` returns or throws during a token request, the process waits for it too.
     ///
-    /// `run()` begins on the main thread. A tool that only reads what is stored, and prints it, never starts another one.
+    /// `run()` begins on the main thread. A tool that only prints stored data never starts another thread.
     ///
-    /// An `AccountError` is printed in one line, and ends the process with its `exitCode`. Other errors end it as they do with the
-    /// parser's own `main()`.
+    /// An `AccountError` is printed in one line, and its `exitCode` is the exit code. Other errors end the process like the parser's own
+    /// `main()`.
     ///
     /// - Parameter parse: Parses the arguments. By default the parser builds the whole tree of commands.
     public static func runTool(
@@ -45,7 +44,7 @@ extension AsyncParsableCommand where Self: SendableMetatype {
         runTool { arguments in try await run(parse(arguments)) }
     }
 
-    /// Runs a command of whichever kind: commands of the parser itself, such as `help`, are synchronous.
+    /// Runs an asynchronous or synchronous command. The parser's own commands, such as `help`, are synchronous.
     static func run(_ command: any ParsableCommand) async throws {
         var command = command
         if var command = command as? any AsyncParsableCommand {
