@@ -9,8 +9,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Tells whether a service can be reached, from the requests that are made anyway; and, while it cannot be and somebody wants to
-/// know, from one of its own now and then.
+/// Observes whether a service is reachable, from the requests that are made anyway. While the service is unreachable and there are
+/// listeners, the monitor also sends its own requests from time to time.
 ///
 /// ```swift
 /// let monitor = ConnectivityMonitor(transport, probe: request)
@@ -18,13 +18,13 @@ import Foundation
 /// for await connectivity in monitor.changes() { … }
 /// ```
 ///
-/// One failure concludes nothing, nor do several requests at once that fail of the same; and being offline is not concluded for
-/// ever.
+/// Neither a single failure nor several simultaneous ones with the same cause mean that the service is unreachable, and the state does not
+/// last forever.
 public final class ConnectivityMonitor: Sendable {
     private struct State {
         var connectivity = Connectivity.uncertain(nil)
         var knownAt: Date?
-        /// Goes up with each failure that counted, and each success.
+        /// The number of successes and of failures that counted.
         var generation = 0
         var failures = 0
         var listeners: [Int: AsyncStream<Connectivity>.Continuation] = [:]
@@ -39,7 +39,7 @@ public final class ConnectivityMonitor: Sendable {
     private let clock: any WallClock
     private let sleep: @Sendable (Duration) async throws -> Void
 
-    /// So long a conclusion counts that nobody looks after, in seconds.
+    /// How long a state is valid without listeners, in seconds.
     private static let lifetime: TimeInterval = 60
     private static let longestWait = Duration.seconds(60)
 
@@ -47,9 +47,8 @@ public final class ConnectivityMonitor: Sendable {
     ///
     /// - Parameters:
     ///   - transport: Sends requests.
-    ///   - probe: What is asked while the service cannot be reached: something small. Any response but an error of the server
-    ///     means that it can be.
-    ///   - clock: Tells the date.
+    ///   - probe: A small request for while the service is unreachable. Any response except a server error means that it is reachable.
+    ///   - clock: The source of the current date.
     public convenience init(
         _ transport: @escaping RemoteTransport, probe: HTTPRequest, clock: any WallClock = SystemWallClock()
     ) {
@@ -66,7 +65,7 @@ public final class ConnectivityMonitor: Sendable {
         self.sleep = sleep
     }
 
-    /// Sends requests, and learns from what comes of them.
+    /// A transport that sends requests and observes their results.
     public var transport: RemoteTransport {
         { [self] request, body in
             let generation = state.withLock { $0.generation }
@@ -81,7 +80,7 @@ public final class ConnectivityMonitor: Sendable {
         }
     }
 
-    /// What is known now.
+    /// The current state.
     public var current: Connectivity { state.withLock { current($0) } }
 
     private func current(_ state: State) -> Connectivity {
@@ -95,8 +94,8 @@ public final class ConnectivityMonitor: Sendable {
         }
     }
 
-    /// What is known now, and each change of that. While somebody waits for changes and the service cannot be reached, it is asked
-    /// again and again, after a second at first, and at least once a minute.
+    /// Returns the current state and its changes. While there are listeners and the service is unreachable, the monitor probes it: after one
+    /// second at first, and at least once a minute.
     public func changes() -> AsyncStream<Connectivity> {
         let (stream, continuation) = AsyncStream.makeStream(of: Connectivity.self, bufferingPolicy: .bufferingNewest(1))
         let id = state.withLock { state in
@@ -106,7 +105,7 @@ public final class ConnectivityMonitor: Sendable {
             startProbing(&state)
             return state.lastListener
         }
-        // In a task of its own: who has gone may be cancelled at the moment when it is told something, under the lock.
+        // In a separate task: a listener may be cancelled while it gets an element under the lock.
         continuation.onTermination = { [weak self] _ in Task { self?.remove(id) } }
         return stream
     }
@@ -119,16 +118,16 @@ public final class ConnectivityMonitor: Sendable {
         probing?.cancel()
     }
 
-    /// Asks the service now: twice, if the first request fails.
+    /// Probes the service now, and again if the first request fails.
     ///
-    /// - Parameter timeout: How long to wait for it altogether; after that nothing is certain.
+    /// - Parameter timeout: How long to wait in all. After that the state is uncertain.
     public func check(timeout: Duration = .seconds(5)) async -> Connectivity {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [self] in
-                // What comes of it is noted.
+                // The transport records the results.
                 for _ in 1...2 where await !ask() {}
             }
-            // A sleep that is cancelled is over.
+            // A cancelled sleep ends at once.
             group.addTask { try? await Task.sleep(for: timeout) }
             await group.next()
             group.cancelAll()
@@ -138,9 +137,9 @@ public final class ConnectivityMonitor: Sendable {
 
     /// - Returns: Whether the service has responded.
     private func ask() async -> Bool {
-        // The transport has noted what went wrong.
+        // The transport has recorded the failure.
         guard !Task.isCancelled,
-            // A probe outlives the request that started it, and the user of that request.
+            // A probe continues after the request that started it, and after the session of its user.
             let response = try? await AccountStore.withRequestsForAnyUser({ try await transport(probe, nil) })
         else { return Task.isCancelled }
         return Connectivity.Problem(response.head, to: probe) == nil
@@ -149,11 +148,11 @@ public final class ConnectivityMonitor: Sendable {
     private func note(_ problem: Connectivity.Problem?, since generation: Int, isResponse: Bool) {
         state.withLock { state in
             guard let problem else {
-                // An error that is not about the way says nothing of it.
+                // Other errors say nothing about the network.
                 if isResponse { conclude(.online, 0, &state) }
                 return
             }
-            // What began before the last failure fails of the same.
+            // A request that began before the last failure has the same cause.
             guard generation == state.generation else { return }
             let failures = state.failures + 1
             conclude(failures > 1 ? .offline(problem) : .uncertain(problem), failures, &state)
@@ -179,10 +178,10 @@ public final class ConnectivityMonitor: Sendable {
                 do { try await self.sleep(wait * Double.random(in: 0.75...1.25)) } catch { return }
                 if await self.ask(), !Task.isCancelled {
                     self.state.withLock { state in
-                        // Who listens by now may have another, which is not to be forgotten: it would ask for ever.
+                        // New listeners may have started another probe, which must not be forgotten, since it would never end.
                         guard state.lastProbing == number else { return }
                         state.probing = nil
-                        // It may have failed again meanwhile.
+                        // The service may have failed again.
                         self.startProbing(&state)
                     }
                     return

@@ -5,43 +5,43 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Something that the user did and that the service is to be told.
+/// A change of the user that is sent to the service.
 public struct Change: Codable, Sendable, Hashable, Identifiable {
-    /// The same for all attempts: an idempotency key, where the service honours one.
+    /// The identifier, the same for all attempts. It is the idempotency key for services that support one.
     public let id: UUID
 
-    /// What is done.
+    /// The kind of change.
     public var kind: ChangeKind
 
-    /// The id of the item: the service's, or, of one that was made here and not sent yet, one that begins with ``localPrefix``.
+    /// The id of the item at the service, or an id that begins with ``localPrefix`` for an item that was created here and not sent yet.
     public var object: String
 
-    /// What the adapter made of it, usually the JSON that is to be sent.
+    /// The data for the request, usually JSON.
     public var body: Data
 
-    /// What the item was like when the change was made, such as an entity tag; `nil` if that does not matter.
+    /// The version of the item when the change was made, such as an entity tag; `nil` if that does not matter.
     public var base: String?
 
-    /// When the user made it.
+    /// When the user made the change.
     public let madeAt: Date
 
-    /// When it was sent first; `nil` if it was not.
+    /// When the change was first sent; `nil` if it was not.
     public internal(set) var sentAt: Date?
 
-    /// What ids begin with that this machine has given.
+    /// The prefix of ids that this machine has assigned.
     public static let localPrefix = "local-"
 
-    /// Whether the item has no id of the service yet.
+    /// Whether the item does not have an id of the service yet.
     public var hasLocalID: Bool { object.hasPrefix(Self.localPrefix) }
 
     /// Creates a change.
     ///
     /// - Parameters:
-    ///   - kind: What is done.
-    ///   - object: The id of the item; `nil` gives a new one, for an item that is made.
-    ///   - body: What the adapter makes its request of.
-    ///   - base: What the item was like, for services that tell by that whether somebody else has changed it.
-    ///   - date: When the user made it.
+    ///   - kind: The kind of change.
+    ///   - object: The id of the item; `nil` for a new item.
+    ///   - body: The data for the request.
+    ///   - base: The version of the item, for services that detect concurrent changes with it.
+    ///   - date: When the user made the change.
     public init(
         _ kind: ChangeKind, of object: String? = nil, body: Data = Data(), base: String? = nil, at date: Date = Date()
     ) {
@@ -54,15 +54,15 @@ public struct Change: Codable, Sendable, Hashable, Identifiable {
     }
 }
 
-/// What a change does.
+/// A kind of change.
 public struct ChangeKind: RawRepresentable, Codable, Sendable, Hashable {
     /// The name, which is stored.
     public let rawValue: String
 
-    /// A kind of an app's own, such as `star`.
+    /// Creates a kind of the app, such as `star`.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// Makes an item.
+    /// Creates an item.
     public static let create = ChangeKind(rawValue: "create")
     /// Changes an item.
     public static let update = ChangeKind(rawValue: "update")
@@ -70,43 +70,43 @@ public struct ChangeKind: RawRepresentable, Codable, Sendable, Hashable {
     public static let delete = ChangeKind(rawValue: "delete")
 }
 
-/// A change that waits.
+/// An unsent change.
 public struct PendingChange: Sendable, Hashable, Identifiable {
     /// The change.
     public let change: Change
 
-    /// How it stands.
+    /// The state of the change.
     public var state: ChangeState
 
-    /// How often it was sent.
+    /// The number of attempts.
     public var attempts: Int
 
-    /// Why it waits, in words; `nil` if nothing has gone wrong.
+    /// The last problem, for messages; `nil` if there was none.
     public var lastProblem: String?
 
-    /// Not to be sent before; `nil` for at once.
+    /// When the next attempt may be made; `nil` for at once.
     public var notBefore: Date?
 
-    /// The change's.
+    /// The id of the change.
     public var id: UUID { change.id }
 }
 
-/// How a change stands. The raw values are stable.
+/// The state of a change. The raw values are stable.
 public enum ChangeState: String, Sendable, Hashable, CaseIterable, Codable {
-    /// It is sent with the next synchronization.
+    /// The next synchronization sends it.
     case queued
-    /// It is being sent, or was when the process died.
+    /// It is being sent, or the process died while it was.
     case sending
-    /// It was sent, and the response was lost: the service is asked before it is sent again.
+    /// The response was lost. The service is asked for the effect of the change before it is sent again.
     case unknown
-    /// Somebody else has changed the item meanwhile: a person decides.
+    /// Another client has changed the item. The user decides.
     case conflict
-    /// The service does not do it: a person decides.
+    /// The service refuses the change. The user decides.
     case refused
-    /// The service does not take the account's token.
+    /// The service does not accept the token of the account.
     case waitingForSignIn
 
-    /// Whether it waits for a person's decision.
+    /// Whether the change waits for the user's decision.
     public var needsDecision: Bool { self == .conflict || self == .refused }
 }
 #endif

@@ -8,24 +8,23 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a synchronization has done.
+/// The result of a synchronization.
 public struct SynchronizationReport: Sendable {
-    /// How many changes were carried out.
+    /// The number of changes that were sent.
     public var sentCount = 0
 
-    /// What is left.
+    /// The remaining changes.
     public var pending: [PendingChange] = []
 
-    /// Why it ended before all was sent; `nil` if there was nothing left to try.
+    /// The reason why it ended before all changes were sent; `nil` if it tried all of them.
     public var problem: AccountError?
 }
 
 extension OfflineCollection {
-    /// Adds a change. It is on the disk when this returns, and is sent by ``synchronize(ignoringBackOff:onProgress:)``.
+    /// Adds a change. It is durable when this returns, and ``synchronize(ignoringBackOff:onProgress:)`` sends it.
     ///
-    /// - Returns: What is to be sent: the change before it with this one, if that was not sent yet; `nil` if the two cancel each
-    ///   other out.
-    /// - Throws: `inaccessible` if it cannot be stored: then it was not made.
+    /// - Returns: The unsent change, combined with an earlier unsent change of the same item; `nil` if the two cancel each other out.
+    /// - Throws: `inaccessible` if the change cannot be stored. Then it was not added.
     @discardableResult
     public func add(_ change: Change) async throws(AccountError) -> Change? {
         try await errors {
@@ -34,16 +33,16 @@ extension OfflineCollection {
         }
     }
 
-    /// The changes that wait, in the order in which they were made.
+    /// Returns the unsent changes in the order in which they were made.
     public func pendingChanges() async throws(AccountError) -> [PendingChange] {
         try await errors { try await outbox.pending().map(\.pending) }
     }
 
-    /// What a person decided about a change that waits for that.
+    /// The user's decision about a change that needs one.
     public enum Decision: Sendable, Hashable {
-        /// Send it, whatever somebody else has made of the item.
+        /// Send the change, and overwrite changes of others.
         case keepMine
-        /// Drop it; of an item that it was to make, also the changes after it.
+        /// Drop the change. If it would create an item, drop later changes of that item too.
         case discard
     }
 
@@ -59,7 +58,7 @@ extension OfflineCollection {
                 case .keepMine:
                     var change = entry.change
                     change.base = nil
-                    // One whose response was lost is still looked for first.
+                    // A change whose response was lost is still looked for first.
                     let wasSent = entry.pending.state == .unknown || entry.pending.state == .sending
                     let pending = PendingChange(
                         change: change, state: wasSent ? .unknown : .queued, attempts: entry.pending.attempts,
@@ -71,17 +70,18 @@ extension OfflineCollection {
         }
     }
 
-    /// Sends the changes that wait, each once, in the order of each item.
+    /// Sends the unsent changes, each once, in order for each item.
     ///
-    /// One process at a time sends. A change whose response was lost is looked for at the service before it is sent again. Being
-    /// offline ends it; a change that the service does not take waits for a person, and the others go on.
+    /// One process at a time sends. If the response to a change was lost, the service is asked for its effect before it is sent again. The
+    /// synchronization ends while the service is unreachable. A change that the service refuses waits for the user's decision, and the
+    /// others continue.
     ///
     /// - Parameters:
-    ///   - ignoringBackOff: Whether to try also those that are to wait, since a person wants it now. A service that has asked to
-    ///     be left alone is left alone.
-    ///   - onProgress: Called after each change, with how many were sent and how many are left.
-    /// - Throws: `busy` if another process has been sending for long, `notSignedIn`, and what keeps the changes from being read.
-    ///   No network is not an error: the report says so.
+    ///   - ignoringBackOff: Whether to ignore pauses after failures, because the user asked for it. A pause that the service asked for is
+    ///     kept.
+    ///   - onProgress: Called after each change with the numbers of sent and remaining changes.
+    /// - Throws: `busy` if another process is sending for a long time; `notSignedIn`; or an error if the changes cannot be read. An
+    ///   unreachable service is not an error, but part of the report.
     public func synchronize(
         ignoringBackOff: Bool = false, onProgress: (@Sendable (_ sent: Int, _ left: Int) -> Void)? = nil
     ) async throws(AccountError) -> SynchronizationReport {
@@ -107,7 +107,7 @@ extension OfflineCollection {
     }
 }
 
-/// One synchronization, by whoever holds the lease.
+/// A synchronization by the holder of the lease.
 private struct SynchronizationRun<Remote: RemoteCollection> {
     private let collection: OfflineCollection<Remote>
     private let ignoringBackOff: Bool
@@ -115,7 +115,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
     private var tries: [Change.ID: Int] = [:]
     private var isOver = false
 
-    /// So often a change is tried in one run.
+    /// How often a change is tried in one run.
     private static var maximumTries: Int { 3 }
 
     init(_ collection: OfflineCollection<Remote>, ignoringBackOff: Bool) {
@@ -143,17 +143,17 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         return report
     }
 
-    /// The first change of its item that may be tried now.
+    /// Returns the first change of an item that may be tried now.
     private func nextEntry() async throws -> OutboxDatabase.Entry? {
         var held: Set<String> = []
         for entry in try await collection.outbox.pending() {
             guard held.insert(entry.change.object).inserted, !entry.pending.state.needsDecision,
                 tries[entry.change.id, default: 0] < Self.maximumTries
             else { continue }
-            // A person's wish counts once: what fails even so waits like all else.
+            // The user's request counts once. After another failure the usual pause follows.
             if !ignoringBackOff || tries[entry.change.id] != nil, let notBefore = entry.pending.notBefore,
                 notBefore > now,
-                // Further ahead, the clock was set back.
+                // A date further ahead means that the clock was set back.
                 notBefore.timeIntervalSince(now) <= 86_400
             {
                 continue
@@ -165,9 +165,9 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
 
     private mutating func attempt(_ entry: OutboxDatabase.Entry) async throws {
         tries[entry.change.id, default: 0] += 1
-        // A process died when only the lists were left to be told.
+        // A process died before it updated the lists.
         if let made = entry.made { return try await finish(entry, made) }
-        // One that was being sent when its process died may have been carried out.
+        // If a process died while it sent the change, the service may have carried it out.
         let wasSent = entry.pending.state == .sending || entry.pending.state == .unknown
         let asBefore = wasSent ? ChangeState.unknown : .queued
         guard entry.change.kind == .create || !entry.change.hasLocalID else {
@@ -179,7 +179,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
                 of: entry.change, wasSent: wasSent,
                 claimed: try await collection.outbox.claimedIDs(), fetching: collection.transport)
         } catch {
-            // Only looked at, so it stands as before.
+            // The service was only asked, so the state does not change.
             return try await note(
                 RemoteOutcome(error, of: entry.change.kind, at: now), error, entry, ifNotDone: asBefore,
                 ifUnknown: asBefore)
@@ -204,12 +204,12 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             return try await park(entry, .refused, "no request can be made from this change (\(error)): discard it")
         }
         try Task.checkCancellation()
-        // From here on it counts as sent, whatever becomes of this process.
+        // From here on the change counts as sent, even if this process dies.
         let pending = PendingChange(
             change: change, state: .sending, attempts: entry.pending.attempts + 1,
             lastProblem: entry.pending.lastProblem, notBefore: nil)
         guard let sending = try await collection.outbox.replace(entry, with: pending) else {
-            // What the user has made of it meanwhile goes in its place.
+            // The user has changed it in between, so the new version is sent.
             tries[entry.change.id] = nil
             return
         }
@@ -229,7 +229,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         if outcome == .done, failure == nil {
             try await finish(sending, item)
         } else {
-            // A change that never left this machine can still be joined with others.
+            // A change that never left this machine can still be combined with others.
             let neverLeft =
                 switch outcome {
                 case .later, .signIn: failure != nil
@@ -242,18 +242,18 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         if collection.remote.pause > .zero, !isOver { try await Task.sleep(for: collection.remote.pause) }
     }
 
-    /// Notes that a change was not carried out, or that nobody knows.
+    /// Stores that a change was not carried out, or that this is unknown.
     ///
     /// - Parameters:
-    ///   - change: What it is to be stored as.
-    ///   - state: How it stands if it was not carried out.
-    ///   - unknownState: How it stands if nobody knows.
+    ///   - change: The change to store.
+    ///   - state: The state if it was not carried out.
+    ///   - unknownState: The state if that is unknown.
     private mutating func note(
         _ outcome: RemoteOutcome, _ error: (any Error)?, _ entry: OutboxDatabase.Entry, as change: Change? = nil,
         ifNotDone state: ChangeState, ifUnknown unknownState: ChangeState
     ) async throws {
         func postpone(_ state: ChangeState, _ why: String, _ wait: Duration?) async throws {
-            // Doubled each time, up to an hour, and never the same for all who wait.
+            // The pause doubles each time, up to an hour, and is random, so that clients do not try again all at once.
             let exponent = min(max(entry.pending.attempts, 1), 12)
             let backOff = min(Double(1 << exponent), 3600) * Double.random(in: 0.75...1.25)
             let pause = wait.map { Double($0.components.seconds) } ?? backOff
@@ -275,7 +275,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
             try await postpone(state, why, wait)
             try await leaveAlone(for: wait, because: why)
         case .signIn(let why):
-            // That an earlier attempt may have been carried out is not forgotten.
+            // The service may have carried out an earlier attempt, so that state stays.
             try await postpone(state == .unknown ? .unknown : .waitingForSignIn, why, .zero)
             report.problem = AccountError(
                 .notSignedIn,
@@ -286,7 +286,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         case .refused(let why): try await park(entry, .refused, why)
         }
         if let error = error as? AccountError, error.isOfThisMachine { throw error }
-        // Where nothing comes back, the other changes would fare no better.
+        // If the service is unreachable, other changes would fail too.
         if let error, !(error is RemoteFailure), !isOver, outcome.isAboutNetwork {
             report.problem =
                 (error as? AccountError)?.offline ?? AccountError(.serviceUnavailable, "\(error)", cause: error)
@@ -294,7 +294,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         }
     }
 
-    /// Sends nothing more for as long as the service asks for.
+    /// Pauses for as long as the service asks for.
     private func leaveAlone(for wait: Duration?, because why: String) async throws {
         guard let wait, wait > .zero else { return }
         try await collection.outbox.pause(
@@ -308,11 +308,11 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
                 change: entry.change, state: state, attempts: entry.pending.attempts, lastProblem: why, notBefore: nil))
     }
 
-    /// It was carried out: first the lists have it, then it waits no more.
+    /// Stores the effect of a change in the lists, and then removes the change.
     private mutating func finish(_ entry: OutboxDatabase.Entry, _ item: RemoteItem?) async throws {
         var entry = entry
         if entry.change.kind == .create, entry.made == nil, let item,
-            // From here on a death shows it once, whether the lists have it or not.
+            // From here on the item is shown once even after a crash, with or without the lists.
             let noted = try await collection.outbox.replace(entry, with: entry.pending, made: item)
         {
             entry = noted
@@ -321,7 +321,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         do {
             try await show(entry.change, item)
         } catch {
-            // The lists can be fetched again; that it was sent must be kept whatever becomes of them.
+            // The lists can be requested again, but the record that the change was sent must be kept.
             failure = error
         }
         try await collection.outbox.remove(
@@ -338,7 +338,7 @@ private struct SynchronizationRun<Remote: RemoteCollection> {
         let names = try await collection.lists.all().map(\.record.name)
         var stored = item
         if stored == nil, change.kind != .delete {
-            // The service has only confirmed it: until it is asked again, the item is as the change has made it.
+            // The service has only confirmed the change, so the item is computed from it until the next request.
             stored = try changed(try await collection.lists.item(id), change)
             if let detail = try changed(try await collection.lists.detail(of: id)?.item, change) {
                 try await collection.lists.storeDetail(detail, at: now)
@@ -368,7 +368,7 @@ extension RemoteOutcome {
 }
 
 extension AccountError {
-    /// Whether it is this machine that failed, and not the request.
+    /// Whether this machine failed, and not the request.
     fileprivate var isOfThisMachine: Bool { [.inaccessible, .busy, .damaged, .insecureContainer].contains(code) }
 }
 #endif

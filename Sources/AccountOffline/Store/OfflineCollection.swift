@@ -9,24 +9,23 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// One kind of thing that an account has at a service: its lists, readable without the network, and its changes, which are sent
-/// when the network is back.
+/// The items of one kind that a user has at a service: lists that can be read offline, and changes that are sent when the network is
+/// back.
 ///
 /// ```swift
 /// let gists = try await OfflineCollection("gists", GistsAPI(), of: store, in: container, sending: transport)
-/// let starred = try await gists.refresh("starred")      // from the service if it can be reached, else as it was
-/// try await gists.add(Change(.delete, of: id))          // on the disk when this returns
-/// let report = try await gists.synchronize()            // sent once, in their order
+/// let starred = try await gists.refresh("starred")      // from the service, or the stored list while it is unreachable
+/// try await gists.add(Change(.delete, of: id))          // durable when this returns
+/// let report = try await gists.synchronize()            // sends each change once, in order
 /// ```
 ///
-/// All of it is sealed with a key of the signed-in user. Signing out destroys that key; a session that the service ended
-/// keeps it for the user's next sign-in.
+/// The data is encrypted with a key of the signed-in user. A sign-out destroys the key. If the service ends the session, the key stays for
+/// the user's next sign-in.
 public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
-    /// How the service is asked.
+    /// The adapter for the service.
     public let remote: Remote
 
-    /// What was stored for the lists could not be used and was dropped: they are fetched again. `nil` if nothing was, as far as has
-    /// shown by now.
+    /// The reason why stored lists were unusable and were dropped, so that they are requested again; `nil` if none were dropped so far.
     public var droppedLists: AccountError? { lists.whyDropped }
 
     let lists: ListDatabase
@@ -39,20 +38,20 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
     private let key: OfflineKey
     private let folders: [String]
 
-    /// Opens what is kept for the signed-in user.
+    /// Opens the data of the signed-in user.
     ///
     /// - Parameters:
-    ///   - name: The collection's, such as `gists`.
-    ///   - remote: How the service is asked.
-    ///   - store: Whose account it is.
-    ///   - container: The folders of the app: lists go into its caches, changes that were not sent into its documents.
-    ///   - maximumListBytes: How much the lists may take when they are closed; those that were not looked at for the longest
-    ///     time go first. Until then it may be twice as much: what comes beyond that is not stored.
-    ///   - clock: Tells the date.
-    ///   - transport: Sends requests with the account's authorization. It obtains the token in the task that calls it: then it
-    ///     gets no token of a user who signs in later, but the error `conflict`.
-    /// - Throws: `notSignedIn` if nobody is; `damaged` or `unsupportedVersion` if changes that were not sent cannot be read: they
-    ///   stay as they are.
+    ///   - name: The name of the collection, such as `gists`.
+    ///   - remote: The adapter for the service.
+    ///   - store: The store of the account.
+    ///   - container: The folders of the app. Lists are in its caches, unsent changes in its documents.
+    ///   - maximumListBytes: The maximum size of the lists when the collection is closed. The lists that were not used for the longest time
+    ///     are removed first. Until then the size may be twice as large; further data is not stored.
+    ///   - clock: The source of the current date.
+    ///   - transport: Sends requests with the authorization of the account. It must obtain the token in the task that calls it, so that it
+    ///     gets the error `conflict` instead of the token of a user who signs in later.
+    /// - Throws: `notSignedIn` if no user is signed in; `damaged` or `unsupportedVersion` if unsent changes cannot be read. They stay
+    ///   unchanged.
     public init(
         _ name: String, _ remote: Remote, of store: AccountStore, in container: AppContainer,
         maximumListBytes: Int = 256 << 20, clock: any WallClock = SystemWallClock(),
@@ -83,9 +82,9 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
         }
     }
 
-    /// Removes the lists that are too much, and gives back what the databases need no more. Nothing is lost without it.
+    /// Removes lists beyond the limit, and releases unused space of the databases. Without this call nothing is lost.
     public func close() async {
-        // It is tried again at the next end.
+        // After a failure the next call tries again.
         if let entries = try? await outbox.pending() {
             _ = try? await lists.evict(keeping: Set(entries.map { $0.made?.id ?? $0.change.object }))
         }
@@ -93,14 +92,14 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
         await outbox.close()
     }
 
-    /// Tells when others have changed lists, or what waits to be sent: another process, or another collection of this one. Several
-    /// changes that come close together are one. The first comes at once, for what was changed until then.
+    /// Returns a stream that yields when another process or another collection has changed lists or unsent changes.
     ///
-    /// Throws when it cannot be followed any more.
+    /// Changes in quick succession may be one element. The first element comes at once, for earlier changes. The stream throws when
+    /// changes can no longer be observed.
     public func changes() -> AsyncThrowingStream<Void, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
-        // The kernel tells of each change of a log, also of one's own; which ones are others', the database knows.
+        // The kernel reports each change of a log, also those of this collection. The database distinguishes them.
         let logs = [
             (lists.database, cacheStorage.changes(of: ArchiveEntry(rawValue: ListDatabase.name + "-wal"))),
             (outbox.database, storage.changes(of: ArchiveEntry(rawValue: OutboxDatabase.name + "-wal"))),
@@ -130,7 +129,7 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
         return stream
     }
 
-    /// Refuses to store what came for somebody who is not signed in any more.
+    /// Throws an error if the user of this collection is no longer signed in.
     func checkIsCurrent() async throws(AccountError) {
         guard try await store.isCurrent(key) else {
             throw AccountError(
@@ -147,10 +146,10 @@ public final class OfflineCollection<Remote: RemoteCollection>: Sendable {
         }
     }
 
-    /// Removes everything, after the user has signed out.
+    /// Removes all data after the user has signed out.
     func removeFolders() async {
         await BlockingWork.run { [folders] in
-            // The key is gone already, and with it all that this holds.
+            // The key is already destroyed, so the data is unreadable.
             for folder in folders { try? FileManager.default.removeItem(atPath: folder) }
         }
     }
@@ -164,7 +163,7 @@ extension AppContainer {
 }
 
 extension OfflineCollection: AccountLinkedStorage {
-    /// How many changes were not sent.
+    /// Describes the unsent changes; `nil` if there are none.
     public func unsentWork() async throws(AccountError) -> String? {
         let count = try await pendingChanges().count
         return count == 0 ? nil : count == 1 ? "1 change that was not sent" : "\(count) changes that were not sent"
