@@ -44,7 +44,7 @@ SERVERS = [
             "revocation": "Revokes the tokens of a client with a secret on logout",
             "secret": "Signs in with a password, with and without a client secret",
         },
-        "A client without a secret may not revoke. A refresh token expires together with its access token. `token --scope` narrows "
+        "A client without a secret may not revoke. A refresh token expires together with its access token. Access tokens of the same second are equal, so a refresh can return a token that is already revoked. `token --scope` narrows "
         "the session.",
     ),
     (

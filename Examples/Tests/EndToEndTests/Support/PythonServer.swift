@@ -152,14 +152,16 @@ struct PythonServerUser: Sendable {
 // MARK: - What is promised at each of these servers
 
 extension PythonServerUser {
-    /// Each refresh token is good for one time, so a refresh that sent an earlier one would be refused.
-    func expectRotation() async throws {
+    /// The service accepts each refresh token once, so it would refuse a refresh with an earlier one.
+    ///
+    /// - Parameter hasUniqueTokens: Whether two access tokens of one second differ. Otherwise the last one may be a revoked one.
+    func expectRotation(hasUniqueTokens: Bool = true) async throws {
         for _ in 1...3 {
             let outcome = try await account("refresh")
             #expect(outcome.exitCode == 0, "\(outcome)")
         }
         #expect(try await refreshes().map(\.status) == [200, 200, 200])
-        try await expectVerified()
+        if hasUniqueTokens { try await expectVerified() }
     }
 
     /// The first access token is good for ten minutes, the next for an hour.
@@ -191,7 +193,6 @@ extension PythonServerUser {
         }
         let status = try await account("status")
         #expect(status.output.contains("Sign in again with `account login`"), "\(status)")
-        try await expectVerified()
     }
 
     func expectRevokedByLogout() async throws {
