@@ -10,7 +10,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The blobs of an account, such as images and attachments: downloaded once, kept sealed, readable without the network.
+/// The blobs of an account, such as images and attachments. They are downloaded once, stored encrypted, and readable offline.
 ///
 /// ```swift
 /// let photos = try await OfflineBlobs("photos", PhotosAPI(), of: store, in: container) {
@@ -22,16 +22,16 @@ import Foundation
 /// try await photos.remove(ownedBy: item.id)
 /// ```
 ///
-/// A download that was cut goes on where it was cut, also in another process, if the service can do that; a blob is shown when it
-/// is whole, and not before. A blob's size costs no memory.
+/// An interrupted download continues where it stopped, also in another process, if the service supports that. Only a complete blob is
+/// returned. The size of a blob does not affect memory use.
 ///
-/// All of it is in the app's caches, sealed with the key of the signed-in user. What was not used for longest goes when there is
-/// too much of it. Signing out destroys the key.
+/// The blobs are in the app's caches, encrypted with the key of the signed-in user. Beyond the maximum size, the blobs that were not used
+/// for the longest time are removed. A sign-out destroys the key.
 public final class OfflineBlobs: Sendable {
-    /// How the service is asked.
+    /// The adapter for the service.
     public let remote: any RemoteBlob
 
-    /// How many bytes are kept on the disk at most, about; and how many one blob may have.
+    /// The approximate maximum size on the disk, in bytes, and the maximum size of one blob.
     public let maximumByteCount: Int
 
     let folder: BlobFolder
@@ -39,22 +39,22 @@ public final class OfflineBlobs: Sendable {
     private let clock: any WallClock
     private let store: AccountStore
     private let key: OfflineKey
-    /// How much was stored since it was last looked whether that is too much; `nil` if not yet in this run.
+    /// How many bytes were stored since the last check of the total size; `nil` before the first check of this run.
     private let newByteCount = Mutex<Int?>(nil)
 
-    /// Opens what is kept for the signed-in user.
+    /// Opens the blobs of the signed-in user.
     ///
     /// - Parameters:
-    ///   - name: Of these blobs, such as `photos`.
-    ///   - remote: How the service is asked.
-    ///   - store: Whose account it is.
-    ///   - container: The folders of the app: blobs go into its caches.
-    ///   - maximumByteCount: How many bytes are kept on the disk at most, about; and how many one blob may have.
-    ///   - maximumMemoryByteCount: How many bytes of blobs that were read are kept in memory.
-    ///   - clock: Tells the date.
-    ///   - transport: Sends requests with the account's authorization. It obtains the token in the task that calls it: then it
-    ///     gets no token of a user who signs in later, but the error `conflict`.
-    /// - Throws: `notSignedIn` if nobody is.
+    ///   - name: The name of these blobs, such as `photos`.
+    ///   - remote: The adapter for the service.
+    ///   - store: The store of the account.
+    ///   - container: The folders of the app. Blobs are in its caches.
+    ///   - maximumByteCount: The approximate maximum size on the disk, in bytes, and the maximum size of one blob.
+    ///   - maximumMemoryByteCount: The maximum size of blobs in memory, in bytes.
+    ///   - clock: The source of the current date.
+    ///   - transport: Sends requests with the authorization of the account. It must obtain the token in the task that calls it, so that it
+    ///     gets the error `conflict` instead of the token of a user who signs in later.
+    /// - Throws: `notSignedIn` if no user is signed in.
     public init(
         _ name: String, _ remote: any RemoteBlob, of store: AccountStore, in container: AppContainer,
         maximumByteCount: Int = 4 << 30, maximumMemoryByteCount: Int = 16 << 20,
@@ -78,15 +78,15 @@ public final class OfflineBlobs: Sendable {
 
     // MARK: Reading
 
-    /// A blob: from the disk if it is there, else from the service.
+    /// Returns a blob from the disk or from the service.
     ///
     /// - Parameters:
-    ///   - id: The service's id of it.
-    ///   - owner: What it belongs to, such as the id of an item: it goes with that.
-    ///   - progress: Gets how far the download is, if there is one.
-    /// - Throws: `serviceUnavailable` if the service cannot be reached, or the download was cut: the next one goes on from there;
-    ///   `requestFailed` if the service does not have it, or sends something else; `notSignedIn` if the user has signed out, or the
-    ///   service ended the session; `tooLarge`; `inaccessible` if it cannot be stored, such as on a full disk.
+    ///   - id: The id of the blob at the service.
+    ///   - owner: The owner of the blob, such as the id of an item. The blob is removed with it.
+    ///   - progress: Gets the progress of a download.
+    /// - Throws: `serviceUnavailable` if the service is unreachable, or if the download was interrupted (the next call continues it);
+    ///   `requestFailed` if the service does not have the blob or sends something else; `notSignedIn` if the user has signed out or the
+    ///   service has ended the session; `tooLarge`; `inaccessible` if the blob cannot be stored, for example on a full disk.
     public func blob(
         _ id: String, owner: String, progress: @escaping @Sendable (BlobProgress) -> Void = { _ in }
     ) async throws(AccountError) -> OfflineBlob {
@@ -96,30 +96,30 @@ public final class OfflineBlobs: Sendable {
         }
     }
 
-    /// A blob as it is on the disk. The service is not asked.
+    /// Returns a blob from the disk, without a request.
     ///
     /// - Parameters:
-    ///   - id: The service's id of it.
-    ///   - owner: What it belongs to.
-    /// - Returns: `nil` if not all of it is there.
+    ///   - id: The id of the blob at the service.
+    ///   - owner: The owner of the blob.
+    /// - Returns: `nil` if the blob is not stored completely.
     /// - Throws: `notSignedIn` if the user has signed out; `inaccessible`.
     public func storedBlob(_ id: String, owner: String) async throws(AccountError) -> OfflineBlob? {
         try await errors { try await storedBlob(id, owner) }
     }
 
     private func storedBlob(_ id: String, _ owner: String) async throws -> OfflineBlob? {
-        // What is in memory must not outlive the key.
+        // A blob in memory must not be returned after the key was destroyed.
         try await checkIsCurrent()
         return try folder.blob(id, folder.name(id, owner: owner), at: clock.now)
     }
 
-    /// A blob as the service has it now, which is asked whether it has changed. Without the network, what is stored stays.
+    /// Asks the service whether a blob has changed, and returns the current one. While the service is unreachable, the stored blob stays.
     ///
     /// - Parameters:
-    ///   - id: The service's id of it.
-    ///   - owner: What it belongs to.
-    ///   - progress: Gets how far the download is, if there is one.
-    /// - Throws: As ``blob(_:owner:progress:)``. If the service does not have it any more, it is gone here too.
+    ///   - id: The id of the blob at the service.
+    ///   - owner: The owner of the blob.
+    ///   - progress: Gets the progress of a download.
+    /// - Throws: As ``blob(_:owner:progress:)``. If the service no longer has the blob, it is removed here too.
     public func refresh(
         _ id: String, owner: String, progress: @escaping @Sendable (BlobProgress) -> Void = { _ in }
     ) async throws(AccountError) -> OfflineBlob {
@@ -140,11 +140,11 @@ public final class OfflineBlobs: Sendable {
         while partial == nil {
             partial = try folder.partial(name.partialFile, of: name)
             if partial == nil {
-                // Another one is downloading it: the kernel lets the lock go when it is done, or dead.
+                // Another process is downloading it. The kernel releases the lock when that process is done or dead.
                 try await Task.sleep(for: pause)
                 pause = min(pause * 2, .milliseconds(200))
             }
-            // It may have come meanwhile.
+            // Another process may have stored it.
             if let blob = try folder.blob(id, name, at: clock.now), blob.record != stored?.record {
                 partial?.discard()
                 return blob
@@ -155,7 +155,7 @@ public final class OfflineBlobs: Sendable {
             return try await download(id, name, to: partial, replacing: stored, progress)
         } catch {
             let failure = AccountError(blob: error)
-            // What can be gone on with stays, whatever the service has said. A full disk is given back what it lacks.
+            // A download that can continue is kept after every error except a full disk.
             if failure.code == .inaccessible || !partial.isResumable { partial.discard() }
             throw failure
         }
@@ -168,7 +168,7 @@ public final class OfflineBlobs: Sendable {
         var resumption = try await BlockingWork.run { try partial.resume() }
         while true {
             var request = remote.request(downloading: id)
-            // Bytes are counted, so they must be those of the file.
+            // Ranges count the bytes of the file, so it must not be compressed.
             request.headerFields[.acceptEncoding] = "identity"
             request.headerFields[.ifNoneMatch] = stored?.entityTag
             if let resumption {
@@ -189,7 +189,7 @@ public final class OfflineBlobs: Sendable {
                     throw BlobResponse.unusable("a part of the blob that is too short to go on with")
                 }
             case .anew:
-                // Without a range there is no such response again.
+                // Only a request with a range can have this response.
                 guard resumption != nil else { throw BlobResponse.unusable("nothing that can be used") }
                 resumption = nil
             case .notModified:
@@ -215,7 +215,7 @@ public final class OfflineBlobs: Sendable {
             }
         } catch {
             var failure = AccountError(blob: error).offline
-            // What came is wrong, or is nobody's any more.
+            // The data is wrong, or the user has signed out.
             if await reception.hasFailed, failure.code != .cancelled { partial.discard() }
             if failure.code == .serviceUnavailable, await reception.hasBegun {
                 failure.message = "the download was cut after \(await reception.standing) (\(failure.message))"
@@ -232,7 +232,7 @@ public final class OfflineBlobs: Sendable {
             throw error
         }
         guard try await BlockingWork.run({ try partial.finish() }) != nil else {
-            // An upload of the same may have been faster.
+            // An upload of the same blob may have been faster.
             if let blob = try folder.blob(id, name, at: clock.now) { return blob }
             throw AccountError(.conflict, "the blob was removed while it was downloaded: ask for it again")
         }
@@ -245,18 +245,17 @@ public final class OfflineBlobs: Sendable {
 
     // MARK: Uploading
 
-    /// Sends a file to the service, which becomes the blob. Its size costs no memory.
+    /// Uploads a file, which becomes the blob. Its size does not affect memory use.
     ///
     /// - Parameters:
-    ///   - path: The path of the file. It must not change meanwhile.
-    ///   - id: The service's id of the blob.
-    ///   - owner: What it belongs to.
-    ///   - condition: When the service is to take it. Without one, what others have put there meanwhile is lost.
-    ///   - progress: Gets how much was sent.
-    /// - Returns: The service's tag of the new version, if it gave one.
-    /// - Throws: `conflict` if the service has another version than the condition says; `serviceUnavailable` if there was no
-    ///   response: the service may have taken it nevertheless; `inaccessible` if the file cannot be read; `notSignedIn`,
-    ///   `requestFailed`.
+    ///   - path: The path of the file, which must not change during the upload.
+    ///   - id: The id of the blob at the service.
+    ///   - owner: The owner of the blob.
+    ///   - condition: The condition for the upload. Without one, it overwrites versions of other clients.
+    ///   - progress: Gets the number of bytes that were sent.
+    /// - Returns: The entity tag of the new version, if the service sent one.
+    /// - Throws: `conflict` if the service has another version than the condition names; `serviceUnavailable` if there was no response,
+    ///   although the service may have stored the file; `inaccessible` if the file cannot be read; `notSignedIn`; `requestFailed`.
     @discardableResult
     public func upload(
         contentsOf path: String, as id: String, owner: String, if condition: BlobCondition = .always,
@@ -265,7 +264,7 @@ public final class OfflineBlobs: Sendable {
         try await errors {
             try await checkIsCurrent()
             let name = folder.name(id, owner: owner)
-            // The service can be asked for it where there is no room for a copy.
+            // If there is no room for a copy, the blob can be downloaded later.
             let file = try UploadedFile(path, report: progress) { byteCount in
                 byteCount <= maximumByteCount ? try? folder.partial(name.temporaryFile(), of: name) : nil
             }
@@ -288,12 +287,12 @@ public final class OfflineBlobs: Sendable {
         case .absent: request.headerFields[.ifNoneMatch] = "*"
         }
         let (head, body) = try await transport(request, (file.byteCount, { try file.pieces() })) { _, _ in
-            // What a service says of a success is in the head.
+            // Only the head of a successful response is used.
         }
         guard head.status.kind == .successful else { throw AccountError(blob: head, body) }
-        // A tag says that exactly these bytes were stored (RFC 9110, section 9.3.4).
+        // A tag means that exactly these bytes were stored (RFC 9110, section 9.3.4).
         let tag = head.headerFields[.eTag]
-        // A download of an older version that is under way must not get its name.
+        // A download of an older version that is in progress must not get this name.
         try folder.remove(name)
         if let copy = file.takeCopy() {
             guard let tag, EntityTag.isStrong(tag), try await store.isCurrent(key) else {
@@ -310,7 +309,7 @@ public final class OfflineBlobs: Sendable {
 
     // MARK: Removing
 
-    /// Removes the blobs of an owner from this machine, such as when an item is deleted. The service is not asked.
+    /// Removes the blobs of an owner from this machine, for example when an item is deleted. The service is not asked.
     public func remove(ownedBy owner: String) async throws(AccountError) {
         try await errors { try folder.remove(BlobName.prefix(of: owner, key.seal)) }
     }
@@ -318,13 +317,13 @@ public final class OfflineBlobs: Sendable {
     /// Removes a blob from this machine. The service is not asked.
     ///
     /// - Parameters:
-    ///   - id: The service's id of it.
-    ///   - owner: What it belongs to.
+    ///   - id: The id of the blob at the service.
+    ///   - owner: The owner of the blob.
     public func remove(_ id: String, owner: String) async throws(AccountError) {
         try await errors { try folder.remove(folder.name(id, owner: owner).text) }
     }
 
-    /// Makes room once a run, and again where a run itself stores much.
+    /// Makes room once in each run, and again if the run stores much.
     private func makeRoom(for byteCount: Int) async {
         let isDue = newByteCount.withLock { count in
             let new = count.map { $0 + byteCount }
@@ -334,9 +333,9 @@ public final class OfflineBlobs: Sendable {
         if isDue { await BlockingWork.run { [folder, maximumByteCount] in folder.evict(to: maximumByteCount) } }
     }
 
-    // MARK: Whose they are
+    // MARK: User
 
-    /// Refuses to store what came for somebody who is not signed in any more.
+    /// Throws an error if the user of these blobs is no longer signed in.
     private func checkIsCurrent() async throws(AccountError) {
         guard try await store.isCurrent(key) else {
             throw AccountError(
@@ -354,10 +353,10 @@ public final class OfflineBlobs: Sendable {
 }
 
 extension OfflineBlobs: AccountLinkedStorage {
-    /// Blobs can be fetched again: nothing is lost.
+    /// Returns `nil`: blobs can be downloaded again, so a sign-out loses nothing.
     public func unsentWork() async -> String? { nil }
 
-    /// Removes all of them from this machine.
+    /// Removes all blobs from this machine.
     public func remove() async { await BlockingWork.run { [folder] in folder.removeAll() } }
 }
 #endif

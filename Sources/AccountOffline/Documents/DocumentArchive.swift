@@ -2,7 +2,7 @@
 public import AccountKit
 package import AccountCrypto
 
-/// A document of the app's own in `Documents`: one `Codable` value in a property list, and files that belong to it.
+/// A document of the app in `Documents`: one `Codable` value in a property list, with attached files.
 ///
 /// ```swift
 /// let archive = try DocumentArchive<[Note]>("Notes", in: container)
@@ -10,23 +10,23 @@ package import AccountCrypto
 /// for note in try archive.read() ?? [] { print(note.title) }
 /// ```
 ///
-/// What ``change(from:adding:timeout:isolation:_:)`` has returned from survives the process's death and a power cut. It works on what is
-/// stored, under a lock, so two processes lose nothing of each other. A document that cannot be read is an error, never an
-/// empty one, and is never overwritten.
+/// A change survives a crash and a power cut when ``change(from:adding:timeout:isolation:_:)`` has returned. It changes the stored document
+/// under a lock, so two processes do not lose each other's changes. A document that cannot be read is an error. It is never treated as
+/// empty and never overwritten.
 ///
-/// A tool that changes the document before it confirms anything has nothing left to save when a signal ends it. One that edits in
-/// memory saves with a change too, on request and where it handles signals.
+/// A tool that changes the document before it confirms a command has nothing to save when a signal ends it. A tool that edits in memory saves
+/// with a change on request and in its signal handler.
 ///
-/// A document is in memory as a whole and has at most 64 MiB. Photos and the like are files beside it, `Notes/<id>`, which the
-/// document names by their ids: see ``stage(contentsOf:)``.
+/// A document is loaded into memory and has at most 64 MiB. Photos and other large data are separate files, `Notes/<id>`, which the document
+/// names by their ids; see ``stage(contentsOf:)``.
 public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
-    /// The most bytes that a document has: 64 MiB.
+    /// The maximum size of a document: 64 MiB.
     public static var maximumByteCount: Int { 64 << 20 }
 
-    /// Which files a document names, by their ids.
+    /// Returns the ids of the files that a document names.
     public typealias FileIDs = @Sendable (_ value: Value) -> [String]
 
-    /// The document.
+    /// The path of the document.
     public let path: String
 
     let storage: FileArchiveStorage
@@ -34,16 +34,16 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     let codec: DocumentCodec<Value>
     let attachments: (files: DocumentFiles, ids: FileIDs)?
 
-    /// Whose it is, if it is sealed for a user.
+    /// The user of the document, if it is encrypted.
     let owner: (store: AccountStore, key: OfflineKey)?
 
-    /// A document in plain text, `<name>.plist`.
+    /// Opens a document without encryption, `<name>.plist`.
     ///
     /// - Parameters:
-    ///   - name: 1 to 64 letters, digits, underscores or hyphens, and no name of the account's own, such as `Account`.
-    ///   - container: The app's folders.
-    ///   - format: How the property list is written; it is read either way.
-    ///   - files: Which files a document names. Those that no document names any more are removed with each change.
+    ///   - name: The name: 1 to 64 letters, digits, underscores or hyphens, and not a name of the account's files, such as `Account`.
+    ///   - container: The folders of the app.
+    ///   - format: The format of the property list for writing. Both formats can be read.
+    ///   - files: Returns the files that a document names. Each change removes files that are no longer named.
     /// - Throws: `invalidArgument` for another name.
     public init(
         _ name: String, in container: AppContainer, format: DocumentFormat = .binary, files: FileIDs? = nil
@@ -53,9 +53,9 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     }
 
     /// - Parameters:
-    ///   - folder: `root`, or a folder below.
-    ///   - root: The folder that must belong to the user, with all that is below it.
-    ///   - seal: Seals the document and its files; `nil` leaves them in plain text.
+    ///   - folder: `root` or a folder below.
+    ///   - root: The folder that must belong to the user, with all folders below it.
+    ///   - seal: Encrypts the document and its files; `nil` for no encryption.
     package init(
         _ name: String, folder: String, root: String, format: DocumentFormat, seal: RowSeal?, files: FileIDs?
     ) throws(AccountError) {

@@ -7,112 +7,110 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a service has of one kind, such as gists: how its lists are asked for, and how changes are sent. An app writes one for each.
+/// An adapter for one kind of item at a service, such as gists: its requests for lists and for changes. An app writes one for each kind.
 ///
-/// It only translates. Sending, storing, paging, repeating and judging statuses is this module's work, and the same for all
-/// services.
+/// An adapter only translates. This module sends and repeats requests, stores and pages lists, and interprets statuses.
 public protocol RemoteCollection: Sendable {
-    /// An item, decoded from the service's JSON.
+    /// An item, decoded from the JSON of the service.
     associatedtype Item: Decodable & Sendable
 
-    /// The request for a page of a list; authorization and validators are added.
+    /// Returns the request for a page of a list. This module adds authorization and validators.
     ///
     /// - Parameters:
-    ///   - list: The list's name, such as `starred`.
-    ///   - cursor: What ``RemotePage/next`` of the page before said; `nil` for the first page.
+    ///   - list: The name of the list, such as `starred`.
+    ///   - cursor: The ``RemotePage/next`` of the previous page; `nil` for the first page.
     func request(for list: String, at cursor: String?) -> HTTPRequest
 
-    /// Reads a page from a response of status 200 or 304; of the latter, only ``RemotePage/next`` counts.
+    /// Reads a page from a response with status 200 or 304. For 304, only ``RemotePage/next`` is used.
     ///
-    /// - Throws: If the response is something else than a page, such as the web page of a captive portal.
+    /// - Throws: An error if the response is not a page, such as the web page of a captive portal.
     func page(_ head: HTTPResponse, _ body: Data) throws -> RemotePage
 
-    /// The cursor of a page that has the item at a position of a list and also the one after it, for services that number their
-    /// pages: what was changed there meanwhile moves items from page to page, and a page that begins with what is known shows
-    /// that nothing is missing in between. `nil` where a cursor stays good whatever changes.
+    /// Returns the cursor of a page with the item at a position of a list and the next one, for services with numbered pages.
+    ///
+    /// Changes at such a service move items between pages. A page that begins with known items shows that none is missing. Returns `nil`
+    /// if a cursor stays valid after changes.
     func cursor(ofItemAt position: Int) -> String?
 
-    /// Whether an item that a list does not have any more is gone altogether, rather than only not in this list.
+    /// Whether an item that is missing from a list was deleted, and not only removed from this list.
     func isGone(whenMissingFrom list: String) -> Bool
 
-    /// The request for one item, with everything that is known of it.
+    /// Returns the request for one item with all its data.
     func request(forItem id: String) -> HTTPRequest
 
-    /// Reads the item of a response of status 200.
+    /// Reads the item of a response with status 200.
     func item(_ head: HTTPResponse, _ body: Data) throws -> RemoteItem
 
-    /// What tells one version of an item from others, for changes that say which one they were made on; `nil` where there is no
-    /// such thing.
+    /// Returns the version of an item, such as an entity tag, to detect concurrent changes; `nil` if there is none.
     func version(of item: RemoteItem) -> String?
 
-    /// The request that carries out a change. The object is the service's: one that was made offline has its id by then.
+    /// Returns the request for a change. The object has an id of the service, even if it was created offline.
     func request(for change: Change) throws -> (head: HTTPRequest, body: Data?)
 
-    /// How an item looks with a change that was not sent yet.
+    /// Returns an item with an unsent change.
     ///
     /// - Parameters:
     ///   - change: The change.
-    ///   - item: The item as JSON; `nil` if it is only made by the change.
-    /// - Returns: The item as JSON; `nil` if it is removed.
+    ///   - item: The item as JSON; `nil` if the change creates it.
+    /// - Returns: The item as JSON; `nil` if the change removes it.
     func item(_ item: Data?, with change: Change) throws -> Data?
 
-    /// What a change does to a list, as far as is known before the service has carried it out.
+    /// Returns the effect of an unsent change on a list.
     func effect(of change: Change, on list: String) -> ListEffect
 
-    /// What two changes of one object come to of which neither was sent yet.
+    /// Combines two unsent changes of one object.
     func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges
 
-    /// Whether the service makes one item of a change, however often that is sent: it takes the item's id from the request, where
-    /// the adapter makes one of ``Change/id``, or honours an `Idempotency-Key`. Otherwise ``standing(of:wasSent:claimed:fetching:)``
-    /// must look for what an earlier attempt has made.
+    /// Whether the service creates only one item if a change is sent several times, because the request contains the id of the item, which
+    /// the adapter derives from ``Change/id``, or an `Idempotency-Key`. Otherwise ``standing(of:wasSent:claimed:fetching:)`` must look
+    /// for the item of an earlier attempt.
     var isCreateIdempotent: Bool { get }
 
-    /// Looks whether a change may be sent: whether somebody else has changed the item since, and, where the response to an
-    /// earlier attempt was lost, whether that was carried out.
+    /// Finds out whether a change may be sent: whether another client has changed the item, and, if the response to an earlier attempt was
+    /// lost, whether that attempt was carried out.
     ///
     /// - Parameters:
     ///   - change: The change.
-    ///   - wasSent: Whether it may have been carried out already.
-    ///   - claimed: Ids that other changes of this machine have made.
+    ///   - wasSent: Whether an earlier attempt may have been carried out.
+    ///   - claimed: Ids of items that other changes of this machine have created.
     ///   - fetch: Sends a request with authorization.
     func standing(
         of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
     ) async throws -> ChangeStanding
 
-    /// How long to wait after each change that was sent, where the service asks for that.
+    /// How long to wait after each change, if the service requires that.
     var pause: Duration { get }
 }
 
 extension RemoteCollection {
-    /// A cursor stays good.
+    /// The default: a cursor stays valid.
     public func cursor(ofItemAt position: Int) -> String? { nil }
 
-    /// It is.
+    /// The default: the item was deleted.
     public func isGone(whenMissingFrom list: String) -> Bool { true }
 
-    /// There is none.
+    /// The default: no version.
     public func version(of item: RemoteItem) -> String? { nil }
 
-    /// An item that is made is shown first in every list, and one that is removed in none: right where a service has one list, or
-    /// where all of them have all items.
+    /// The default: a new item is shown first in every list, and a removed one in none. This is right for a service with one list, or if all
+    /// lists have all items.
     public func effect(of change: Change, on list: String) -> ListEffect {
         change.kind == .create ? .shownFirst : change.kind == .delete ? .hidden : .none
     }
 
-    /// It does not: it gives ids of its own, and knows no key.
+    /// The default: the service assigns ids, and supports no idempotency key.
     public var isCreateIdempotent: Bool { false }
 
-    /// Made and deleted is nothing; all else stays apart.
+    /// The default: creating and deleting cancel each other out, and all other changes stay separate.
     public func joining(_ first: Change, _ second: Change) throws -> CoalescedChanges {
         first.kind == .create && second.kind == .delete ? .nothing : .both
     }
 
-    /// Looks only after an attempt whose response was lost.
+    /// The default: asks the service only after an attempt whose response was lost.
     ///
-    /// An update was carried out if it would leave the item as it is now. A create is sent again where ``isCreateIdempotent``; elsewhere
-    /// nobody can tell. All else is sent again: of a change of the app's own this takes for granted that it does no harm twice.
-    /// Whether somebody else has changed the item is left to the service, to which the request says by `If-Match` which version
-    /// the change was made on.
+    /// An update was carried out if it would not change the item. A create is sent again if ``isCreateIdempotent``; otherwise the result
+    /// is unknown. All other changes are sent again, so the app's own kinds of changes must be harmless if they are carried out twice. The
+    /// service detects changes of other clients by the `If-Match` header of the request.
     public func standing(
         of change: Change, wasSent: Bool, claimed: Set<String>, fetching fetch: RemoteTransport
     ) async throws -> ChangeStanding {
@@ -120,7 +118,7 @@ extension RemoteCollection {
         if change.kind == .create { return isCreateIdempotent ? .pending : .unknown }
         guard change.kind == .update else { return .pending }
         let (head, body) = try await fetch(request(forItem: change.object), nil)
-        // That it is gone, the service says to the change.
+        // If the item is gone, the service refuses the change.
         if head.status == .notFound || head.status == .gone { return .pending }
         guard head.status == .ok else { throw RemoteFailure(head, body) }
         let found = try item(head, body)
@@ -128,18 +126,18 @@ extension RemoteCollection {
         return try JSONContent(changed) == JSONContent(found.json) ? .done(found) : .pending
     }
 
-    /// None.
+    /// The default: no pause.
     public var pause: Duration { .zero }
 }
 
-/// Sends a request to its end with the account's authorization, such as `AuthenticatedClient` does.
+/// Sends a request with the authorization of the account, for example with `AuthenticatedClient`.
 ///
-/// A transport that obtains the token itself does so in the task that calls it, not in a detached one: an ``OfflineCollection`` binds
-/// the task to its user, and an `AccountStore` then returns no token of another user.
+/// A transport must obtain the token in the task that calls it, not in a detached one: an ``OfflineCollection`` binds the task to its user,
+/// and an `AccountStore` then returns no token of another user.
 public typealias RemoteTransport =
     @Sendable (_ request: HTTPRequest, _ body: Data?) async throws -> (head: HTTPResponse, body: Data)
 
-/// A response that is not what an adapter asked for; what it means is judged by its status.
+/// An unexpected response. Its status decides what it means.
 public struct RemoteFailure: Error, Sendable, CustomStringConvertible {
     /// Status and header fields.
     public let head: HTTPResponse
@@ -157,12 +155,12 @@ public struct RemoteFailure: Error, Sendable, CustomStringConvertible {
     public var description: String { "the service responded with status \(head.status.code)" }
 }
 
-/// An item as the service has it.
+/// An item at the service.
 public struct RemoteItem: Sendable, Hashable {
-    /// Its id, the same for ever.
+    /// The id, which never changes.
     public var id: String
 
-    /// Its JSON, as the service sent it.
+    /// The JSON of the service.
     public var json: Data
 
     /// Creates an item.
@@ -171,8 +169,8 @@ public struct RemoteItem: Sendable, Hashable {
         self.json = json
     }
 
-    /// Creates an item from a value that was decoded: where a page has many, or where the service wraps it up. The same value gives
-    /// the same bytes, so that what has not changed is not stored again. Fields that the value does not have are lost.
+    /// Creates an item from a decoded value, for pages with several items or for a service that wraps items. Equal values give equal bytes, so
+    /// that an unchanged item is not stored again. Fields that the value does not have are lost.
     public init<Value: Encodable & Identifiable>(_ value: Value) throws where Value.ID == String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -182,10 +180,10 @@ public struct RemoteItem: Sendable, Hashable {
 
 /// A page of a list.
 public struct RemotePage: Sendable, Hashable {
-    /// In the service's order.
+    /// The items in the order of the service.
     public var items: [RemoteItem]
 
-    /// Where the next page is; `nil` after the last one.
+    /// The cursor of the next page; `nil` after the last one.
     public var next: String?
 
     /// Creates a page.
@@ -195,7 +193,7 @@ public struct RemotePage: Sendable, Hashable {
     }
 }
 
-/// What a change does to a list before the service has carried it out.
+/// The effect of an unsent change on a list.
 public enum ListEffect: Sendable, Hashable {
     case none
     /// The item is shown first, if it is not in the list.
@@ -204,24 +202,24 @@ public enum ListEffect: Sendable, Hashable {
     case hidden
 }
 
-/// What two changes come to that were not sent yet.
+/// The combination of two unsent changes.
 public enum CoalescedChanges: Sendable, Hashable {
-    /// Both are to be sent, one after the other.
+    /// Both are sent, one after the other.
     case both
-    /// One is to be sent in place of both: the first one with this kind and body.
+    /// One is sent instead of both: the first one with this kind and body.
     case one(ChangeKind, Data)
-    /// There is nothing left to be sent.
+    /// Both cancel each other out.
     case nothing
 }
 
-/// Whether a change is still to be sent.
+/// Whether a change still needs to be sent.
 public enum ChangeStanding: Sendable, Hashable {
     case pending
-    /// It has been carried out, by an attempt whose response was lost; and what the item is now, if there is one.
+    /// An attempt whose response was lost has carried it out, with this item now, if there is one.
     case done(RemoteItem?)
-    /// Somebody else has changed the item meanwhile, or removed it: a person decides.
+    /// Another client has changed or removed the item. The user decides.
     case conflict(String)
-    /// There is no way to find out whether it was carried out: a person decides.
+    /// It is impossible to find out whether it was carried out. The user decides.
     case unknown
 }
 #endif

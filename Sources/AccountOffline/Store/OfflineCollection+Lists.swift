@@ -12,26 +12,26 @@ extension OfflineCollection {
     /// A list.
     public typealias Snapshot = ListSnapshot<Remote.Item>
 
-    /// A list as it is stored, with what was not sent yet. The service is not asked.
+    /// Returns a stored list with unsent changes, without a request.
     ///
-    /// However far down a row is, those after it are found as quickly as the first ones.
+    /// Rows far down are found as quickly as the first ones.
     ///
     /// - Parameters:
-    ///   - list: The list's name.
-    ///   - id: The row to begin after, which must be the service's and in the list; `nil` begins at the front, with what was made
-    ///     here. After one that is not in the list any more there is nothing.
-    ///   - limit: How many rows.
+    ///   - list: The name of the list.
+    ///   - id: The row to begin after, which must be in the list and have an id of the service; `nil` begins at the front with items that were
+    ///     created here. After a row that is no longer in the list there are no rows.
+    ///   - limit: The maximum number of rows.
     public func snapshot(
         of list: String, after id: String? = nil, limit: Int = 30
     ) async throws(AccountError) -> Snapshot {
         try await errors {
-            // Before the list: what the service takes meanwhile is in the list before it is gone from here.
+            // Before the list: a change that is sent in between is in the list before it leaves the outbox.
             let waiting = try await outbox.pending()
             var page = try await lists.page(of: list, after: id, limit: limit + 1)
             let hasMore = page.rows.count > limit
             if hasMore { page.rows.removeLast() }
             if page.list != nil, !isRecent(page.lastUsed) {
-                // On a full disk it can be read all the same.
+                // The list can be read even if the disk is full.
                 try? await lists.use(list, at: clock.now)
             }
             var snapshot = Snapshot(
@@ -44,24 +44,24 @@ extension OfflineCollection {
         }
     }
 
-    /// Whether a list that was looked at then need not be noted as looked at again.
+    /// Whether the date of the last use is recent enough.
     private func isRecent(_ date: Date?) -> Bool {
         guard let age = date.map({ clock.now.timeIntervalSince($0) }) else { return false }
         return (0..<3600).contains(age)
     }
 
-    /// `nil` where the clock has been set back since: how old it is, nobody knows.
+    /// Returns a date; `nil` if the clock has been set back since, so that the age is unknown.
     private func known(_ asOf: Date?) -> Date? {
         asOf.flatMap { $0 > clock.now.addingTimeInterval(60) ? nil : $0 }
     }
 
-    /// Asks the service for the first page of a list, and returns what there is then. Without the network that is what there was.
+    /// Requests the first page of a list, and returns the list. While the service is unreachable, this is the stored list.
     ///
     /// - Parameters:
-    ///   - list: The list's name.
-    ///   - limit: How many rows to return.
-    /// - Returns: The list, and in ``ListSnapshot/problem`` why the service could not be asked.
-    /// - Throws: Only what keeps the stored list from being read.
+    ///   - list: The name of the list.
+    ///   - limit: The maximum number of rows.
+    /// - Returns: The list, with the reason in ``ListSnapshot/problem`` if the request failed.
+    /// - Throws: An error only if the stored list cannot be read.
     public func refresh(_ list: String, limit: Int = 30) async throws(AccountError) -> Snapshot {
         var source = Snapshot.Source.disk
         var problem: AccountError?
@@ -76,11 +76,11 @@ extension OfflineCollection {
         return snapshot
     }
 
-    /// A list: first as it is stored, then as the service has it.
+    /// Returns a stream with the stored list, and then with the list of the service.
     ///
     /// - Parameters:
-    ///   - list: The list's name.
-    ///   - limit: How many rows to return.
+    ///   - list: The name of the list.
+    ///   - limit: The maximum number of rows.
     public func list(_ list: String, limit: Int = 30) -> AsyncThrowingStream<Snapshot, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(of: Snapshot.self)
         let task = Task {
@@ -98,9 +98,9 @@ extension OfflineCollection {
 
     /// - Parameters:
     ///   - list: The list.
-    ///   - isAnew: Whether to trust nothing of what is stored until further pages have it too.
-    ///   - isAlone: Whether to drop what else is stored.
-    ///   - sweep: The run through the whole list that this belongs to; `nil` if to none.
+    ///   - isAnew: Whether to trust stored rows only after further pages have confirmed them.
+    ///   - isAlone: Whether to drop all other stored rows.
+    ///   - sweep: The run through the whole list that this belongs to; `nil` for none.
     @discardableResult
     private func fetchFirstPage(
         of list: String, isAnew: Bool = false, isAlone: Bool = false, in sweep: Int64? = nil
@@ -146,9 +146,9 @@ extension OfflineCollection {
         return try remote.page(head, body)
     }
 
-    /// Asks the service for the page after those that are stored.
+    /// Requests the page after the stored ones.
     ///
-    /// What was put before or taken out meanwhile neither hides an item nor shows one twice.
+    /// Items that other clients insert or remove in between cause neither gaps nor duplicates.
     ///
     /// - Returns: Whether there is more.
     public func loadMore(of list: String) async throws(AccountError) -> Bool {
@@ -160,7 +160,7 @@ extension OfflineCollection {
     /// The service sends only the pages that have changed since the last time.
     ///
     /// - Returns: ``ListSnapshot/Source/notModified`` if no page has changed.
-    /// - Throws: As ``loadMore(of:)``: what came until then is stored, and what was there before follows a gap.
+    /// - Throws: As ``loadMore(of:)``. The pages so far are stored, and the earlier rows follow after a gap.
     @discardableResult
     public func refreshAll(_ list: String) async throws(AccountError) -> Snapshot.Source {
         let sweep = Int64.random(in: 1...Int64.max)
@@ -205,12 +205,12 @@ extension OfflineCollection {
                 let page = try await fetchPage(of: list, at: next, in: sweep)
                 let stored = try await store(page, of: list, in: sweep, at: next, mustOverlap: false)
                 try await removeGone(stored.missing, from: list)
-                // Where it leads to the same place again, there is no more to be had.
+                // If the cursor does not advance, there are no more pages.
                 return stored.next != nil && stored.next != next
             } else if let taken = try await extend(list, in: sweep) {
                 missing = taken
             } else {
-                // So much was changed that nothing is left to go by. What was stored would lead to the same place again.
+                // So much has changed that no stored row is on these pages. The stored rows would lead to the same place again.
                 _ = try await fetchFirstPage(of: list, isAnew: true, isAlone: true, in: sweep)
             }
             try await removeGone(missing, from: list)
@@ -218,7 +218,7 @@ extension OfflineCollection {
         }
     }
 
-    /// Removes what is not where it was: unless it is in front now, it is gone.
+    /// Removes rows that are missing from their place, unless they are at the front now.
     private func removeGone(_ missing: [Data], from list: String) async throws {
         guard !missing.isEmpty, remote.isGone(whenMissingFrom: list),
             try await fetchFirstPage(of: list) == .notModified
@@ -226,19 +226,19 @@ extension OfflineCollection {
         try await lists.removeGone(missing, from: list)
     }
 
-    /// Continues the first segment where pages have numbers.
+    /// Continues the first segment of a list with numbered pages.
     ///
-    /// - Returns: What is not where it was any more; `nil` if no page has anything of the segment.
+    /// - Returns: The rows that are missing from their place; `nil` if no page has rows of the segment.
     private func extend(_ list: String, in sweep: Int64?) async throws -> [Data]? {
         var position = try await lists.count(of: list).first - 1
         var missing: [Data] = []
         var tried: Set<Int> = []
-        // Where it leads round in a circle, or far, beginning at the front is surer.
+        // After a loop or too many steps, it is safer to begin at the front.
         while position >= 0, tried.count < 20, tried.insert(position).inserted,
             let own = remote.cursor(ofItemAt: position)
         {
             let last = try await lists.last(of: list)
-            // The page after it is asked for first: whatever is taken out meanwhile shows in the one that must overlap.
+            // The next page is requested first: items that are removed in between then show in the page that must overlap.
             var following: SealedPage?
             if let cursor = remote.cursor(ofItemAt: position + 1), cursor != own {
                 following = try await fetchPage(of: list, at: cursor, in: sweep)
@@ -246,13 +246,13 @@ extension OfflineCollection {
             let page = try await fetchPage(of: list, at: own, in: sweep)
             let result = try await store(page, of: list, in: sweep, mustOverlap: true)
             guard result.isContiguous else {
-                // Others have taken out so much that the page begins further down: look further up.
+                // Other clients have removed so many items that the page begins further down, so look further up.
                 position -= max(page.items.count, 1)
                 continue
             }
             missing += result.missing
             if result.following > 0 {
-                // Others have put so much before it that the end is further down.
+                // Other clients have inserted so many items that the end is further down.
                 position += result.following
                 continue
             }
@@ -260,8 +260,7 @@ extension OfflineCollection {
             if let following {
                 missing += try await store(following, of: list, in: sweep, mustOverlap: false).missing
             } else if let cursor = page.next {
-                // The page ends with what is stored, at another position than was thought: asked for once more after the one
-                // behind it.
+                // The page ends with stored rows at an unexpected position, so it is requested again after the next page.
                 let following = try await fetchPage(of: list, at: cursor, in: sweep)
                 let again = try await fetchPage(of: list, at: own, in: sweep)
                 let isQuiet = again.items.last?.id == last
@@ -281,7 +280,7 @@ extension OfflineCollection {
         if let stored { request.add(stored.validators) }
         let (head, body) = try await transport(request, nil)
         if head.status == .notModified, stored != nil {
-            // A 304 may have a new link, which can change while the page does not; or none, which says nothing.
+            // A 304 may have a new link, which can change without the page. A missing link means nothing.
             if let next = try remote.page(head, body).next { stored?.next = next }
             stored?.isNotModified = true
         } else {
@@ -311,10 +310,10 @@ extension OfflineCollection {
 
     // MARK: One item
 
-    /// An item as it is stored, with what was not sent yet; as a list has it, if nothing else is known of it.
+    /// Returns a stored item with unsent changes, or the item in a list if it was not requested itself.
     ///
-    /// - Parameter id: Its id, also one that this machine gave.
-    /// - Returns: `nil` if it is not known here, or is to be removed.
+    /// - Parameter id: The id, also one that this machine has assigned.
+    /// - Returns: `nil` if the item is unknown here, or if an unsent change removes it.
     public func item(_ id: String) async throws(AccountError) -> Remote.Item? {
         try await errors {
             let id = try await outbox.serviceID(of: id) ?? id
@@ -326,9 +325,10 @@ extension OfflineCollection {
         }
     }
 
-    /// Asks the service for everything that is known of an item, and stores it.
+    /// Requests all data of an item, and stores it.
     ///
-    /// - Throws: `requestFailed` with the service's words, such as when it is gone; `serviceUnavailable` without the network.
+    /// - Throws: `requestFailed` with the explanation of the service, for example if the item is gone; `serviceUnavailable` if the service is
+    ///   unreachable.
     public func refreshItem(_ id: String) async throws(AccountError) {
         try await errors {
             let id = try await outbox.serviceID(of: id) ?? id
@@ -341,27 +341,28 @@ extension OfflineCollection {
         }
     }
 
-    /// The service's id of an item that was made here; the id itself of any other, and as long as there is none.
+    /// Returns the id at the service of an item that was created here. For other items, and until the service has assigned an id, this is the
+    /// id itself.
     public func currentID(of id: String) async throws(AccountError) -> String {
         try await errors { try await outbox.serviceID(of: id) ?? id }
     }
 
-    /// A list that is stored.
+    /// A stored list.
     public struct StoredList: Sendable, Hashable {
-        /// Its name.
+        /// The name.
         public let name: String
 
-        /// How many rows it has.
+        /// The number of rows.
         public let count: Int
 
-        /// When the service was asked last; `nil` if that is not known.
+        /// The date of the last request; `nil` if it is unknown.
         public let asOf: Date?
 
-        /// How many bytes its rows take on the disk. A row that several lists have counts in each.
+        /// The size of the rows on the disk, in bytes. A row in several lists counts in each.
         public let byteCount: Int
     }
 
-    /// The lists that are stored.
+    /// Returns the stored lists.
     public func storedLists() async throws(AccountError) -> [StoredList] {
         try await errors {
             var found: [StoredList] = []
@@ -378,7 +379,7 @@ extension OfflineCollection {
 }
 
 extension AccountError {
-    /// A status that is no success, and is not stored.
+    /// Creates an error from an error status, which is not stored.
     init(status head: HTTPTypes.HTTPResponse, _ body: Data) {
         let outcome = RemoteOutcome(of: .update, head, body, at: Date())
         switch outcome {
