@@ -1,27 +1,26 @@
 public import AccountKit
 public import Logging
 
-/// Archives in an etcd cluster (3.4 or later, with its JSON gateway), which several machines share.
+/// Stores archives in an etcd cluster (3.4 or later, with its JSON gateway), which several machines share.
 ///
-/// What is stored is sealed: etcd, its backups and its administrators see ciphertext. The machines need the same key: a
-/// passphrase, a program that prints the key, a credential, or a key file that an administrator copies.
+/// The entries are encrypted, so etcd, its backups and its administrators see ciphertext. All machines need the same key: a passphrase, a
+/// program that prints the key, a credential, or a key file that an administrator copies.
 ///
-/// - A read is confirmed by a quorum. Where none can be had, the account is read from this machine's replica, which is
-///   what was read or written last, still sealed; `StoredEntry.asOf` says so. Nothing is ever written from it.
-/// - A transaction holds a lock, a key under a lease of 10 s that is kept alive; a refresh holds another of 15 s, and of 75 s once
-///   the token may have been sent, since an exchange with a service may take 60 s. Who is killed holds the others up for no
-///   longer.
-/// - A change is one transaction of etcd's, which compares the entry's revision and those of the locks. Who was stopped for longer
-///   than a lease changes nothing any more, and is told so with `AccountError.Code.conflict`.
-/// - Where no quorum can be had, changing fails with `AccountError.Code.storeUnreachable`.
+/// - A quorum confirms each read. Without a quorum, the account is read from the replica on this machine, which is the last version that was
+///   read or written, still encrypted. `StoredEntry.asOf` has its date. Nothing is written from a replica.
+/// - A transaction holds a lock: a key with a lease of 10 s that is kept alive. A refresh holds another one of 15 s, and of 75 s when the
+///   token may have been sent, since a token request may take 60 s. After a process was killed, other processes wait no longer than that.
+/// - A change is one etcd transaction, which compares the revisions of the entry and of the locks. A process that was suspended for longer
+///   than its lease changes nothing, and gets `AccountError.Code.conflict`.
+/// - Without a quorum, a change fails with `AccountError.Code.storeUnreachable`.
 ///
-/// The keys are `<prefix>/<app identifier>/<session>/<entry>`, and those of locks begin with a dot there; the user's role needs permission to read and write those below the
-/// prefix, and no other.
+/// The keys are `<prefix>/<app identifier>/<session>/<entry>`; those of locks begin with a dot there. The role of the etcd user needs
+/// permission for keys with this prefix, and for no others.
 public struct EtcdArchiveStorage: ArchiveStorage {
     /// The cluster and the prefix.
     public let location: EtcdLocation
 
-    /// The prefix: an entry that is copied to another one does not open there.
+    /// The prefix. An entry that is copied to another prefix does not open there.
     public var sharedPlace: String? { location.prefix }
 
     let client: EtcdClient
@@ -29,14 +28,14 @@ public struct EtcdArchiveStorage: ArchiveStorage {
     private let folder: String
     private let watch: SessionWatch
 
-    /// The storage of a session of an app. Nothing is sent yet.
+    /// Creates the storage of a session. Nothing is sent yet.
     ///
     /// - Parameters:
     ///   - location: The cluster and the prefix.
-    ///   - credentials: How client and cluster know each other.
-    ///   - container: The app, whose identifier is a part of the keys and whose caches have the replica.
-    ///   - session: One of several sign-ins.
-    ///   - logger: Where to log, if at all. Nothing secret and nothing personal is logged.
+    ///   - credentials: The credentials for the cluster.
+    ///   - container: The container of the app. Its identifier is part of the keys, and its caches have the replica.
+    ///   - session: The session.
+    ///   - logger: The logger; `nil` for none. No secrets and no personal data are logged.
     /// - Throws: `AccountError.Code.misconfigured` if there is a password and neither TLS nor a loopback address.
     public init(
         location: EtcdLocation, credentials: EtcdCredentials = EtcdCredentials(), container: AppContainer,
@@ -49,14 +48,14 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         replica = Replica(of: location, container: container, session: session, logger: logger)
     }
 
-    /// The sessions of an app of which there is anything in a cluster, in the order of their names, the default one first.
+    /// Returns the sessions of an app with data in a cluster: the default one first, then the others by name.
     ///
     /// - Parameters:
     ///   - location: The cluster and the prefix.
-    ///   - credentials: How client and cluster know each other.
-    ///   - container: The app.
-    ///   - logger: Where to log, if at all.
-    /// - Throws: `AccountError.Code.storeUnreachable` where no quorum can be had, and others as for reading an entry.
+    ///   - credentials: The credentials for the cluster.
+    ///   - container: The container of the app.
+    ///   - logger: The logger; `nil` for none.
+    /// - Throws: `AccountError.Code.storeUnreachable` without a quorum; others as for reading an entry.
     public static func sessions(
         at location: EtcdLocation, credentials: EtcdCredentials = EtcdCredentials(), in container: AppContainer,
         logger: Logger? = nil
@@ -70,14 +69,14 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         let names = keys.compactMap { key -> SessionName? in
             let parts = key.dropFirst(app.count).split(separator: "/")
             guard parts.count == 2, entries.contains(String(parts[1])) else { return nil }
-            // What cannot be a session's name is something else.
+            // Other names are not sessions.
             return try? SessionName(String(parts[0]))
         }
         let others = Set(names).subtracting([.default]).sorted { $0.rawValue < $1.rawValue }
         return (names.contains(.default) ? [.default] : []) + others
     }
 
-    /// Reads an entry, confirmed by a quorum; the account from this machine's replica where there is none.
+    /// Reads an entry, confirmed by a quorum. Without a quorum, the account is read from the replica on this machine.
     public func read(_ entry: ArchiveEntry) async throws -> StoredEntry? {
         do {
             let stored = try await newest(entry)
@@ -89,7 +88,7 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         }
     }
 
-    /// Waits for the lock, which is known all over the cluster.
+    /// Waits for the lock, which the whole cluster shares.
     public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         try await beginTransaction(timeout: timeout, refresh: nil)
     }
@@ -104,17 +103,17 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         return EtcdTransaction(storage: self, lock: lock, refresh: refresh)
     }
 
-    /// How long a call may take: for tokens that nobody else knows, as long as others wait for who has sent a refresh token.
+    /// Returns how long a call may take. For new tokens that only this process knows, this is as long as other processes wait for its lease.
     func timeout(_ usual: EtcdClient.Timeout, of refresh: EtcdLock?) -> EtcdClient.Timeout {
         guard let refresh, refresh.isExchanging else { return usual }
         return .saving(until: refresh.lease.end)
     }
 
-    /// How long an exchange may take: others wait for its end if its holder is not heard of.
+    /// How long a token request may take. Other processes wait this long if its process does not extend the lease.
     static let longestExchange = Duration.seconds(60)
 
-    /// Waits for the lease. Who dies with it holds the others up for 15 s; from when the intent to send the refresh token is
-    /// written, for 75 s: the exchange may take 60 s.
+    /// Waits for the lease. After its holder has died, other processes wait 15 s, or 75 s if the intent to send the refresh token was
+    /// written, since the request may take 60 s.
     public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         let lock = try await client.mapping {
             try await EtcdLock.take(
@@ -123,8 +122,8 @@ public struct EtcdArchiveStorage: ArchiveStorage {
         return EtcdRefreshLease(storage: self, lock: lock)
     }
 
-    /// Tells when an entry was written or removed, on whatever machine, since it was last read here; if it was not, once when it
-    /// begins. All who listen to this storage share one watch.
+    /// Returns a stream that yields when any machine has written or removed an entry since it was last read here. If the entry was not read
+    /// yet, the first element comes at once. All listeners of this storage share one watch.
     public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         watch.changes(of: key(entry.rawValue))
     }
@@ -163,12 +162,12 @@ extension StoredEntry {
 }
 
 extension ArchiveRevision {
-    /// Etcd's `mod_revision`, which no two changes of a cluster share.
+    /// Creates a revision from etcd's `mod_revision`, which is unique in a cluster.
     init(_ modRevision: Int64) {
         self.init(bytes: modRevision.bigEndianBytes)
     }
 
-    /// `nil` if it is of another storage.
+    /// The `mod_revision`; `nil` for a revision of another storage.
     var modRevision: Int64? {
         bytes.count == 8 ? Int64(bigEndianBytes: bytes) : nil
     }

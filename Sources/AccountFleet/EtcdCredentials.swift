@@ -1,9 +1,9 @@
 public import AccountKit
 import NIOSSL
 
-/// How a client and an etcd cluster know each other, as `etcdctl` is told it.
+/// The credentials for an etcd cluster, as for `etcdctl`.
 public struct EtcdCredentials: Sendable {
-    /// A user of etcd's own.
+    /// A user of etcd.
     public struct User: Sendable {
         /// The name.
         public var name: String
@@ -25,30 +25,30 @@ public struct EtcdCredentials: Sendable {
         var key: String?
     }
 
-    /// The certificates that are trusted, a PEM file; `nil` means the system's.
+    /// A PEM file with the trusted certificates; `nil` for those of the system.
     public var certificateAuthorityFile: String? {
         get { files.authority }
         set { files.authority = newValue }
     }
 
-    /// The client's certificate, a PEM file with those between it and its authority behind it.
+    /// A PEM file with the client's certificate, followed by its intermediate certificates.
     public var certificateFile: String? {
         get { files.certificate }
         set { files.certificate = newValue }
     }
 
-    /// The key of the client's certificate, a PEM file.
+    /// A PEM file with the key of the client's certificate.
     public var keyFile: String? {
         get { files.key }
         set { files.key = newValue }
     }
 
-    /// The user, where etcd's authentication is enabled.
+    /// The user, if etcd's authentication is enabled.
     public var user: User?
 
     var files: Files
 
-    /// Creates credentials; each parameter is described with the property of its name.
+    /// Creates credentials; see the properties.
     public init(
         certificateAuthorityFile: String? = nil, certificateFile: String? = nil, keyFile: String? = nil,
         user: User? = nil
@@ -57,10 +57,10 @@ public struct EtcdCredentials: Sendable {
         self.user = user
     }
 
-    /// The credentials that `etcdctl` takes from the environment: `ETCDCTL_CACERT`, `ETCDCTL_CERT`, `ETCDCTL_KEY` and
-    /// `ETCDCTL_USER` (`name:password`). Without the first `SSL_CERT_FILE` counts, as for all that this process trusts.
+    /// Returns the credentials in the environment variables of `etcdctl`: `ETCDCTL_CACERT`, `ETCDCTL_CERT`, `ETCDCTL_KEY` and
+    /// `ETCDCTL_USER` (`name:password`). Without the first one, `SSL_CERT_FILE` names the trusted certificates.
     ///
-    /// - Throws: `AccountError.Code.invalidArgument` if they are not of that form.
+    /// - Throws: `AccountError.Code.invalidArgument` if a variable is malformed.
     public static func fromEnvironment() throws(AccountError) -> EtcdCredentials {
         try EtcdCredentials(environment: Environment.value)
     }
@@ -75,7 +75,7 @@ public struct EtcdCredentials: Sendable {
         }
         guard let text = value("ETCDCTL_USER") else { return }
         guard let colon = text.firstIndex(of: ":"), colon != text.startIndex else {
-            // etcdctl would ask for the password, which nobody is there to do.
+            // etcdctl would ask the user for the password, which is impossible here.
             throw AccountError(.invalidArgument, "ETCDCTL_USER is not of the form name:password")
         }
         user = User(name: String(text[..<colon]), password: Secret(String(text[text.index(after: colon)...])))

@@ -1,23 +1,23 @@
 public import AccountKit
 
-/// Where sessions are kept in an etcd cluster: `etcd://host:port,host:port/prefix`, or `etcds://…` over TLS.
+/// The location of sessions in an etcd cluster: `etcd://host:port,host:port/prefix`, or `etcds://…` for TLS.
 public struct EtcdLocation: Sendable, Hashable, CustomStringConvertible {
-    /// One of the cluster's nodes, as `host:port`; an IPv6 address is in brackets.
+    /// A node of the cluster, as `host:port`. An IPv6 address is in brackets.
     public typealias Endpoint = String
 
     /// The nodes, in the order in which they are tried.
     public let endpoints: [Endpoint]
 
-    /// What the keys begin with, without a slash at either end.
+    /// The prefix of the keys, without a slash at either end.
     public let prefix: String
 
-    /// Whether the nodes are spoken to over TLS.
+    /// Whether connections use TLS.
     public let usesTLS: Bool
 
-    /// Reads a location.
+    /// Parses a location.
     ///
-    /// - Parameter text: The port is 2379 where none is given, and the prefix `account`.
-    /// - Throws: `AccountError.Code.invalidArgument` if it is not of the form above.
+    /// - Parameter text: The location. The default port is 2379, and the default prefix `account`.
+    /// - Throws: `AccountError.Code.invalidArgument` if the text is malformed.
     public init(_ text: String) throws(AccountError) {
         func flaw(_ what: String) -> AccountError {
             AccountError(
@@ -31,7 +31,7 @@ public struct EtcdLocation: Sendable, Hashable, CustomStringConvertible {
         usesTLS = scheme == "etcds://"
         let rest = text.dropFirst(scheme.count)
         let hosts = rest.prefix { $0 != "/" }
-        // What is in it is not repeated: it may be a password.
+        // The message does not quote the text, which may contain a password.
         guard !hosts.contains("@") else { throw flaw("a user and password do not belong in it, but in ETCDCTL_USER") }
         var endpoints: [Endpoint] = []
         for host in hosts.split(separator: ",", omittingEmptySubsequences: false) {
@@ -69,17 +69,17 @@ public struct EtcdLocation: Sendable, Hashable, CustomStringConvertible {
         return "\(host):\(number)"
     }
 
-    /// The location as it is written.
+    /// The location as text.
     public var description: String {
         "\(usesTLS ? "etcds" : "etcd")://\(endpoints.joined(separator: ","))/\(prefix)"
     }
 
-    /// Whether all that is sent stays on this machine.
+    /// Whether all connections stay on this machine.
     var isLoopback: Bool { endpoints.allSatisfy { LoopbackHost.contains(Self.hostAndPort($0).host) } }
 
-    /// The URLs of a node, in the order in which they are tried: one, except for `localhost` without TLS.
+    /// Returns the URLs of a node in the order of attempts: one, except for `localhost` without TLS.
     ///
-    /// Without TLS nothing shows whom a hosts file or a name server has put in the place of this machine.
+    /// Without TLS, a hosts file or a name server could redirect `localhost` to another machine.
     func urls(of endpoint: Endpoint) -> [String] {
         let (host, port) = Self.hostAndPort(endpoint)
         guard !usesTLS, host == LoopbackHost.name else { return ["\(usesTLS ? "https" : "http")://\(endpoint)"] }

@@ -15,34 +15,34 @@ import Musl
 import Darwin
 #endif
 
-/// Sends calls to the nodes of a cluster: to the next one where one does not respond, beginning with the one that did last.
+/// Sends calls to the nodes of a cluster. It begins with the node that responded last, and tries the next one if a node does not respond.
 final class EtcdClient: Sendable {
     /// How long a call may take with all of its attempts.
     struct Timeout: Sendable {
         var limit: Duration
 
-        /// Whether to fail at once where nothing has responded a moment ago.
+        /// Whether to fail at once if no node has responded a moment ago.
         var givesUpSoon: Bool
 
         static let reading = Timeout(limit: .seconds(3), givesUpSoon: true)
         static let beginning = Timeout(limit: .seconds(5), givesUpSoon: true)
 
-        /// For what must be known: longer than an election takes, and a lock's lease lasts.
+        /// For calls whose result must be known: longer than an election and than the lease of a lock.
         static let committing = Timeout(limit: .seconds(15), givesUpSoon: false)
 
-        /// For what others wait for until then.
+        /// For calls that other processes wait for until `end`.
         static func saving(until end: ContinuousClock.Instant) -> Timeout {
             Timeout(limit: max(ContinuousClock.now.duration(to: end), committing.limit), givesUpSoon: false)
         }
 
-        /// Also of a node that has not responded a moment ago: others wait for what is not let go of.
+        /// For the release of locks, also if no node has responded a moment ago, since other processes wait for them.
         static let tidying = Timeout(limit: .seconds(3), givesUpSoon: false)
     }
 
     struct Response: Sendable {
         var object: JSONObject
 
-        /// Whether an attempt before this one may have been carried out as well.
+        /// Whether an earlier attempt may have been carried out too.
         var isRepeated: Bool
     }
 
@@ -64,10 +64,10 @@ final class EtcdClient: Sendable {
         case none(problem: String, isSent: Bool)
     }
 
-    /// For how long others are not kept waiting for a store that nothing was heard of.
+    /// How long calls fail at once after no node has responded.
     private static let pause = Duration.seconds(2)
 
-    /// More than all entries of a session at etcd's own limit have as Base64.
+    /// More than all entries of a session at etcd's limit take as Base64.
     private static let responseLimit = 64 * 1024 * 1024
 
     let location: EtcdLocation
@@ -75,7 +75,7 @@ final class EtcdClient: Sendable {
     private let logger: Logger?
     private let state = Mutex(State())
 
-    /// - Throws: `AccountError.Code.misconfigured` if a password would be sent for all to read.
+    /// - Throws: `AccountError.Code.misconfigured` if a password would be sent without encryption.
     init(location: EtcdLocation, credentials: EtcdCredentials, logger: Logger?) throws(AccountError) {
         guard credentials.user == nil || location.usesTLS || location.isLoopback else {
             throw AccountError(
@@ -89,7 +89,7 @@ final class EtcdClient: Sendable {
 
     // MARK: Calls
 
-    /// Any call may be repeated: those that change something say what must be so for that, and see what they have done.
+    /// Sends a call. Any call may be repeated, since changes compare the previous state and recognize their own effect.
     func send(_ call: EtcdCall, _ timeout: Timeout) async throws -> Response {
         let start = ContinuousClock.now
         let deadline = start + timeout.limit
@@ -98,7 +98,7 @@ final class EtcdClient: Sendable {
         }
         if timeout.givesUpSoon, let blocked { throw Failure.error(unreachable(blocked, isSent: false)) }
         let client = try httpClient()
-        // Each node gets its share, so that one that hangs does not use up all of the time.
+        // Each node gets a share of the time, so that a node that hangs does not use all of it.
         let share = max(min(timeout.limit / location.endpoints.count, .seconds(5)), .seconds(1))
         var (isSent, problems, round) = (false, [String](), 0)
         while true {
@@ -112,7 +112,7 @@ final class EtcdClient: Sendable {
                     noteResponse(of: index)
                     return Response(object: object, isRepeated: isSent)
                 case .refused(let failure) where failure.code == nil:
-                    // Such as that there is no leader now: the change may be carried out all the same.
+                    // For example, there is no leader now, and the change may still be carried out.
                     isSent = true
                     problems.append("\(location.endpoints[index]): \(failure.text)")
                 case .refused(let failure):
@@ -138,7 +138,7 @@ final class EtcdClient: Sendable {
         throw Failure.error(unreachable(problem, isSent: isSent))
     }
 
-    /// What etcd refuses as an `AccountError`.
+    /// Converts refusals of etcd to an `AccountError`.
     func mapping<Value>(_ body: () async throws -> Value) async throws -> Value {
         do {
             return try await body()
@@ -166,10 +166,10 @@ final class EtcdClient: Sendable {
 
     // MARK: Watching
 
-    /// Tells of what happens to a key from a revision on, until the connection ends or `body` says that it is enough.
+    /// Calls `body` for changes of a key since a revision, until the connection ends or `body` returns `false`.
     ///
-    /// - Parameter body: Returns whether to go on.
-    /// - Throws: What ends the watch, unless it is the time.
+    /// - Parameter body: Returns whether to continue.
+    /// - Throws: The error that ended the watch, except a timeout.
     func watch(
         _ call: EtcdCall, for limit: Duration, _ body: @escaping @Sendable (EtcdWatchMessage) async throws -> Bool
     ) async throws {
@@ -202,7 +202,7 @@ final class EtcdClient: Sendable {
         }
     }
 
-    /// What the next call begins with is another node.
+    /// Makes the next call begin with another node.
     func avoidPreferred() {
         state.withLock { $0.preferred = ($0.preferred + 1) % location.endpoints.count }
     }
@@ -247,9 +247,9 @@ final class EtcdClient: Sendable {
         }
     }
 
-    /// Sends a call to a node, and waits for all of its response.
+    /// Sends a call to a node, and waits for the complete response.
     ///
-    /// - Parameter limit: How long it may take. NIO counts the time, for which a command needs no more threads.
+    /// - Parameter limit: How long the call may take. NIO measures the time, so that a command needs no other threads.
     func response(
         to call: EtcdCall, token: String?, at endpoint: EtcdLocation.Endpoint, by client: HTTPClient, _ limit: Duration,
         needsLeader: Bool = true
@@ -262,7 +262,7 @@ final class EtcdClient: Sendable {
         }
     }
 
-    /// Sends something to the first URL of a node at which something listens.
+    /// Sends a request to the first URL of a node that accepts a connection.
     private func connecting<Value>(
         to endpoint: EtcdLocation.Endpoint, _ send: (_ url: String) async throws -> Value
     ) async throws -> Value {
@@ -271,7 +271,7 @@ final class EtcdClient: Sendable {
             do {
                 return try await send(url)
             } catch  where Self.isBeforeSending(error) {
-                // The first address is the one that a user expects to hear of.
+                // The error names the first address, which the user expects.
                 refusal = refusal ?? error
             }
         }
@@ -297,7 +297,7 @@ final class EtcdClient: Sendable {
 
     private func headers(token: String?, needsLeader: Bool) -> HTTPHeaders {
         var headers: HTTPHeaders = ["Content-Type": "application/json"]
-        // A node that has lost its leader says so, also to who watches.
+        // With this header, a node reports the loss of its leader, also to a watch.
         if needsLeader { headers.add(name: "Grpc-Metadata-hasleader", value: "true") }
         if let token { headers.add(name: "Authorization", value: token) }
         return headers
@@ -331,8 +331,8 @@ final class EtcdClient: Sendable {
 
     private static let clients = Mutex<[EtcdCredentials.Files: HTTPClient]>([:])
 
-    /// Never shut down, on purpose: they live as long as the process, cost nothing until the first call, drop idle connections
-    /// by themselves, and run on NIO's shared threads.
+    /// Returns the HTTP client. It is intentionally never shut down: it lives as long as the process, costs nothing before the first call, closes
+    /// idle connections, and runs on NIO's shared threads.
     func httpClient() throws -> HTTPClient {
         let files = location.usesTLS ? credentials.files : EtcdCredentials.Files()
         return try Self.clients.withLock { clients in
@@ -342,10 +342,10 @@ final class EtcdClient: Sendable {
                 timeout: .init(connect: .seconds(2)), connectionPool: .init(idleTimeout: .seconds(15)),
                 decompression: .disabled)
             configuration.httpVersion = .http1Only
-            // Each watch has a connection of its own for a long time, and must not keep a call waiting.
+            // Each watch has its own connection for a long time, and must not block a call.
             configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1024
             configuration.connectionPool.retryConnectionEstablishment = false
-            // What a call is called for a tracer is worked out also where there is none.
+            // Without this, names for a tracer are computed even if there is none.
             configuration.tracing.tracer = nil
             let client = HTTPClient(configuration: configuration)
             clients[files] = client
@@ -363,7 +363,7 @@ final class EtcdClient: Sendable {
         }
     }
 
-    /// In words, without what was sent.
+    /// Describes an error without the content of the request.
     static func text(of error: any Error) -> String {
         switch error {
         case let error as AccountError: error.message

@@ -82,8 +82,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
     }
 
     private static func isName(_ name: String) -> Bool {
-        // What AccountKit keeps in the same folder, with or without a number. Some file systems do not tell capitals from
-        // small letters.
+        // The names of AccountKit's own files in the same folder, with or without a number. Some file systems ignore case.
         let own = ["account", "offline", "refresh", "revocation", "sessions", "signout"]
         let isOwn = own.contains { name.lowercased() == $0 || name.lowercased().hasPrefix($0 + "-") }
         return (1...64).contains(name.utf8.count) && !isOwn
@@ -99,51 +98,50 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
 
     // MARK: Reading and changing
 
-    /// Whether there is a document, or are files of one that is gone; whether they can be read is another question.
+    /// Whether there is a document, readable or not, or files of a document that is gone.
     ///
-    /// - Throws: `inaccessible` or `insecureContainer` if it could not be looked at.
+    /// - Throws: `inaccessible` or `insecureContainer` if the folder cannot be read.
     public func exists() throws(AccountError) -> Bool {
         try storage.checkTrust()
         if try mapping(path, { () throws(SystemCallError) in try SystemCall.status(path) }) != nil { return true }
         return try attachments?.files.hasFiles() ?? false
     }
 
-    /// Reads the document as it is now, without waiting for anybody.
+    /// Reads the stored document without waiting for other processes.
     ///
     /// - Returns: `nil` if there is none yet.
-    /// - Throws: `damaged` if there is one that cannot be read, or if there are files of one that is gone; `inaccessible`,
-    ///   `insecureContainer` or `tooLarge` if it could not be looked at; `noKey` or `authenticationFailed` if it is sealed and does
-    ///   not open. Nothing is changed.
+    /// - Throws: `damaged` if the document cannot be read, or if there are files of a document that is gone; `inaccessible`,
+    ///   `insecureContainer` or `tooLarge` if the file cannot be read; `noKey` or `authenticationFailed` if the document is encrypted and
+    ///   does not open. Nothing changes.
     public func read() throws(AccountError) -> Value? {
         if let stored = try storage.read(entry) { return try codec.decode(stored.bytes) }
         guard let attachments, try attachments.files.hasFiles() else { return nil }
-        // A document is there before its first file, so another process may have made it just now.
+        // A document is created before its first file, so another process may have created it just now.
         guard let stored = try storage.read(entry) else { throw missing(attachments.files) }
         return try codec.decode(stored.bytes)
     }
 
-    /// Changes the document: reads it, lets `body` change the value, and saves that, all under the document's lock.
+    /// Changes the document: reads it, calls `body` with the value, and saves the value, under the lock of the document.
     ///
-    /// After an error the document is as it was before, whatever went wrong, with one exception: `durabilityUnknown` means that
-    /// it was saved, but that the disk did not confirm that it survives a power cut.
+    /// After an error the document is unchanged, with one exception: `durabilityUnknown` means that it was saved, but may not survive a
+    /// power cut.
     ///
     /// - Parameters:
-    ///   - initial: What to begin with if there is no document yet.
-    ///   - files: What was staged, and is now named by the document. One that is not named is removed; after an error all are.
+    ///   - initial: The initial value if there is no document yet.
+    ///   - files: Staged files that the document now names. Files that it does not name are removed; after an error all of them are.
     ///   - timeout: How long to wait for other processes.
-    ///   - isolation: The actor to run on; the caller's.
-    ///   - body: Changes the value. Other processes wait for it, so it must not wait for anything itself. If it throws, nothing
-    ///     is changed.
-    /// - Returns: What `body` returns.
-    /// - Throws: What ``read()`` throws; `busy` after the timeout; `inaccessible` if it cannot be saved, as on a full disk;
-    ///   `tooLarge`; `invalidArgument` if the value could not be read back from a property list, or if it names a file that is
-    ///   not there; `notSignedIn` if it is sealed for a user who has signed out meanwhile; what `body` throws.
+    ///   - isolation: The actor to run on; that of the caller.
+    ///   - body: Changes the value. Other processes wait for it, so it must not block. If it throws, nothing changes.
+    /// - Returns: The result of `body`.
+    /// - Throws: As ``read()``; `busy` after the timeout; `inaccessible` if the document cannot be saved, for example on a full disk;
+    ///   `tooLarge`; `invalidArgument` if the value could not be read back from a property list, or if it names a missing file;
+    ///   `notSignedIn` if the document is encrypted for a user who has signed out; or the error of `body`.
     @discardableResult
     public func change<Result>(
         from initial: Value, adding files: [StagedFile] = [], timeout: Duration = .seconds(10),
         isolation: isolated (any Actor)? = #isolation, _ body: (inout Value) throws -> Result
     ) async throws -> Result {
-        // Not only when the last reference to one is dropped: the process may end before that.
+        // Explicitly, since the process may end before the last reference to a file is released.
         defer { for file in files { file.discard() } }
         let transaction = try await storage.beginTransaction(timeout: timeout)
         do {
@@ -166,7 +164,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         var value = try stored.map { try codec.decode($0.bytes) } ?? initial
         if stored == nil, let attachments {
             if try attachments.files.hasFiles() { throw missing(attachments.files) }
-            // So that files without a document are never what a process that died has left behind.
+            // The document is saved first, so that a crash never leaves files without a document.
             if !files.isEmpty {
                 revision = try await transaction.replace(entry, with: codec.encode(value), ifRevision: nil).revision
             }
@@ -187,7 +185,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
             }
             receipt = try await transaction.replace(entry, with: bytes, ifRevision: revision)
         } catch {
-            // What cannot be removed now is removed by the next change.
+            // The next change removes files that cannot be removed now.
             try? await remove(Set(files.map(\.id)), in: transaction)
             throw error
         }
@@ -204,7 +202,7 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         }
     }
 
-    /// Removes files that a change was to add, unless the document, as it is stored, names them after all.
+    /// Removes the files of a failed change, unless the stored document names them.
     func remove(_ ids: Set<String>, in transaction: any ArchiveTransaction) async throws {
         guard let attachments, let stored = try await transaction.read(entry) else { return }
         let named = attachments.ids(try codec.decode(stored.bytes))
@@ -220,39 +218,38 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
 
     // MARK: Files
 
-    /// Copies a file, to be added to the document by a change.
+    /// Copies a file, so that a change can add it to the document.
     ///
     /// ```swift
     /// let photo = try await archive.stage(contentsOf: "bear.jpg")
     /// try await archive.change(from: [], adding: [photo]) { $0.append(Note(photo: photo.id)) }
     /// ```
     ///
-    /// The copy is on the disk, and has an id of its own, when this returns. It becomes one of the document's files together with the
-    /// change that names it; without one it is gone, at the latest with the next change of any process after this one's death.
+    /// The copy is durable and has an id when this returns. The change that names it adds it to the document. Without such a change the copy
+    /// is removed, after a crash by the next change of any process.
     ///
     /// - Parameter source: The path of a file of any size.
-    /// - Throws: `inaccessible` if it cannot be read, or the copy not be written.
+    /// - Throws: `inaccessible` if the file cannot be read, or if the copy cannot be written.
     public func stage(contentsOf source: String) async throws(AccountError) -> StagedFile {
         let files = try files()
         return try await BlockingWork.run { () throws(AccountError) in try files.stage(contentsOf: source) }
     }
 
-    /// Writes a copy of one of the document's files, whole or not at all, for its owner to read. A file that is there is
-    /// replaced.
+    /// Writes a complete copy of one of the document's files, which only its owner can read. It replaces an existing file.
     ///
     /// - Parameters:
-    ///   - id: The file's id.
+    ///   - id: The id of the file.
     ///   - destination: The path of the copy.
-    /// - Throws: `damaged` if the file is not there; `authenticationFailed` if it is sealed and does not open; `inaccessible` if the
-    ///   copy cannot be written.
+    /// - Throws: `damaged` if the file is missing; `authenticationFailed` if it is encrypted and does not open; `inaccessible` if the copy
+    ///   cannot be written.
     public func exportFile(_ id: String, to destination: String) async throws(AccountError) {
         let files = try files()
         try await BlockingWork.run { () throws(AccountError) in try files.export(id, to: destination) }
     }
 
-    // MARK: Other programs' documents
+    // MARK: Documents of other programs
 
-    /// Reads a plain document that another program has written, or ``write(_:to:format:)``.
+    /// Reads a document without encryption that another program or ``write(_:to:format:)`` has written.
     ///
     /// - Parameter source: The path of a property list, XML or binary, of at most 64 MiB.
     /// - Throws: `damaged` if it is not a property list of such a value; `tooLarge`; `inaccessible`.
@@ -271,13 +268,13 @@ public struct DocumentArchive<Value: Codable & Sendable>: Sendable {
         }
     }
 
-    /// Writes a plain document for other programs, whole or not at all. A file that is there is replaced.
+    /// Writes a complete document without encryption for other programs. It replaces an existing file.
     ///
     /// - Parameters:
-    ///   - value: What is written.
+    ///   - value: The value.
     ///   - destination: The path of the file, which only its owner can read.
-    ///   - format: How it is written.
-    /// - Throws: `inaccessible` if it cannot be written; `invalidArgument` if the value could not be read back.
+    ///   - format: The format of the property list.
+    /// - Throws: `inaccessible` if the file cannot be written; `invalidArgument` if the value could not be read back.
     public static func write(
         _ value: Value, to destination: String, format: DocumentFormat = .xml
     ) async throws(AccountError) {
