@@ -106,7 +106,7 @@ public struct ArchiveStorageConformance: Sendable {
         await expectAccountError(.busy, "a second lease is waited for, and given up in the end") {
             _ = try await open().acquireRefreshLease(timeout: .zero)
         }
-        // A refresh that waits for its service holds nobody up.
+        // A refresh that waits for its service does not delay a change.
         try await change { transaction, _ in _ = try await transaction.replace(entry, with: [7], ifRevision: nil) }
         try await removeEntry()
         let held = try await open().beginTransaction(timeout: .seconds(10))
@@ -126,7 +126,7 @@ public struct ArchiveStorageConformance: Sendable {
         try await first.reserve(entry, byteCount: 64 * 1024)
         await first.end()
         expect(try await open().read(entry) == nil, "a reservation is not an entry")
-        // Others write meanwhile.
+        // Another transaction writes in between.
         let revision = try await change { transaction, _ in
             try await transaction.replace(entry, with: [8], ifRevision: nil).revision
         }
@@ -178,7 +178,7 @@ public struct ArchiveStorageConformance: Sendable {
     private func change<Result: Sendable>(
         _ body: (any ArchiveTransaction, StoredEntry?) async throws -> Result
     ) async throws -> Result {
-        // The order is not the storage's promise, so one of many may wait for all the others, on a slow disk.
+        // A storage does not promise an order, so on a slow disk one caller may wait for all others.
         let transaction = try await open().beginTransaction(timeout: .seconds(120))
         do {
             let result = try await body(transaction, try await transaction.read(entry))
@@ -197,7 +197,7 @@ public struct ArchiveStorageConformance: Sendable {
         }
     }
 
-    /// As the macro, which would show both sides, and how a megabyte differs from another.
+    /// Records an issue. The macro would print both sides, which may have a megabyte each.
     private func expect(
         _ isSo: Bool, _ what: Comment, sourceLocation: SourceLocation = #_sourceLocation
     ) {

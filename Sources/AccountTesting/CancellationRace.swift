@@ -2,16 +2,16 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Cancels who listens to something, again and again, while it is told something.
+/// Cancels listeners again and again while they get elements.
 ///
-/// A task that is cancelled is locked by the runtime while its handlers run, and so is one that is resumed. Who resumes a listener
-/// under a lock that the handler of its cancellation takes too stops both threads for ever.
+/// The runtime locks a task while its cancellation handlers run, and also while it is resumed. Code that resumes a listener under a lock that
+/// the cancellation handler acquires too causes a deadlock.
 package enum CancellationRace {
     private final class Counter: Sendable {
         let count = Atomic(0)
     }
 
-    /// A thread for those who listen: in a run of many tests the shared ones have other work.
+    /// A thread for the listeners, since the shared threads are busy in a run of many tests.
     private final class ListenerThread: TaskExecutor {
         private let queue = DispatchQueue(label: "listener")
 
@@ -22,11 +22,10 @@ package enum CancellationRace {
     }
 
     /// - Parameters:
-    ///   - rounds: How many listeners there are, one after the other.
-    ///   - listen: Listens until its task is cancelled, and says so whenever it is told something.
-    ///   - tell: Tells all listeners something.
-    /// - Returns: Whether it came to an end within a minute, each listener having been told something again and again before it was
-    ///   cancelled.
+    ///   - rounds: The number of listeners, one after the other.
+    ///   - listen: Listens until its task is cancelled, and reports each element.
+    ///   - tell: Sends an element to all listeners.
+    /// - Returns: Whether all rounds ended within a minute, and each listener got several elements before it was cancelled.
     package static func run(
         rounds: Int = 1000, _ listen: @escaping @Sendable (_ isTold: () -> Void) async -> Void,
         against tell: @escaping @Sendable () -> Void
@@ -45,9 +44,9 @@ package enum CancellationRace {
             for round in 1...rounds {
                 let told = Counter()
                 let task = Task(executorPreference: thread) { await listen { told.count.add(1, ordering: .relaxed) } }
-                // The first may be what is so when it begins.
+                // The first element may be the initial state.
                 while told.count.load(ordering: .relaxed) < 2, isOver.count.load(ordering: .relaxed) == 0 { usleep(1) }
-                // At another moment each time.
+                // Each round cancels at another moment.
                 usleep(UInt32(round % 64))
                 task.cancel()
             }
@@ -55,7 +54,7 @@ package enum CancellationRace {
             end.yield(true)
         }
         let timer = Task {
-            // It is cancelled only after the last end was heard, so nobody waits for this any more.
+            // The sleep is cancelled only after all rounds have ended.
             guard (try? await Task.sleep(for: .seconds(60))) != nil else { return }
             isOver.count.store(1, ordering: .relaxed)
             end.yield(false)

@@ -1,13 +1,13 @@
 public import AccountKit
 public import Testing
 
-/// Expects code to throw an `AccountError` of a certain code, and records an issue if it does not.
+/// Expects `body` to throw an `AccountError` with a code, and records an issue otherwise.
 ///
 /// ```swift
 /// await expectAccountError(.notSignedIn) { try await store.accessToken(with: authority) }
 /// ```
 ///
-/// - Returns: The error, to look at its message or cause; `nil` if there was none of this kind.
+/// - Returns: The error, for checks of its message or cause; `nil` if there was no such error.
 @discardableResult
 public func expectAccountError<Value>(
     _ code: AccountError.Code, _ comment: @autoclosure () -> Comment? = nil,
@@ -21,9 +21,9 @@ public func expectAccountError<Value>(
     }
 }
 
-/// Expects code that does not wait to throw an `AccountError` of a certain code.
+/// Expects synchronous code to throw an `AccountError` with a code, and records an issue otherwise.
 ///
-/// - Returns: The error, to look at its message or cause; `nil` if there was none of this kind.
+/// - Returns: The error, for checks of its message or cause; `nil` if there was no such error.
 @discardableResult
 public func expectAccountError<Value>(
     _ code: AccountError.Code, _ comment: @autoclosure () -> Comment? = nil,

@@ -1,19 +1,19 @@
 public import AccountKit
 import Synchronization
 
-/// A storage that fails or stalls when a test says so, and is otherwise the one that it stands before.
+/// Wraps a storage, and lets calls fail or stall on request.
 public final class FaultyArchiveStorage: ArchiveStorage {
     /// A call to a storage or its transaction.
     public enum Call: Sendable, Hashable, CaseIterable {
         case read, begin, lease, reserve, replace, remove, quarantine, restore
     }
 
-    /// What happens instead of a call.
+    /// A fault of a call.
     public enum Fault: Sendable {
-        /// It fails, and nothing is changed.
+        /// The call fails, and nothing changes.
         case fails(AccountError)
 
-        /// It waits until ``FaultyArchiveStorage/release()``, and is then carried out.
+        /// The call waits until ``FaultyArchiveStorage/release()``, and is then carried out.
         case stalls
     }
 
@@ -28,18 +28,18 @@ public final class FaultyArchiveStorage: ArchiveStorage {
     private let base: any ArchiveStorage
     private let state = Mutex(State())
 
-    /// A storage before `base`.
+    /// Wraps `base`.
     public init(_ base: any ArchiveStorage = InMemoryArchiveStorage()) { self.base = base }
 
-    /// That of the storage that this one stands before.
+    /// The shared place of the wrapped storage.
     public var sharedPlace: String? { base.sharedPlace }
 
-    /// The disk is full, as an error of the file storage has it.
+    /// The error of the file storage for a full disk.
     public static var diskFull: AccountError {
         AccountError(.inaccessible, "the archive cannot be saved: no space left on device")
     }
 
-    /// Makes the `number`th such call from now on fail or stall, counted from 1; without `call` all kinds count.
+    /// Lets a call fail or stall: the `number`th one from now on, counted from 1. Without `call`, all kinds of calls count.
     public func inject(_ fault: Fault, at number: Int = 1, of call: Call? = nil) {
         state.withLock { state in
             let done = call.map { state.counts[$0, default: 0] } ?? state.total
@@ -47,7 +47,7 @@ public final class FaultyArchiveStorage: ArchiveStorage {
         }
     }
 
-    /// How many calls there have been, all kinds together.
+    /// The number of calls of all kinds.
     public var callCount: Int { state.withLock { $0.total } }
 
     /// Waits until a call stalls.
@@ -61,7 +61,7 @@ public final class FaultyArchiveStorage: ArchiveStorage {
         }
     }
 
-    /// Lets all stalled calls go on.
+    /// Continues all stalled calls.
     public func release() {
         let stalled = state.withLock { state in
             defer { state.stalled = [] }
@@ -88,7 +88,7 @@ public final class FaultyArchiveStorage: ArchiveStorage {
         return FaultyLease(base: try await base.acquireRefreshLease(timeout: timeout), storage: self)
     }
 
-    /// Tells of each change.
+    /// Returns the changes of the wrapped storage.
     public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> { base.changes(of: entry) }
 
     fileprivate func pass(_ call: Call) async throws {

@@ -1,7 +1,7 @@
 public import AccountKit
 import Synchronization
 
-/// A storage in memory that keeps all promises of `ArchiveStorage` but the one about power cuts.
+/// A storage in memory. It keeps all promises of `ArchiveStorage` except the one about power cuts.
 public final class InMemoryArchiveStorage: ArchiveStorage {
     fileprivate enum LockName: Hashable { case transaction, refresh }
 
@@ -14,7 +14,7 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
         var entries: [ArchiveEntry: StoredEntry] = [:]
         var lastRevision: UInt64 = 0
         var locks: [LockName: Lock] = [.transaction: Lock(), .refresh: Lock()]
-        /// Of those who wait for a lock or listen.
+        /// The last identifier of a waiter or listener.
         var lastID: UInt64 = 0
         var listeners:
             [UInt64: (entry: ArchiveEntry, continuation: AsyncThrowingStream<Void, any Error>.Continuation)] = [:]
@@ -22,18 +22,18 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
 
     fileprivate let state = Mutex(State())
 
-    /// The name of the place, as if machines shared the storage; `nil` for a storage of one machine.
+    /// The name of the storage, as if machines shared it; `nil` for a storage of one machine.
     public let sharedPlace: String?
 
-    /// An empty storage.
+    /// Creates an empty storage.
     ///
-    /// - Parameter sharedPlace: A name makes it a storage that machines share.
+    /// - Parameter sharedPlace: The name of a storage that machines share; `nil` for a storage of one machine.
     public init(sharedPlace: String? = nil) { self.sharedPlace = sharedPlace }
 
-    /// All entries, for a test to look at.
+    /// All entries.
     public var entries: [ArchiveEntry: StoredEntry] { state.withLock { $0.entries } }
 
-    /// Puts bytes in an entry's place without lock and revision, as a fault or another program would.
+    /// Replaces the bytes of an entry without a lock or a revision, like a fault or another program.
     public func overwrite(_ entry: ArchiveEntry, with bytes: [UInt8]?) {
         state.withLock { state in
             state.set(entry, bytes.map { StoredEntry(bytes: $0, revision: state.nextRevision()) })
@@ -45,13 +45,13 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
         state.withLock { $0.entries[entry] }
     }
 
-    /// Waits for exclusive access; those who wait get it in their order.
+    /// Waits for exclusive access, first come, first served.
     public func beginTransaction(timeout: Duration) async throws -> any ArchiveTransaction {
         try await wait(for: .transaction, timeout: timeout)
         return InMemoryTransaction(lock: HeldLock(.transaction, of: self))
     }
 
-    /// Waits for the lease; those who wait get it in their order.
+    /// Waits for the lease, first come, first served.
     public func acquireRefreshLease(timeout: Duration) async throws -> any ArchiveLease {
         try await wait(for: .refresh, timeout: timeout)
         return InMemoryLease(lock: HeldLock(.refresh, of: self))
@@ -65,7 +65,7 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
             await withCheckedContinuation { continuation in
                 guard join(waiter, name, continuation) else { return }
                 timer = Task {
-                    // A sleep that is cancelled is over: then nobody waits any more.
+                    // A cancelled sleep ends at once.
                     try? await Task.sleep(for: timeout)
                     leave(waiter, name)
                 }
@@ -79,7 +79,7 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
         }
     }
 
-    /// Tells of each change.
+    /// Returns the changes of an entry.
     public func changes(of entry: ArchiveEntry) -> AsyncThrowingStream<Void, any Error> {
         let (stream, continuation) = AsyncThrowingStream.makeStream(
             of: Void.self, throwing: (any Error).self, bufferingPolicy: .bufferingNewest(1))
@@ -88,7 +88,7 @@ public final class InMemoryArchiveStorage: ArchiveStorage {
             state.listeners[id] = (entry, continuation)
             return id
         }
-        // In a task of its own: who has gone may be cancelled at the moment when it is told something, under the lock.
+        // In a separate task: a listener may be cancelled while it gets an element under the lock.
         continuation.onTermination = { [weak self] _ in
             Task { self?.state.withLock { state in state.listeners[id] = nil } }
         }
@@ -153,7 +153,7 @@ extension InMemoryArchiveStorage.State {
     }
 }
 
-/// A lock that is held, and let go once.
+/// A held lock, which is released once.
 private final class HeldLock: Sendable {
     let storage: InMemoryArchiveStorage
     private let name: InMemoryArchiveStorage.LockName

@@ -1,13 +1,13 @@
 import Synchronization
 
-/// A clock that waits no time, and moves forward by the time that it was asked to wait.
+/// A clock that does not wait. Instead it moves forward by the requested time.
 package final class InstantClock: Clock {
     package typealias Duration = Swift.Duration
 
     package struct Instant: InstantProtocol {
         package typealias Duration = Swift.Duration
 
-        /// The time since the clock was made.
+        /// The time since the clock was created.
         package var offset = Duration.zero
 
         package func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }

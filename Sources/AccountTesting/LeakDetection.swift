@@ -3,8 +3,8 @@ import InMemoryLogging
 public import Logging
 public import Testing
 
-/// Runs `body` with a logger that takes everything, and records an issue for each line that shows one of the secrets, or the
-/// first eight characters of one.
+/// Runs `body` with a logger for all levels, and records an issue for each line that contains a secret or the first eight characters of
+/// one.
 public func expectNoLeak<Result>(
     of secrets: [Secret], sourceLocation: SourceLocation = #_sourceLocation,
     during body: (Logger) async throws -> Result
@@ -20,12 +20,12 @@ public func expectNoLeak<Result>(
     return result
 }
 
-/// Records an issue if `text` shows one of the secrets, or the first eight characters of one.
+/// Records an issue if `text` contains a secret or the first eight characters of one.
 public func expectNoLeak(
     of secrets: [Secret], in text: String, sourceLocation: SourceLocation = #_sourceLocation
 ) {
     for secret in secrets where text.contains(secret.reveal().prefix(8)) {
-        // The text itself stays out of the report: it holds the secret.
+        // The report does not quote the text, which contains the secret.
         Issue.record("a secret shows itself in a text of \(text.count) characters", sourceLocation: sourceLocation)
     }
 }

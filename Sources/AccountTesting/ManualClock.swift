@@ -7,16 +7,16 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A clock that stands still until a test moves it, either way.
+/// A clock that changes only when a test moves it, forwards or back.
 public final class ManualClock: WallClock {
     private let date: Mutex<Date>
 
-    /// A clock that shows `date`; by default noon of 1 January 2030, UTC.
+    /// Creates a clock with a date; by default noon of 1 January 2030, UTC.
     public init(_ date: Date = Date(timeIntervalSince1970: 1_893_499_200)) {
         self.date = Mutex(date)
     }
 
-    /// The date that it shows. Setting it steps the clock, forwards or back.
+    /// The date of the clock.
     public var now: Date {
         get { date.withLock { $0 } }
         set { date.withLock { $0 = newValue } }

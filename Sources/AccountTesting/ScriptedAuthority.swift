@@ -7,31 +7,30 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A service that responds as a test tells it to, and remembers what it was asked.
+/// A service with scripted responses, which records its requests.
 ///
-/// Each kind of request has a list of responses; the last one is given again and again, and without a list the service
-/// accepts everything.
+/// Each kind of request has a list of responses, of which the last one is repeated. Without a list, the service accepts all requests.
 public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, ProfileAuthority, TokenExchangeAuthority {
     /// A kind of request.
     public enum Request: Sendable, Hashable, CaseIterable {
         case verify, refresh, revoke, signIn, updateProfile, derive
     }
 
-    /// What the service does with a request.
+    /// A response of the service.
     public enum Response: Sendable {
-        /// The service does what it is asked.
+        /// The service accepts the request.
         case accept
 
-        /// The service, or the way to it, does not.
+        /// The request fails.
         case refuse(AuthorityError)
 
-        /// The service accepts, and says that the user is this one.
+        /// The service accepts the request, and names this user.
         case identity(Identity)
 
-        /// The service accepts, and these are the new tokens.
+        /// The service accepts the request, and issues these tokens.
         case tokens(Credentials)
 
-        /// No response until ``ScriptedAuthority/release()``, or till the caller is cancelled; then it accepts.
+        /// No response until ``ScriptedAuthority/release()`` or a cancellation. Then the service accepts the request.
         case hang
     }
 
@@ -48,14 +47,14 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
     private let state: Mutex<State>
     private let clock: any WallClock
 
-    /// A service with these responses.
+    /// Creates a service with responses.
     ///
     /// - Parameters:
-    ///   - verify: The responses to "whose is this token?".
-    ///   - refresh: The responses to "a new token, please".
-    ///   - revoke: The responses to "the user has signed out".
-    ///   - signIn: The responses to a sign-in.
-    ///   - derive: The responses to "a token for another API, please".
+    ///   - verify: The responses to checks of a token.
+    ///   - refresh: The responses to refreshes.
+    ///   - revoke: The responses to revocations.
+    ///   - signIn: The responses to sign-ins.
+    ///   - derive: The responses to requests for other tokens.
     ///   - clock: The date of new tokens.
     public init(
         verify: [Response] = [], refresh: [Response] = [], revoke: [Response] = [], signIn: [Response] = [],
@@ -69,15 +68,15 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
                 ]))
     }
 
-    /// What the service was asked, in order.
+    /// The requests, in order.
     public var requests: [Request] { state.withLock { $0.requests } }
 
-    /// Changes the responses to a kind of request.
+    /// Replaces the responses to a kind of request.
     public func respond(to request: Request, with responses: [Response]) {
         state.withLock { $0.responses[request] = responses }
     }
 
-    /// Lets the responses that hang, and those to come, be given.
+    /// Lets current and future hanging requests continue.
     public func release() {
         let hanging = state.withLock { state in
             defer { state.hanging = [:] }
@@ -87,7 +86,7 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         for continuation in hanging.values { continuation.resume() }
     }
 
-    /// Waits until the service has been asked this.
+    /// Waits until the service has received a request of this kind.
     public func waitForRequest(_ request: Request) async {
         await withCheckedContinuation { continuation in
             let wasAsked = state.withLock { state in
@@ -101,25 +100,25 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
 
     // MARK: AccountAuthority
 
-    /// Says whose the token is; the account's user, unless the script says otherwise.
+    /// Returns the user of the account, or that of the script.
     public func verify(_ account: Account) async throws -> Identity {
         if case .identity(let identity) = try await next(.verify) { return identity }
         return Identity(id: account.id, username: account.username)
     }
 
-    /// Gives out tokens: `access-2` and `refresh-2`, then `access-3`…, good for an hour, unless the script has others.
+    /// Issues `access-2` and `refresh-2`, then `access-3` and so on, valid for an hour, or the tokens of the script.
     public func refresh(_ account: Account) async throws -> Credentials {
         if case .tokens(let credentials) = try await next(.refresh) { return credentials }
         return newTokens()
     }
 
-    /// Takes the sign-out.
+    /// Revokes the tokens.
     public func revoke(_ account: Account) async throws -> RevocationOutcome {
         _ = try await next(.revoke)
         return .done
     }
 
-    /// All accounts are its own.
+    /// Returns `true` for every account.
     public func isAuthority(of account: Account) -> Bool { true }
 
     /// Signs in `username`.
@@ -136,18 +135,18 @@ public final class ScriptedAuthority: PasswordAuthority, TokenAuthority, Profile
         try await signIn(username: "alice", password: token)
     }
 
-    /// Takes the profile as it is.
+    /// Accepts the profile.
     public func updateProfile(of account: Account) async throws -> Identity {
         if case .identity(let identity) = try await next(.updateProfile) { return identity }
         return Identity(id: account.id, username: account.username)
     }
 
-    /// By token exchange for an audience, or where there is no refresh token; otherwise by a refresh.
+    /// Returns token exchange for an audience or without a refresh token; otherwise a refresh.
     public func tokenDerivation(for target: TokenTarget, of account: Account) async throws -> TokenDerivation {
         target.audience != nil || account.credentials.refreshToken == nil ? .tokenExchange : .refresh
     }
 
-    /// Gives out `derived-1`, then `derived-2`…, good for an hour and without a refresh token, unless the script has others.
+    /// Issues `derived-1`, then `derived-2` and so on, valid for an hour and without a refresh token, or the tokens of the script.
     public func exchangeToken(
         for target: TokenTarget, of account: Account, by derivation: TokenDerivation
     ) async throws -> Credentials {

@@ -8,7 +8,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// An API that responds as a test tells it to, and remembers what it was sent: no server, no network.
+/// An API with scripted responses, which records its requests and uses no network.
 ///
 /// ```swift
 /// let transport = ScriptedTransport([.expiredToken, .json(#"[{"id": 1}]"#)])
@@ -16,12 +16,12 @@ public import Foundation
 ///     origin: "https://api.example.com", store: store, authority: ScriptedAuthority(), transport: transport.send)
 /// ```
 public final class ScriptedTransport: Sendable {
-    /// What comes back.
+    /// A response of the API.
     public enum Response: Sendable {
-        /// A whole response.
+        /// A complete response.
         case response(HTTPResponse, Data)
 
-        /// No response, and why.
+        /// No response, for this reason.
         case failure(AuthorityError)
 
         /// A response with a JSON body.
@@ -35,18 +35,18 @@ public final class ScriptedTransport: Sendable {
             .response(HTTPResponse(status: status), Data())
         }
 
-        /// 401 with the challenge that says that the token is not valid any more (RFC 6750, section 3.1).
+        /// 401 with the challenge for an invalid token (RFC 6750, section 3.1).
         public static var expiredToken: Response {
             let head = HTTPResponse(
                 status: .unauthorized, headerFields: [.wwwAuthenticate: #"Bearer error="invalid_token""#])
             return .response(head, Data())
         }
 
-        /// There is no way to the service.
+        /// The service is unreachable.
         public static var offline: Response { .failure(.noResponse(.unreachable)) }
     }
 
-    /// A request that came, with the token in its `Authorization` field.
+    /// A request, with the token in its `Authorization` field.
     public struct Request: Sendable {
         /// Method, URL and header fields.
         public let head: HTTPRequest
@@ -57,16 +57,15 @@ public final class ScriptedTransport: Sendable {
 
     private let state: Mutex<(responses: [Response], requests: [Request])>
 
-    /// An API with these responses, in order; the last one is given again and again. Without any, each request gets
-    /// `204 No Content`.
+    /// Creates an API with responses, of which the last one is repeated. Without any, each request gets `204 No Content`.
     public init(_ responses: [Response] = []) {
         state = Mutex((responses.isEmpty ? [.status(.noContent)] : responses, []))
     }
 
-    /// What was sent, in order.
+    /// The requests, in order.
     public var requests: [Request] { state.withLock { $0.requests } }
 
-    /// Takes a request: for the parameter `transport` of `AuthenticatedClient`.
+    /// Receives a request; for the parameter `transport` of `AuthenticatedClient`.
     ///
     /// - Throws: The `AuthorityError` of the script.
     public func send(_ request: HTTPRequest, body: Data?) async throws -> (head: HTTPResponse, body: Data) {

@@ -7,12 +7,12 @@ public import Foundation
 #endif
 
 extension Account {
-    /// An account for tests: user "alice", whose tokens were received at `date`.
+    /// Returns an account for tests: user "alice", with tokens that were received at `date`.
     ///
     /// - Parameters:
-    ///   - id: The user at the service.
+    ///   - id: The id of the user.
     ///   - date: When the tokens were received.
-    ///   - duration: For how long after `date` the access token is good; `nil` if that is not known.
+    ///   - duration: How long the access token is valid after `date`; `nil` if that is unknown.
     ///   - hasRefreshToken: Whether there is a refresh token.
     public static func testing(
         id: String = "248289761001", at date: Date, expiringIn duration: Duration? = .seconds(3600),
@@ -27,31 +27,30 @@ extension Account {
             profile: ["email": "alice@example.com", "name": "Alice Liddell"])
     }
 
-    /// An account whose access token was received at `date`, and is good for an hour.
+    /// Returns an account whose access token was received at `date` and is valid for an hour.
     public static func fresh(at date: Date) -> Account { testing(at: date) }
 
-    /// An account whose access token expired an hour before `date`.
+    /// Returns an account whose access token expired an hour before `date`.
     public static func expired(at date: Date, hasRefreshToken: Bool = true) -> Account {
         testing(at: date.addingTimeInterval(-7200), expiringIn: .seconds(3600), hasRefreshToken: hasRefreshToken)
     }
 }
 
 extension AccountStore {
-    /// A store in memory, in which `account` is signed in, or nobody.
+    /// Returns a store in memory with `account`, or without an account.
     public static func testing(
         signedIn account: Account?, clock: ManualClock = ManualClock(),
         storage: any ArchiveStorage = InMemoryArchiveStorage()
     ) async throws -> AccountStore {
         let store = AccountStore(
             storage: storage, appIdentifier: "testing", keySources: [InMemoryKey()], clock: clock,
-            // What tests wait for here is each other.
+            // Tests wait only for each other here.
             lockTimeout: .seconds(300))
         if let account { try await store.signIn { account } }
         return store
     }
 
-    /// Makes `store` the shared one for the time of `body`, and for its task and the task's children only: tests that run
-    /// in parallel each have their own.
+    /// Makes `store` the shared store during `body`, for its task and child tasks only, so that parallel tests have different ones.
     ///
     /// ```swift
     /// try await AccountStore.withShared(.testing(signedIn: .fresh(at: clock.now))) {
@@ -59,7 +58,7 @@ extension AccountStore {
     /// }
     /// ```
     ///
-    /// What ``AccountStore/makeShared()`` does meanwhile counts there only. A detached task has the process's shared store.
+    /// A call of ``AccountStore/makeShared()`` in `body` has an effect only there. A detached task has the shared store of the process.
     public static func withShared<Result>(
         _ store: AccountStore, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
     ) async rethrows -> Result {
@@ -67,14 +66,14 @@ extension AccountStore {
     }
 }
 
-/// A key that is always there and always the same: for tests, as it protects nothing.
+/// A constant key for tests. It protects nothing.
 public struct InMemoryKey: KeySource {
     private let byte: UInt8
 
-    /// A key of 32 equal bytes.
+    /// Creates a key of 32 equal bytes.
     public init(byte: UInt8 = 7) { self.byte = byte }
 
-    /// As a key file.
+    /// The kind `file`.
     public var kind: KeyKind { .keyFile }
 
     /// The key.
